@@ -1,4 +1,4 @@
-// The compiled library, lotus::lotus: what any program has that does without it and defines
-// LOTUS_COMPILED everywhere and LOTUS_IMPLEMENTATION in one file.
+// The compiled library, lotus::lotus. A program that does not link it can contain a file like this
+// one instead; all its files must then define LOTUS_COMPILED.
 #define LOTUS_IMPLEMENTATION
 #include <lotus/lotus.hpp>

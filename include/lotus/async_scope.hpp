@@ -1,4 +1,4 @@
-// Operations that can be suspended and resumed on any thread.
+// Provides scopes for operations that can be suspended, and resumed on any thread.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
@@ -12,7 +12,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Range of numbers reserved for this thread's asynchronous operations; unique within the process.
+/// Numbers for this thread's asynchronous operations, reserved in advance: from `next` up to but
+/// not including `end`. No other thread of the process uses them.
 struct async_ids {
   std::uint32_t next = 0;
   std::uint32_t end = 0;
@@ -29,16 +30,16 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 
 }  // namespace detail
 
-/// Logs one operation in segments: each lasts from construction or a resume() to the next suspend()
-/// or the destruction, which may be on another thread. Each segment is a line "S<name>" of the
-/// thread on which it ends; lotus-tool joins them.
+/// Records one operation in segments. A segment lasts from construction or a resume() to the next
+/// suspend() or the destruction, each of which may happen on another thread. Each segment is a log
+/// line "S<name>" of the thread on which the segment ends; lotus-tool joins the segments.
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
-  /// @param name  interned by content: needs to live only for this call.
+  /// @param name  copied, so it must be valid only during this call.
   explicit async_scope(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
-    tag_ = {detail::event_kind::async_piece,
+    tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
     piece_.begin(tag_);
@@ -47,8 +48,7 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { piece_.end(tag_); }
 
-  /// Suspends the operation; does nothing if it is suspended already. Call it before another thread
-  /// can resume the coroutine.
+  /// Suspends the operation, if it is running. Call it before another thread can resume it.
   void suspend() noexcept { piece_.end(tag_); }
 
   /// Resumes the operation on this thread; does nothing if it is running already.

@@ -1,5 +1,5 @@
-// Records the history of batches: preprocessed and wait (spans), arrived, consumed, queued
-// (events).
+// Provides the scopes and events that record the history of a batch: dispatch, preprocessing, wait,
+// arrival and consumption.
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
 
@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Called before batches and waits begin and before they end, if threads cannot notice by
-/// themselves that they were switched out. So a switch that is found at the end happened during the
-/// batch, and one found at the beginning happened before it.
+/// Reads the CPU clocks if threads cannot notice by themselves that they were switched out. Call it
+/// before a batch or wait begins and before it ends: time off the CPU that is found at the end
+/// belongs to the batch, and time found at the beginning does not.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -25,7 +25,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
 template <event_kind Kind>
 class batch_span : span {
  public:
-  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
+  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
+  /// counted in dropped().
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
@@ -42,7 +43,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// A wait that can begin again after it has ended.
+/// Records waits one after another. The next wait can begin when the previous one has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -55,14 +56,14 @@ class repeated_wait {
     publish_wait();
     wait_.begin(tag_of(0));
   }
-  /// Ends the wait that has begun and logs it as the wait for this batch.
+  /// Ends the current wait and records it as the wait for this batch.
   void end(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     look_at_batch();
     publish_end_of_wait();
     wait_.end(tag_of(batch));
   }
-  /// Ends the wait that has begun without logging it.
+  /// Ends the current wait without recording it.
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
@@ -79,18 +80,19 @@ class repeated_wait {
 
 }  // namespace detail
 
-/// Scope in a worker around all the work that builds batch `i`: "SBatchPreprocessed_i".
+/// Scope in a worker around all the work that builds batch `i`; the log line is
+/// "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// The same for a batch whose number is known only later, or if there may be no batch, as at the
-/// end of the data:
+/// Like batch_preprocessed, for a batch whose number is known only later, or if there may be no
+/// batch, as at the end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
 ///   b.empty() ? p.discard() : p.number(b.index);
 ///
-/// Lasts from construction to the end of the block. Nothing is logged without a number or after
-/// discard(). Belongs to one thread.
+/// The scope lasts from construction to the end of the block. Nothing is recorded if number() is
+/// not called, or after discard(). The object belongs to one thread.
 class preprocessed_batch {
  public:
   preprocessed_batch() noexcept {
@@ -106,13 +108,13 @@ class preprocessed_batch {
     span_.end(tag());
   }
 
-  /// Sets the number of the batch that is being preprocessed. The last call counts; a batch with a
-  /// number of 2^56 or more is dropped and counted.
+  /// Sets the number of the batch that is being built. If it is called again, the last number
+  /// counts. A batch with a number of 2^56 or more is not recorded but counted in dropped().
   void number(std::uint64_t batch) noexcept {
     number_ = batch;
     has_number_ = true;
   }
-  /// There is no batch: ends the scope here and logs nothing.
+  /// Ends the scope here and records nothing, because there is no batch.
   void discard() noexcept { span_.forget(tag()); }
 
  private:
@@ -125,23 +127,25 @@ class preprocessed_batch {
   bool has_number_ = false;
 };
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". During the wait it is
-/// visible to lotus-tool top and options::snapshot_when_wait_ms.
+/// Scope in the consumer around its wait for batch `i`; the log line is "SBatchWait_i". While the
+/// wait lasts, `lotus-tool top` shows it and options::snapshot_when_wait_ms can react to it.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
-  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
+  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
+  /// counted in dropped().
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
-/// In the consumer, right after it received batch `i`; the step begins: "SBatchConsumed_i".
+/// Records that the consumer has received batch `i` and begins its step, as the log line
+/// "SBatchConsumed_i". Call it in the consumer, right after the wait.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
-/// In the consumer, a wait whose batch is known only afterwards: lasts from construction to
-/// consumed() or got(). Without either call nothing is logged, as at the end of the data. Belongs
-/// to one thread.
+/// Records a wait in the consumer if the batch number is known only after the wait. The wait lasts
+/// from construction to got() or consumed(). If neither is called, as at the end of the data,
+/// nothing is recorded. The object belongs to one thread.
 class wait_for_batch {
  public:
   wait_for_batch() noexcept { wait_.begin(); }
@@ -149,12 +153,12 @@ class wait_for_batch {
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;
 
-  /// Ends the wait, which was for this batch. Call it once; a number of 2^56 or more is dropped and
-  /// counted.
+  /// Ends the wait and records it as the wait for this batch. Call it at most once. A number of
+  /// 2^56 or more is not recorded but counted in dropped().
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// Calls got() and records that the consumer begins to use the batch: call it right after the
-  /// batch has arrived. What follows, up to the next wait, is the step.
+  /// Calls got() and batch_consumed(): call it right after the batch has arrived. The code from
+  /// here to the next wait is the consumer's step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -164,13 +168,14 @@ class wait_for_batch {
   detail::repeated_wait wait_;
 };
 
-/// In the consumer, when batch `i` arrives while the consumer waits for another one, and is
-/// buffered: "SBatchWait_i" with the 1000-ns marker.
+/// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
+/// The log line is "SBatchWait_i" with the duration 1000 ns, which readers recognize as such an
+/// arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
-/// In the consumer, when batch `i` is dispatched to a worker: "SBatchQueued_i".
+/// Records that the consumer dispatched batch `i` to a worker, as the log line "SBatchQueued_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }

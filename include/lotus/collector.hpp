@@ -1,4 +1,4 @@
-// Resumes, pauses and detaches a profiler that is chosen at run time.
+// Provides functions that resume, pause and detach a profiler that is chosen at run time.
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
@@ -10,18 +10,20 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
 /// Controls the profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind,
-/// or the built-in sampler. LOTUS_COLLECTOR selects it: auto (the default: whichever is present),
-/// itt, uprof, perf, callgrind, builtin, none. It always collects for the whole process.
-/// Errors: none thrown; if the profiler cannot be used, one message says so (options::on_message),
-/// and the program goes on without it. Thread safety: all. Without a collector each call costs one
-/// load.
+/// or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto (the
+/// default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The profiler
+/// always collects for the whole process.
+/// Errors: none thrown; if the profiler cannot be used, one message is reported
+/// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
+/// profiler each call costs one load.
 class collector {
  public:
-  /// Starts collecting; calls nest.
+  /// Starts collecting. Calls may be nested; each needs its own pause().
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
-  /// Stops collecting, once for each resume().
+  /// Stops collecting, if this call matches the outermost resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Ends collecting for the rest of the program. Further calls do nothing.
+  /// Detaches the profiler, which then collects nothing more until the program ends; later calls do
+  /// nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 
  private:

@@ -1,4 +1,5 @@
-// Chains of transforms that share clock reads: k operations need only k + 1.
+// Provides chains of transforms. Consecutive operations share a clock reading, so k operations need
+// only k + 1 readings.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
@@ -21,9 +22,10 @@ namespace detail {
 /// without template arguments.
 template <class T>
 constexpr std::string_view type_name() noexcept {
-  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  // The text ends in "[with T = image::Crop<float>; ...]" (g++) or "[T = image::Crop<float>]"
+  // (clang).
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type name of its own.
+  // A function type does not contain the name of the function.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -31,11 +33,12 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses does not close an argument list
+  // Nesting depth of template argument lists; a '>' inside parentheses ends no list.
+  int arguments = 0;
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
     const bool outside = arguments == 0 && parentheses == 0;
-    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
+    // A lambda is named "<lambda(int)>" by g++ and "(lambda at crop.cpp:7:3)" by clang.
     if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
     if (c == '<' && parentheses == 0) {
       ++arguments;
@@ -67,8 +70,8 @@ inline record_tag transform_tag() noexcept {
   return known_tag_of<transform_name>::tag.of(transform_name::name());
 }
 
-/// Calls `f` with `value` moved in. Returns what f returns, or the value that f changed if f
-/// returns nothing.
+/// Calls `f` and moves `value` into the call. Returns the result of `f`, or, if `f` returns
+/// nothing, the value that `f` changed.
 template <class F, class T>
 LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
   if constexpr (std::is_invocable_v<F&, T&&>) {
@@ -101,7 +104,7 @@ struct operation {
 };
 
 /// Gives a callable a name: compose(op("Flip", f)).
-/// @param name  interned by content.
+/// @param name  copied, so it must be valid only during this call.
 template <class F>
 operation<std::decay_t<F>> op(std::string_view name, F&& f) {
   return {std::forward<F>(f), detail::operation_tag(name)};
@@ -155,18 +158,18 @@ struct operation_list<F, Fs...> {
 
 }  // namespace detail
 
-/// A fixed list of operations, called one after another; returned by compose(). Copyable if its
-/// callables are. Thread safety: that of the callables.
+/// A fixed list of operations that are called one after another; compose() returns it. It is
+/// copyable if its callables are, and as thread-safe as they are.
 template <class... Fs>
 class composed {
  public:
-  /// Stores the operations, to be called in this order.
+  /// Stores the operations, which are called in this order.
   explicit composed(operation<Fs>... operations)
       : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
 
-  /// Passes `value` through all operations by move. Logs one line for each, and "STransform" for
-  /// all together. If an operation throws, the exception propagates and the time up to it is
-  /// logged.
+  /// Moves `value` through all operations and returns the last result. Records one log line for
+  /// each operation, and "STransform" for all together. If an operation throws, the exception
+  /// propagates and the time up to it is recorded.
   template <class T>
   auto operator()(T&& value) {
     detail::operation_run run{whole_};
@@ -178,9 +181,9 @@ class composed {
   detail::record_tag whole_;
 };
 
-/// Combines callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless op() gives one. A callable receives what the previous one
-/// returned, or changes it in place and returns nothing.
+/// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
+/// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
+/// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
 auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -188,7 +191,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// One operation on `T` in a chain.
+/// One operation of a chain<T>, a node of a linked list.
 template <class T>
 class chain_link {
  public:
@@ -224,7 +227,7 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` that is assembled at run time; otherwise like compose().
+/// A list of operations on `T` that is built at run time. Otherwise it works like compose().
 template <class T>
 class chain {
  public:
@@ -233,9 +236,9 @@ class chain {
   chain(const chain& other) : whole_{other.whole_} {
     for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
   }
-  /// Leaves `other` without operations.
+  /// Moves the operations, so that `other` has none afterwards.
   chain(chain&& other) noexcept { swap(other); }
-  /// Copies or moves, depending on the argument.
+  /// Copies or moves the operations, depending on the argument.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;
@@ -244,9 +247,9 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation: callable with T and returning T, or callable with T& and returning
+  /// Appends an operation, which either takes a T and returns a T, or takes a T& and returns
   /// nothing.
-  /// @param name  interned by content.
+  /// @param name  copied, so it must be valid only during this call.
   template <class F>
   chain& add(std::string_view name, F&& f) {
     append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
@@ -254,7 +257,8 @@ class chain {
     return *this;
   }
 
-  /// Passes `value` through all operations by move; returns it unchanged if there are none.
+  /// Moves `value` through all operations and returns the result. Without operations, that is
+  /// `value`.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -288,15 +292,15 @@ class chain {
   detail::record_tag whole_ = detail::transform_tag();
 };
 
-/// Times consecutive pieces of code with one call after each: `laps lap; decode(); lap("Decode");
-/// crop(); lap("Crop");` Each lap begins where the previous one ended. "STransform" for all
-/// together is logged at the end of the block.
+/// Times consecutive parts of a block with one call after each part: `laps lap; decode();
+/// lap("Decode"); crop(); lap("Crop");` Each part begins where the previous one ended. At the end
+/// of the block "STransform" is recorded for all parts together.
 class laps {
  public:
   laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
-  /// Logs the time since the previous lap, or since construction.
-  /// @param name  interned by content.
+  /// Records the time since the previous call, or since construction.
+  /// @param name  copied, so it must be valid only during this call.
   void operator()(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
     run_.ended(detail::operation_tag(name));

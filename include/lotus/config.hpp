@@ -1,18 +1,20 @@
-// Compile-time settings, attributes and the inline namespace.
+// Provides compile-time settings, attributes and the inline namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
 #include "lotus/version.hpp"
 
-/// 1 if scopes are recorded: on Linux with x86-64 or aarch64. Elsewhere lotus/lotus.hpp compiles
-/// with g++ and clang, but records nothing: start() returns false.
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+/// 1 if the library can record on this system: Linux on x86-64 or aarch64, with pointers of 64 bits
+/// (not -m32 or -mx32). On other systems the headers compile with g++ and clang, but record
+/// nothing: start() returns false.
+#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
   #define LOTUS_SUPPORTED 0
 #endif
 
-// Two versions of the library in one program must not share symbols, hence the inline namespace.
+// An inline namespace whose name contains the version, so that two versions of the library in one
+// program share no symbols.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
 #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
@@ -23,12 +25,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Encloses code of the engine that runs rarely: opening and closing, recovery, limits, snapshots,
-// other profilers. A header-only file compiles all of it, which would take most of its compile time
-// at -O2; -Og takes half the time and gives less code. It must not enclose anything that runs for
-// each record or each scope, or any function that such code needs inlined: g++ does not inline
-// across this border. It never raises the optimization or code size of the file; the compiled
-// library is compiled once, with its builder's options.
+// Encloses code of the engine that runs rarely, such as start and stop, recovery, limits and
+// snapshots. In a header-only program every file compiles this code, and at -O2 it would take most
+// of the compile time; -Og takes half as long. Do not enclose code that runs for each record or
+// scope, or a function that such code must inline: g++ does not inline an -Og function into an -O2
+// function. The pragma never raises the optimization level of a file. A compiled library does not
+// need the pragma, because it compiles the engine only once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -51,27 +53,30 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// Marks functions that the front end calls and the engine defines. LOTUS_IMPLEMENTATION makes its
-// file emit them even if that file does not call them. They stay inline, so that they merge with
-// those of header-only files of the same program.
+// Marks a function that is declared in the front end and defined in the engine. The file that
+// defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it calls them. They stay
+// inline functions, so that the linker can merge them with those of header-only files of the same
+// program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks a declaration in the front end whose definition is LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
+// Marks the declaration, in the front end, of a function that the engine defines with
+// LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// Marks state that each shared object has for itself, and the functions that use it. Without it the
-// linker would merge this state between objects built with default visibility, and STB_GNU_UNIQUE
-// would keep a plugin from unloading.
+// Marks data of which every shared object has its own copy, and the functions that use that data.
+// Without this attribute the linker would merge the copies of shared objects built with default
+// visibility, and the symbol type STB_GNU_UNIQUE would keep a plugin from being unloaded.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
   #define LOTUS_DETAIL_PER_MODULE
 #endif
-// Used inside a function: runs `called`, a function without parameters, when the object is loaded,
-// before its static constructors, once for each file that keeps the enclosing function. A variable
-// with a constructor would do so in every file that includes the header.
+// Runs the function `called`, which has no parameters, when the shared object is loaded, before its
+// static constructors. Use this macro inside a function: `called` then runs only for files that use
+// that function. A variable with a constructor would instead run code for every file that includes
+// the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -85,8 +90,9 @@
       ".popsection"                                            \
       :                                                        \
       : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
-// Without this, g++ runs the constructor of a template's static member only when the object is
-// loaded: a scope in an earlier static constructor would find it uninitialized.
+// Guarantees that a variable is initialized at compile time. Without this, g++ initializes a static
+// member of a template when the object is loaded, which is too late for a scope in an earlier
+// static constructor.
 #if defined(__clang__)
   #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
 #elif __GNUC__ >= 10

@@ -1,4 +1,4 @@
-// A range that records waits and receptions of batches while a loop iterates over it.
+// Provides consume(), a range that records each wait for a batch and each reception of a batch.
 #ifndef LOTUS_CONSUME_HPP
 #define LOTUS_CONSUME_HPP
 
@@ -14,8 +14,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// The functions that a range-based for would find: members, or others by argument-dependent lookup.
-// <string_view> provides std::begin() and std::end().
+// Finds begin() and end() as a range-based for does: members, or functions found by
+// argument-dependent lookup. <string_view> declares std::begin() and std::end().
 using std::begin;
 using std::end;
 template <class Source>
@@ -33,7 +33,7 @@ template <class Source>
 inline constexpr bool is_range<Source, std::void_t<decltype(begin_of(std::declval<Source&>()))>> =
     true;
 
-/// Whether the second type can be the end of a range that the first begins.
+/// Whether a Sentinel can be the end of a range that begins with an Iterator.
 template <class Iterator, class Sentinel, class = void>
 inline constexpr bool are_iterators = false;
 template <class Iterator, class Sentinel>
@@ -53,11 +53,12 @@ struct iterator_pair {
   Sentinel end() { return std::move(last); }
 };
 
-/// Numbers batches from 0 in the order of their reception.
+/// The default numbering: batches are numbered from 0 in the order of their reception.
 struct order_of_reception {};
 
-/// What consume() returns. It is an input range: a loop can read each batch only once.
-/// @tparam Source  a range, or a reference to one.
+/// The range that consume() returns. It is an input range: a loop can read each batch only once.
+/// @tparam Source  a range, or a reference to a range.
+/// @tparam Number  order_of_reception, or a callable that returns a batch's number.
 template <class Source, class Number>
 class consumed_range {
  public:
@@ -66,7 +67,7 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // mutable: some loaders' iterators compare only with non-const ones
+    mutable Sentinel end;  // mutable: some loaders' iterators need a non-const sentinel
   };
 
   template <class Iterator>
@@ -74,7 +75,7 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// At the end of the data there is no batch, so the last wait is discarded.
+    /// Discards the wait that was open at the end of the data, because no batch ended it.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -88,7 +89,8 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait only after dereferencing: an iterator may build the batch here.
+    /// Ends the wait only after the iterator is dereferenced, because some iterators build the
+    /// batch when they are dereferenced.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -102,8 +104,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait after the batch was built in its final place, so that the batch need not be
-    /// movable.
+    /// Ends the wait in its destructor, which runs after the batch was built in the caller's
+    /// object. So the batch need not be movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -135,37 +137,39 @@ class consumed_range {
 
 }  // namespace detail
 
-/// Records the wait for each batch and its reception while a loop goes through a loader:
+/// Records the wait for each batch and its reception while a loop iterates over a loader:
 ///
 ///   for (auto&& batch : lotus::consume(loader)) train(batch);
 ///
 /// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
 /// The body of the loop is the consumer's step. Exceptions of the loader propagate.
-/// @param batches  anything that a range-based for accepts; a temporary is stored, anything else
-/// must outlive the loop. Belongs to one thread.
+/// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
+/// anything else must outlive the loop. The result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
 
-/// The same for a loader that has only iterators.
+/// Like consume(batches), for a loader that has only iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Moved if that is cheaper; clang-tidy sees the copies of types that have no cheaper move.
+// Iterators are moved if that is cheaper; clang-tidy reports types for which it is not.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// The same for batches that know their numbers: lotus::consume(loader, &Batch::index).
-/// @param number  called with each batch, or a pointer to a member of it; returns an integer.
+/// Like consume(batches), for batches that know their numbers: lotus::consume(loader,
+/// &Batch::index).
+/// @param number  returns a batch's number as an integer: a function that is called with the batch,
+/// or a pointer to a member of the batch.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// The same for a loader that has only iterators.
+/// Like consume(batches, number), for a loader that has only iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {

@@ -1,4 +1,4 @@
-// Counters: numbers over time, such as the depth of a queue or the number of bytes held.
+// Provides counters: numbers over time, such as the depth of a queue or the number of bytes in use.
 #ifndef LOTUS_COUNTER_HPP
 #define LOTUS_COUNTER_HPP
 
@@ -18,14 +18,14 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 }  // namespace detail
 
-/// Sets the counter of this name to this value; the whole process shares it. The value is stored
-/// only in the hidden side log, because logs of Lotus' format have no counters.
-/// @param name  interned by content: needs to live only for this call.
+/// Sets the counter of this name to this value. A counter is shared by the whole process. Its
+/// values are stored only in the hidden side log, because the text format has no counters.
+/// @param name  copied, so it must be valid only during this call.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
   if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
 }
-/// For a name known at compile time: its id is looked up only once.
+/// Sets a counter whose name is known at compile time, so that its id is looked up only once.
 template <class Here, bool Fixed>
 LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
                                         std::int64_t value) noexcept {

@@ -1,4 +1,4 @@
-// Loaders: lets several loaders in one process number their batches independently.
+// Provides loader_scope, which lets several loaders in a process number batches independently.
 #ifndef LOTUS_LOADER_HPP
 #define LOTUS_LOADER_HPP
 
@@ -11,7 +11,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the loader to which this thread's records belonged so far.
+/// Assigns this thread's later records to a loader. `loader` and the result, the previous loader,
+/// are ids of names.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -22,14 +23,14 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 }  // namespace detail
 
-/// Until the end of the block, the batches, stages and operations of this thread belong to the
-/// named loader, which lotus-tool treats as a pipeline of its own, with logs in a subfolder of that
-/// name. Children that this thread forks belong to the loader too, but threads that it starts do
-/// not. Scopes may be nested. Cost: a few system calls; meant for a worker's whole lifetime, or an
-/// epoch. Errors: none thrown.
+/// Assigns the batches, stages and operations of this thread to a loader until the end of the
+/// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
+/// with the loader's name. Processes that this thread forks belong to the loader too, but threads
+/// that it starts do not. A loader_scope may be nested in another. Cost: a few system calls, so use
+/// one for the lifetime of a worker or for an epoch, not for each batch. Errors: none thrown.
 class loader_scope {
  public:
-  /// @param name  if empty, the default loader, which is also used without a loader_scope.
+  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
   explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;

@@ -1,8 +1,8 @@
-// Lotus: shows where a C++ data-preprocessing pipeline spends its time.
+// Includes the whole public API of lotus, which records where a data pipeline spends its time.
 //
-// Header-only by default. If every file defines LOTUS_COMPILED, the engine is compiled only in the
-// file that also defines LOTUS_IMPLEMENTATION; the library target lotus::lotus is built that way.
-// One program may mix files built either way.
+// The library is header-only by default. In files that define LOTUS_COMPILED, this header contains
+// no engine (the code that records); the engine is compiled in the one file that also defines
+// LOTUS_IMPLEMENTATION, as in the CMake target lotus::lotus. A program may mix both kinds of files.
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
@@ -26,8 +26,8 @@
 
 #endif  // LOTUS_LOTUS_HPP
 
-// Outside the include guard: another header may have included this one before LOTUS_IMPLEMENTATION
-// was defined.
+// The engine is included outside the include guard, because another header may have included this
+// file before LOTUS_IMPLEMENTATION was defined.
 #if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
 #include "lotus/engine/engine.hpp"
 #endif

@@ -1,4 +1,4 @@
-// All public macros; no other header reads LOTUS_DISABLE.
+// Provides all public macros. LOTUS_DISABLE makes them record nothing, and affects no other header.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
@@ -14,25 +14,25 @@
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 
-// Makes a unique name, so that two macros may be used on one line or inside one macro of the
-// user's.
+// Creates a unique name, so that two scopes can stand in one line or in one macro of a program.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
 #endif
 
-// clang 22's -Wpedantic reports __COUNTER__ as an extension where it is expanded, which is in the
-// user's code. The warning stays off after this header: a pragma inside the macros takes effect too
-// late if a scope is in an argument of another macro, such as a test's assertion.
+// With -Wpedantic, clang 22 warns about __COUNTER__ in the user's code, where the macros are
+// expanded. The warning stays off after this header, because a pragma inside the macros would take
+// effect too late if a scope stands in an argument of another macro, such as an assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
   #endif
 #endif
 
-// Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
-// expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
+// Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
+// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but never
+// evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \
     [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
@@ -68,7 +68,7 @@
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // The spelling of the argument shows whether the name is a literal.
+  // #name, the argument as it is written, shows whether the name is a string literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -90,44 +90,45 @@
     for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
 #endif
 
-/// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
+/// Records the time from here to the end of the block as the operation "S<name>". The name must be
+/// a string literal.
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
-/// The same with a name known only at run time: anything convertible to std::string_view.
+/// Works like LOTUS_SCOPE; the name may be anything convertible to std::string_view.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
 
-/// LOTUS_SCOPE that also stores the operation's arguments as text: LOTUS_SCOPE_ARGS("Resize",
-/// image.shape()); see lotus::scope_with_arguments. The name is a literal or anything convertible
-/// to std::string_view.
+/// Works like LOTUS_SCOPE and also records the operation's arguments as text, for example
+/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
+/// literal or anything convertible to std::string_view.
 #define LOTUS_SCOPE_ARGS(name, ...) \
   LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
 
-/// Aggregates the time from here to the end of the block instead of logging it: for operations that
-/// take about a microsecond; see lotus::aggregated_scope. The name is a literal or anything
-/// convertible to std::string_view.
+/// Counts the operation and sums up its durations, instead of recording each execution. Use it for
+/// operations that take about a microsecond; see lotus::aggregated_scope. The name is a literal or
+/// anything convertible to std::string_view.
 #define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
-/// Scope in a worker around all the work that builds batch `i`.
+/// Records the building of batch `i` up to the end of the block; see lotus::batch_preprocessed.
 #define LOTUS_BATCH_PREPROCESSED(i) \
   LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
-/// Scope in the consumer around its wait for batch `i`.
+/// Records the consumer's wait for batch `i`, up to the end of the block; see lotus::batch_wait.
 #define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` arrived out of order and is buffered.
+/// Records that batch `i` arrived out of order and was buffered; see lotus::batch_arrived.
 #define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` was received, and the step begins.
+/// Records that the consumer received batch `i` and begins its step; see lotus::batch_consumed.
 #define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` is dispatched to a worker.
+/// Records that batch `i` was dispatched to a worker; see lotus::batch_queued.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
-/// Scope: this thread works on batch (or item, or request) `i` in the stage `name`, which is a
-/// literal or anything convertible to std::string_view; see lotus::stage.
+/// Records that this thread works on batch, item or request `i` in the stage `name`, up to the end
+/// of the block; see lotus::stage. The name is a literal or anything convertible to
+/// std::string_view.
 #define LOTUS_STAGE(name, i) \
   LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
-/// Item `item` becomes part of batch `batch`; see lotus::batch_takes.
+/// Records that item `item` becomes part of batch `batch`; see lotus::batch_takes.
 #define LOTUS_BATCH_TAKES(batch, item)                                        \
   LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
                             static_cast<::std::uint64_t>(item))
-/// Until the end of the block, all records of this thread belong to the loader `name`; see
-/// lotus::loader_scope.
+/// Assigns this thread's records to the loader `name` until the end of the block; see loader_scope.
 #define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
 /// Sets the counter `name` (a literal or anything convertible to std::string_view) to `n`.
 #define LOTUS_COUNTER(name, n) \
@@ -135,19 +136,23 @@
 
 /// Resumes the profiler that runs this program, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
-/// Pauses the profiler; call it once for each LOTUS_RESUME().
+/// Pauses the profiler. Each LOTUS_RESUME() needs one LOTUS_PAUSE().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
-/// Detaches the profiler: it collects nothing more until the program ends.
+/// Detaches the profiler, which then collects nothing more until the program ends.
 #define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
 
-/// For a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } The block is one
-/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
-/// for LOTUS_MAP_PASSES (1) passes that are collected and logged like a scope; without a collector
-/// it runs exactly once. LOTUS_MAP_OP selects the only region to collect. After the name, list the
-/// variables that the block reads and writes, so that the compiler moves no work on them out of the
-/// block.
-// clang's analyzer does not see that the innermost region is restored if many regions follow one
-// another.
+/// Runs a block so that a profiler collects data only about this block:
+///
+///   LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); }
+///
+/// The block contains one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP times
+/// (default: 4) to warm up, and then LOTUS_MAP_PASSES times (default: 1) while the profiler
+/// collects data; lotus also records these passes as an operation. Without a profiler, the block
+/// runs once. If LOTUS_MAP_OP is set, the profiler collects data only in the region of that name.
+/// After the name, list the variables that the block reads and writes, so that the compiler moves
+/// no work on them out of the block.
+// clang's analyzer reports an escaping stack address, because it cannot see that the pointer to the
+// innermost region is restored at the end of each region.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 

@@ -1,4 +1,4 @@
-// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees only it.
+// Provides the classes of LOTUS_MAP_REGION, which shows a profiler only one operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -15,8 +15,8 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler assume that the value is read and written here, so that computations that
-/// produce or use it stay on their side of this point.
+/// Makes the compiler assume that the value is read and written at this point. So the compiler
+/// moves no computation that produces or uses the value from one side of this point to the other.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -31,8 +31,9 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }  // namespace detail
 
 #if LOTUS_SUPPORTED
-/// The passes of one LOTUS_MAP_REGION. The object is declared in the head of a `for`: a block left
-/// by break, return or an exception ends the pass and pauses. Its code is in engine/map_passes.hpp.
+/// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object
+/// in the head of a `for` statement, so that break, return or an exception in the block ends the
+/// pass and pauses the profiler. The functions are defined in engine/map_passes.hpp.
 class map_region {
  public:
   /// @param name  name of the operation; copied, up to 255 bytes.
@@ -43,12 +44,13 @@ class map_region {
   map_region& operator=(const map_region&) = delete;
   LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
-  /// Ends a pass and begins the next; returns false if there is none.
+  /// Ends the current pass and begins the next one. Returns false after the last pass.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // Not in the constructor and destructor themselves: if nothing calls them, as in the file with
-  // LOTUS_IMPLEMENTATION, clang emits only their variants for base classes.
+  // The constructor and the destructor only call these functions. The reason: if nothing in a file
+  // calls a constructor or destructor, as in the file with LOTUS_IMPLEMENTATION, clang emits only
+  // its base-object variant.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -56,7 +58,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// The innermost region of this thread that collects.
+  /// Returns this thread's innermost region that is in a pass with the profiler on, or null.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -73,7 +75,7 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Runs its block once.
+/// Runs the block once, on systems that lotus does not support.
 class map_region {
  public:
   /// Ignores the name: nothing is collected on this system.
@@ -88,13 +90,13 @@ class map_region {
 };
 #endif
 
-/// A region that knows the values that its block reads and writes, so that they are computed
-/// neither before nor after a pass. Without it the compiler may move a pure function of local
-/// values out of the region.
+/// A map_region with the variables that its block reads and writes. The compiler must compute these
+/// variables within the passes; otherwise it could move a pure function of local variables out of
+/// the block.
 template <class... Values>
 class fenced_map_region {
  public:
-  /// @param values  borrowed; must outlive the region.
+  /// @param values  variables that the block reads and writes; they must outlive the region.
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{detail::address_of(values)..., nullptr} {}
 

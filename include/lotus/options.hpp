@@ -1,4 +1,4 @@
-// Settings that a program can choose when it starts recording.
+// Provides the settings of lotus::start().
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
@@ -11,87 +11,91 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// What a thread does if its ring is full.
+/// Selects what a thread does when its ring, the buffer for its records, is full.
 enum class full_ring {
-  drain,  ///< the thread writes its records to the log itself: nothing is lost
-  drop,   ///< drops the new record and counts it in dropped(): the thread never waits for the disk
+  drain,  ///< the thread itself writes the ring's records to its log, so no record is lost
+  drop,   ///< records without room are dropped, see dropped(), and no thread waits for the disk
 };
 
-/// How records are stored in files.
+/// The format in which records are stored in files.
 enum class log_format {
-  text,     ///< logs of Lotus' format, which other programs can read too
-  compact,  ///< hidden binary blocks, a sixth of the size, for lotus-tool, which can convert them
-            ///< to text
+  text,  ///< log lines in Lotus' text format, which other programs can read too
+  /// Hidden binary files, a sixth as large; only lotus-tool can read them or convert them to text.
+  compact,
 };
 
-/// The argument of start(). It is passed between shared objects as it is: bump hub_name with each
-/// change.
+/// The options of a recording. Shared objects of one process pass this struct to each other, so
+/// each change of its layout needs a new hub_name (record/join.hpp).
 struct options {
-  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" gives
-  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is a thread's id.
-  /// Accepts and copies a std::string, a std::string_view, a std::filesystem::path or a literal.
+  /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
+  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
+  /// thread. Copied from a std::string, std::string_view, std::filesystem::path or literal.
   detail::owned_text log_file = "lotustrace_log";
-  /// How records are stored in files. If this is text, LOTUS_FORMAT=compact in the environment
-  /// overrides it.
+  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
   log_format format = log_format::text;
-  /// What a thread does if its ring is full.
+  /// What a thread does when its ring is full.
   full_ring when_full = full_ring::drain;
-  /// Number of records in a thread's ring, 24 bytes each; rounded up to a power of two.
+  /// Number of records, of 24 bytes, that a thread's ring holds; rounded up to a power of two.
   std::uint32_t ring_records = 8192;
   /// Maximum time that a record stays in its ring before it is written to the log, in milliseconds.
   std::uint32_t drain_interval_ms = 100;
-  /// Memory for records that cannot be written to the disk at the moment; if it is full, further
-  /// records are dropped and counted.
+  /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
+  /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// Maximum total size of the logs in the directory, in bytes, including those of other processes
-  /// of the run; 0: unlimited. A log that has grown continues in a new file, and the oldest such
-  /// parts are deleted and counted; lotus-tool reports them. Accurate to about an eighth, in blocks
-  /// of the disk. With a limit, threads that run one after another share logs.
+  /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
+  /// the run; 0: unlimited. A log that has grown is renamed, which makes it a part, and continues
+  /// in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes are counted in
+  /// disk blocks; the limit is accurate to about an eighth. With a limit, a new thread may continue
+  /// the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
-  /// Age at which parts of logs are deleted, in seconds; 0: unlimited. Accurate to an eighth.
+  /// Age in seconds at which parts of logs are deleted, accurate to an eighth of it; 0: unlimited.
   std::uint32_t max_age_s = 0;
-  /// Flight recorder: keeps only the newest records, in compact logs, up to this many bytes; 0:
-  /// unlimited, or LOTUS_KEEP_BYTES in the environment. Otherwise like max_bytes; call
-  /// lotus::snapshot() to save what is worth keeping.
+  /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
+  /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
+  /// Call lotus::snapshot() to save the records of an interesting moment.
   std::uint64_t keep_bytes = 0;
-  /// The same limit by age, in milliseconds; 0: unlimited.
+  /// Flight recorder: keeps only records younger than this, in milliseconds; 0: unlimited.
   std::uint32_t keep_ms = 0;
-  /// Takes a snapshot if a wait for a batch lasts longer than this, in milliseconds, even if it
-  /// never ends; at most one a minute. 0: never.
+  /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
+  /// wait never ends; at most one snapshot per minute. 0: never.
   std::uint32_t snapshot_when_wait_ms = 0;
-  /// Signal that triggers a snapshot, such as SIGUSR2; 0: none. The previous handler is called too.
+  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. Its old handler is called too.
   int snapshot_signal = 0;
-  /// Maximum total size of the snapshots of this run, in bytes; the oldest are deleted.
+  /// Maximum total size in bytes of this run's snapshots; older snapshots are deleted to make room.
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
-  /// Mode of logs, rings and information files, as for open(2): reduced by the process's umask. A
-  /// collector's sample files always get 0666 reduced by the umask.
+  /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
+  /// files always get 0666 before the umask applies.
   std::uint32_t file_mode = 0666;
-  /// Whether to record the time that operations spend off the CPU: one record for each context
-  /// switch that a scope notices. The check adds no measurable cost to a scope.
+  /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
+  /// that its thread was switched out; scopes that find no switch cost no measurable time more.
   bool cpu_time = true;
-  /// Receives each message, also those of collectors, as one line without a newline; null: stderr,
-  /// after the prefix "lotus: ". Called on any thread, with the library's locks held and signals
-  /// blocked: it must not record, start or stop.
+  /// How often per second a background thread of each process looks at what one of the recording
+  /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
+  /// look takes about 20 us of CPU time and does not delay the thread that is looked at. 0: never;
+  /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
+  std::int32_t wait_looks_per_s = -1;
+  /// Function that receives each message of the library, as one line without a newline. Null:
+  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread.
+  /// The function must not record, start or stop, because the library holds locks meanwhile.
   void (*on_message)(const char* message) = nullptr;
 };
 
-/// Numbers of steps, as in torch.profiler.schedule: first `skip_first` steps that are not recorded;
-/// then cycles of `wait` and `warmup` steps that are not recorded and `active` steps that are,
-/// `repeat` times (0: for as long as there are steps). Recording itself needs no warm-up: these
-/// steps are skipped so that the recorded program has warmed up. It is passed between shared
-/// objects too.
+/// Selects steps to record, like torch.profiler.schedule. The first `skip_first` steps are not
+/// recorded. Then follow `repeat` cycles, in each of which first `wait` and then `warmup` steps are
+/// not recorded, and then `active` steps are. Recording needs no warm-up; `warmup` steps give the
+/// program time to warm up. Shared objects pass this struct to each other, like `options`.
 struct schedule {
-  std::uint32_t wait = 0;        ///< not recorded, in every cycle
-  std::uint32_t warmup = 0;      ///< not recorded either, after `wait`
-  std::uint32_t active = 1;      ///< recorded; at least one
+  std::uint32_t wait = 0;        ///< number of unrecorded steps at the start of each cycle
+  std::uint32_t warmup = 0;      ///< number of unrecorded steps after the `wait` steps
+  std::uint32_t active = 1;      ///< number of recorded steps in each cycle; at least one
   std::uint32_t repeat = 0;      ///< number of cycles; 0: unlimited
-  std::uint32_t skip_first = 0;  ///< before the first cycle
-  /// Called when the active steps are over and all their records are in the logs, on the thread
-  /// that calls step() or stop(), with the folder of these logs. It may do anything. It is not
-  /// called if the program exits during active steps; their records are written all the same. The
-  /// callable receives a const std::string&, a std::string_view or a const char*.
+  std::uint32_t skip_first = 0;  ///< number of unrecorded steps before the first cycle
+  /// Function that is called with the folder of the logs when the active steps of a cycle are over
+  /// and all their records are in the logs. It runs on the thread that calls step() or stop(), may
+  /// take a const std::string&, a std::string_view or a const char*, and may call any function of
+  /// lotus. It is not called if the program exits during active steps.
   detail::folder_listener on_trace_ready{};
-  /// If not 0, the first cycle has no `wait`.
+  /// If not 0, the first cycle has no `wait` steps.
   std::uint32_t skip_first_wait = 0;
 };
 

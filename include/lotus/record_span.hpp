@@ -1,5 +1,5 @@
-// Spans that are not blocks of a program: spans that the program measured itself, and timeline
-// ranges.
+// Provides record_span(), which records an interval that the program measured itself, and ranges,
+// which appear only on timelines.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
@@ -15,27 +15,27 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
-/// million iterations share one name; leading zeros belong to the name.
+/// Returns the tag of a range. A number at the end of the name is not stored as part of the name,
+/// so that a million numbered iterations need only one name. Leading zeros are part of the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// A named range of this thread's time, to the end of the block, for orientation: shown on the
-/// timeline of lotus-tool and, with LOTUS_ANNOTATE, of other profilers, but in no log of Lotus'
-/// format and in no statistics. To measure something, use LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
+/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool
+/// and, with LOTUS_ANNOTATE, on those of other profilers. Text logs and statistics do not contain
+/// ranges: to measure an operation, use LOTUS_SCOPE. Errors: none thrown. Thread safety: any
+/// thread; each range object belongs to one thread.
 class range : detail::span {
  public:
-  /// @param name  interned by content, without the number at its end: needs to live only for this
-  /// call.
+  /// @param name  copied without its final number, so it needs to exist only during this call.
   explicit range(std::string_view name) noexcept
       : span{[name] { return detail::range_tag(name); }} {}
   ~range() = default;
 };
 
-/// Begins a range that range_pop() ends, for ranges that do not match a block. Ranges nest; each
-/// thread has its own in each shared object of the program. Costs an allocation.
+/// Begins a range that range_pop() ends, for ranges that do not end with a block. Ranges may be
+/// nested. Each shared object of the program has its own stack of ranges for each thread. Allocates
+/// memory, and throws std::bad_alloc if there is none.
 LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
 
 /// Ends the range that this thread pushed last; does nothing if there is none.
@@ -43,7 +43,7 @@ LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
 namespace detail {
 
-/// Returns the nanoseconds of a std::chrono time point, without including <chrono>.
+/// Converts a std::chrono time point to ns since its clock's epoch, without including <chrono>.
 template <class TimePoint>
 constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   using period = typename TimePoint::period;
@@ -59,11 +59,11 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 
 }  // namespace detail
 
-/// Logs the operation "S<name>" of this thread from `begin` to `end`. Accurate to less than a
-/// microsecond for recent times; the error grows with age, because clocks drift. If a span partly
-/// overlaps a scope of this thread, as time in a queue may, lotus-tool reports it as impossible; an
-/// async_scope may overlap anything.
-/// @param name        interned by content: needs to live only for this call.
+/// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
+/// are accurate to less than a microsecond; the error grows with their age, because clocks drift.
+/// The operation must not partly overlap a scope of this thread, which lotus-tool would report as
+/// an error; use an async_scope for intervals that may overlap, such as times in a queue.
+/// @param name  copied into a table of names, so it needs to exist only during this call.
 /// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
 /// counts like CLOCK_MONOTONIC.
 /// Errors: none thrown. Thread safety: any thread.

@@ -1,4 +1,4 @@
-// RAII scopes: each records the time from its construction to the end of its block.
+// Provides the class scope, which records the time up to the end of its block, and its base class.
 #ifndef LOTUS_SCOPE_HPP
 #define LOTUS_SCOPE_HPP
 
@@ -20,7 +20,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag under which an operation is recorded; it is never empty.
+/// Returns the tag with which an operation of this name is recorded; never an empty one.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
@@ -41,8 +41,9 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// The tag is a static member of a hidden template: a static variable in an inline function would
-/// keep a plugin from unloading.
+/// Holds the tag for the name at one place in the source. The tag is a static member of a template
+/// with hidden visibility, because a static variable in an inline function would keep a plugin (a
+/// shared object loaded by dlopen) from being unloaded.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -50,7 +51,7 @@ struct LOTUS_DETAIL_PER_MODULE known_tag_of {
 template <class Here>
 LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
 
-/// Returns whether the source text consists only of string literals.
+/// Returns whether a macro argument, as written in the source, consists only of string literals.
 constexpr bool is_literal(std::string_view text) noexcept {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -65,8 +66,8 @@ constexpr bool is_literal(std::string_view text) noexcept {
   return true;
 }
 
-/// A place in the source, identified by the type `Here`, and the name used there.
-/// @tparam Fixed  whether the name is the same at every execution.
+/// A place in the source, identified by the type `Here`, and the operation's name at that place.
+/// @tparam Fixed whether the name is the same each time, so that its tag can be cached.
 template <class Here, bool Fixed>
 struct place {
   std::string_view name;
@@ -80,8 +81,8 @@ struct place {
   }
 };
 
-/// Base of all scopes: measures from construction to destruction. It can be neither copied nor
-/// moved, and exists only on the stack, because it ends with its block.
+/// Base class of all scopes: measures the time from construction to destruction. A span cannot be
+/// copied, moved or allocated by `new`, because it must end with its block.
 class span {
  public:
   span(const span&) = delete;
@@ -90,13 +91,13 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  called only if the span is measured; nothing is recorded if it returns an
-  /// empty tag.
+  /// @param make_tag  function that returns the record's tag. It is called only if the span is
+  /// measured. If it returns an empty tag, nothing is recorded.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : slow_tag(make_tag);
     if (tag_.empty()) return;
 #if !defined(NDEBUG)
     thread_ = &this_cpu_watch;
@@ -108,7 +109,7 @@ class span {
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
 #if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
 #endif
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
@@ -120,14 +121,15 @@ class span {
     }
   }
 
-  /// Returns the tag; it is empty if the span is not measured.
+  /// Returns the record's tag, which is empty if the span is not measured.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Records an event just before this span's record, with this span's start time. The span must be
-  /// measured.
-  LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
+  /// Stores an event record with the number `word` and this span's start, just before this span's
+  /// record. The span must be measured.
+  LOTUS_DETAIL_RARE void record_before(record_tag event, std::uint64_t word) const noexcept;
 
+  /// Replaces the record's tag.
   /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
   /// if the span is measured.
   template <class MakeTag>
@@ -141,72 +143,75 @@ class span {
 
  private:
   template <class MakeTag>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag slow_tag(MakeTag make_tag) noexcept {
     if (!is_recording()) return {};
     const record_tag tag = make_tag();
     if (recording_mode() == recording::annotated) begin_annotation(tag);
     return tag;
   }
 
-  LOTUS_DETAIL_RARE static void tell_crossed_threads(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void report_crossed_threads(record_tag tag) noexcept;
   LOTUS_DETAIL_RARE static void end_annotated(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                               record_tag tag) noexcept;
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  [[maybe_unused]] const void* thread_ = nullptr;  ///< unique to the thread that began the span;
-                                                   ///< for debug builds
+  /// An address that identifies the thread that began the span; set only in debug builds.
+  [[maybe_unused]] const void* thread_ = nullptr;
 };
 
-/// Measures a time that need not end with a block. Thread safety: one thread at a time.
+/// Measures a span that need not end with a block. Thread safety: one thread at a time.
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
-  /// @param tag  the tag as known so far; what the thread allocates meanwhile is attributed to it.
+  /// @param tag  the tag as far as it is known now. Heap allocations of this thread during the span
+  /// are attributed to the operation of this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
-    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
+    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_slow(tag)) return;
     look_at_cpu(now_ticks);
     begin_ticks_ = now_ticks();
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
 
-  /// Ends the measurement and logs it, if one has begun.
+  /// Ends the span and records it with this tag; does nothing if no span has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
     const recording mode = recording_mode();
-    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
+    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_slow(begin_ticks_, tag);
     if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
     begin_ticks_ = 0;
   }
 
-  /// Discards the measurement that began with this tag.
+  /// Discards the span that began with this tag, if there is one.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
-    if (recording_mode() == recording::annotated) end_rarely(0, tag);
+    if (recording_mode() == recording::annotated) end_slow(0, tag);
     begin_ticks_ = 0;
   }
 
  private:
-  LOTUS_DETAIL_RARE static bool begin_rarely(record_tag tag) noexcept;
-  LOTUS_DETAIL_RARE static void end_rarely(std::uint64_t begin_ticks, record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static bool begin_slow(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_slow(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
   std::uint64_t begin_ticks_ = 0;
 };
 
 }  // namespace detail
 
-/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+/// Records one operation, from here to the end of the block, as a log line "S<name>"; see
+/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each scope object belongs to one
+/// thread.
 class scope : detail::span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
+  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
+  /// call looks up the name in a hash table.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
-  /// For a name known at compile time: its id is looked up only once.
+  /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}

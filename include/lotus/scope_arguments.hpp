@@ -1,5 +1,5 @@
-// Scopes that record more or less than a span: scope_with_arguments adds the operation's arguments
-// as text, aggregated_scope only counts operations and their durations.
+// Provides two kinds of scopes: scope_with_arguments also records the operation's arguments as
+// text; aggregated_scope only counts operations and sums up their durations.
 #ifndef LOTUS_SCOPE_ARGUMENTS_HPP
 #define LOTUS_SCOPE_ARGUMENTS_HPP
 
@@ -26,10 +26,11 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Arguments as text, "[3, 224, 224], bilinear". Text that is too long is cut and ends in "...".
+/// Formats arguments as text, such as "[3, 224, 224], bilinear". Text that is too long is cut and
+/// ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
-  static constexpr std::size_t most_bytes = 120;
+  static constexpr std::size_t max_bytes = 120;
 
   template <class... Arguments>
   explicit arguments_text(const Arguments&... arguments) noexcept {
@@ -80,24 +81,25 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
   LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
   template <class Number>
   void put_printed(const char* format, Number number) noexcept;
-  /// @param kept_free  number of bytes to keep free at the end of the buffer.
+  /// Appends text; cuts the text if the buffer is full.
+  /// @param kept_free  number of bytes at the end of the buffer that stay free for the final "...".
   LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
 
-  char text_[most_bytes];
+  char text_[max_bytes];
   std::size_t bytes_ = 0;
   bool cut_ = false;
 };
 
 }  // namespace detail
 
-/// A scope that also stores the operation's arguments; see LOTUS_SCOPE_ARGS.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
-/// two scopes plus formatting the text and looking it up.
+/// A scope that also records the operation's arguments; see LOTUS_SCOPE_ARGS. Errors: none thrown.
+/// Thread safety: any thread; each scope object belongs to one thread. Cost: as two scopes, plus
+/// formatting the text and looking it up in a table.
 class scope_with_arguments : detail::span {
  public:
-  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
-  /// these; they are read only while this process is recording. Every distinct text stays in
-  /// memory.
+  /// @param arguments  texts, numbers, enumerators, and sequences of these. They are read only
+  /// while this process is recording, and formatted as a text of at most 120 bytes. Every distinct
+  /// text stays in memory until the process exits.
   template <class Here, bool Fixed, class... Arguments>
   explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
                                 const Arguments&... arguments) noexcept
@@ -107,25 +109,25 @@ class scope_with_arguments : detail::span {
     arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
   }
   ~scope_with_arguments() {
-    if (!arguments_.empty()) precede(arguments_, 0);
+    if (!arguments_.empty()) record_before(arguments_, 0);
   }
 
  private:
   detail::record_tag arguments_;
 };
 
-/// Aggregates one operation, from here to the end of the block, instead of logging it: counts how
-/// often it ran, its total time, and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+/// A scope that adds the operation to statistics instead of recording it: how often the operation
+/// ran, its total time and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED. Errors:
+/// none thrown. Thread safety: any thread; each scope object belongs to one thread.
 class aggregated_scope {
  public:
-  /// @param place  holds the name, which needs to live only for this call.
+  /// @param place  holds the name, which needs to exist only during this call.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
       const detail::place<Here, Fixed>& place) noexcept {
     const detail::recording mode = detail::recording_mode();
     if (mode == detail::recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
+    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : slow_tag(place);
     if (tag_.empty()) return;
     outer_ticks_ = detail::begin_aggregated();
     begin_ticks_ = detail::now_ticks();
@@ -145,7 +147,7 @@ class aggregated_scope {
 
  private:
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag slow_tag(
       detail::place<Here, Fixed> place) noexcept {
     if (!detail::is_recording()) return {};
     const detail::record_tag tag = place.tag();
@@ -158,10 +160,11 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Allocations are attributed to the enclosing operation, which has a record.
+  /// Returns a tag of kind `aggregated`. With this kind, the session attributes allocations to the
+  /// enclosing operation, because an aggregated operation has no record of its own.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
-            detail::large_stage_number};
+            detail::number_not_in_tag};
   }
 
   detail::record_tag tag_;

@@ -1,4 +1,4 @@
-// Starts and stops recording, for the whole run or for selected steps.
+// Provides the functions that start and stop recording, and that control a running recording.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
@@ -15,12 +15,13 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// Starts recording; see options. Records all scopes that end from now on, on every thread, also
-/// those of other shared objects of this process and of children it forks. Takes at most 5 ms: if
-/// recovering the records of processes that died takes longer, it continues in the background.
-/// @return false, after one message with the reason, if the directory cannot be written; the
-/// program can go on and is just not recorded. Also true if the same recording is running already.
-/// Thread safety: all functions here may be called on any thread.
+/// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
+/// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
+/// records that dead processes left may continue in the background.
+/// @return true if the process is now recording with this log_file, also if it was already. false,
+/// after one message with the reason, if not, such as if the directory cannot be written; the
+/// program can continue without being recorded. Thread safety: all functions in this file may be
+/// called on any thread.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -32,59 +33,60 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts recording with step 0 of a schedule. Only its active steps are recorded: each range of
-/// consecutive active steps goes into a folder of its own, `steps_<first>_<last>`, in the directory
-/// of `log_file`; lotus-tool reads it as a run. On every thread, what begins and ends within the
-/// range is recorded. A process forked within the range records into that folder until it calls
-/// step() itself.
-/// @return false, after one message with the reason, if the schedule has no active steps; if step 0
-/// is active, also for the reasons given above.
+/// Starts recording by a schedule, at step 0. Only active steps are recorded. Each range of
+/// consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
+/// directory of `log_file`. That run directory contains all spans that begin and end within the
+/// range. A process forked within the range records to the same directory until it calls step()
+/// itself.
+/// @return false, after one message with the reason, if the schedule has no active steps, or if
+/// step 0 is active and start(options) would return false.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// The same with only a `log_file`.
+/// Starts recording by a schedule, with default options except for `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
   return start(chosen, steps);
 }
 
-/// Ends the current step and begins the next; does nothing without a schedule. When a range of
-/// active steps ends, writes all its records and calls on_trace_ready. Thread safety: any thread;
-/// the steps of all threads are counted together.
+/// Ends the current step of the schedule and begins the next one; does nothing without a schedule.
+/// At the end of a range of active steps, writes all records and calls on_trace_ready. Thread
+/// safety: any thread; the calls of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all records that are complete so far to the logs. Not needed before exit.
+/// Writes all complete records to the logs. A program need not call this function before it exits.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Stores a copy of what is recorded so far in a run folder of its own next to the run's,
-/// `<run>.snapshot-<UTC>-<reason>`, which lotus-tool reads. It holds all complete records of this
-/// process, and what other processes of the run have drained. No recording thread has to wait. The
-/// oldest snapshots are deleted if all together would exceed options::snapshots_bytes.
-/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. Only the first 64 bytes
-/// count.
-/// @return false, after a message with the reason, if nothing is being recorded, if there is no
+/// Copies the records so far to a run directory of its own, `<run>.snapshot-<UTC>-<reason>`, next
+/// to that of the run. The copy contains all complete records of this process, and the records of
+/// other processes of the run that are in their logs. No recording thread has to wait. If the total
+/// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
+/// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
+/// become '-'. Only the first 64 bytes are used.
+/// @return false, after a message with the reason, if nothing is being recorded, if the disk has no
 /// room, or if another snapshot is being taken.
 inline bool snapshot(std::string_view reason) noexcept {
   return detail::join_session(true).snapshot(reason.data(), reason.size());
 }
 
-/// Ends recording and writes all records. Scopes that are still open are not recorded. Calls
-/// on_trace_ready if active steps of a schedule are being recorded. start() may be called again.
+/// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. start() may be called
+/// again afterwards.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
 }
 
-/// Returns how many records this process has lost: dropped by choice (full_ring::drop), because
-/// neither disk nor memory could hold them, or because the batch number was 2^56 or more.
+/// Returns how many records this process has lost: because the program chose full_ring::drop,
+/// because neither the disk nor memory could hold them, or because a batch number was 2^56 or more.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }

@@ -1,4 +1,4 @@
-// Pipelines of stages: records on which batch, item or request a thread works.
+// Provides stages, which are scopes that record on which batch, item or request a thread works.
 #ifndef LOTUS_STAGE_HPP
 #define LOTUS_STAGE_HPP
 
@@ -16,20 +16,22 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A span with a 64-bit number; most numbers are small and need no second record.
+/// A span with a 64-bit number. A number below 2^32 - 1 is part of the span's record; a larger
+/// number needs a second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  returns the tag of an operation; called only if the span is measured.
+  /// @param make_name  function that returns the operation's tag; called only if the span is
+  /// measured.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// A plain operation until set_number() is called.
+  /// Begins a span without a number: an operation, which set_number() can turn into a stage.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
-    if (LOTUS_DETAIL_LIKELY(number_ < large_stage_number) || tag().empty()) return;
-    precede({event_kind::stage_number, tag().value() >> 32}, number_);
+    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
+    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
   }
 
   void set_number(std::uint64_t number) noexcept {
@@ -45,14 +47,15 @@ class numbered_span : span {
   LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
                                                          std::uint64_t number) noexcept {
     return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
-            LOTUS_DETAIL_LIKELY(number < large_stage_number) ? static_cast<std::uint32_t>(number)
-                                                             : large_stage_number};
+            LOTUS_DETAIL_LIKELY(number < number_not_in_tag) ? static_cast<std::uint32_t>(number)
+                                                            : number_not_in_tag};
   }
 
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when it ends; without a number it is a plain operation.
+/// A stage whose number may be known only when the stage ends. It is recorded as an operation if it
+/// never gets a number.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -73,7 +76,8 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts like a T, but only to pointers: not to bool.
+/// Converts to the pointer types to which a T converts, but not to bool. Used to test whether a
+/// callable accepts a pointer without converting it to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -81,14 +85,15 @@ struct pointer_only {
   operator To() const noexcept;
 };
 
-/// Whether the parameters of a callable are known: it is neither a template nor overloaded.
+/// Whether a callable has only one signature, because it is neither a template nor overloaded.
 template <class F, class = void>
 inline constexpr bool has_one_signature =
     std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
 template <class F>
 inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
 
-/// Whether a projection accepts these arguments without converting a pointer to bool.
+/// Whether a projection (a callable that computes a batch number from its arguments) accepts
+/// arguments of these types without converting a pointer to bool.
 template <class Number, class... Given>
 constexpr bool is_projection_of() noexcept {
   if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
@@ -102,15 +107,15 @@ constexpr bool is_projection_of() noexcept {
   }
 }
 
-/// Whether a value can mean "no more": a pointer, an optional.
+/// Whether a value of this type can be null, which means "no more data": a pointer or an optional.
 template <class T, class = void>
 inline constexpr bool is_nullable = false;
 template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection accepts what a value of this type points to. Pointers to members accept
-/// pointers as well, but not null pointers.
+/// Whether a projection must be called with the object to which a value of this type points. A
+/// pointer to member would also accept the pointer itself, but the pointer may be null.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -122,7 +127,8 @@ constexpr bool is_projection_of_content() noexcept {
   }
 }
 
-/// What staged() returns: calls `Function`; `Number` gets the number from its arguments or result.
+/// The callable that staged() returns. It calls the function and records the call as a stage, whose
+/// number the projection `Number` computes from the arguments or from the result.
 template <class Number, class Function>
 class staged_function {
  public:
@@ -171,7 +177,7 @@ class staged_function {
   Function function_;
 };
 
-/// Uses the first argument as the number.
+/// A projection that uses the first argument as the number.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -182,16 +188,18 @@ struct argument_number {
 
 }  // namespace detail
 
-/// Scope: this thread works on batch (or item, or request) `number` in a stage of the pipeline. It
-/// is an operation, "S<name>", that lotus-tool also shows as a part of that batch's path.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
-/// of 2^32 - 1 or more needs a second record.
+/// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
+/// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
+/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
+/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
+/// second record.
 class stage : detail::numbered_span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
+  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
+  /// call looks up the name in a hash table.
   LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// For a name known at compile time: its id is looked up only once.
+  /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
                                    std::uint64_t number) noexcept
@@ -199,29 +207,31 @@ class stage : detail::numbered_span {
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
 };
 
-/// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
-/// call is a stage.
-/// @param name      interned by content: needs to live only for this call.
-/// @param number    returns the number of the batch, item or request, as an integer or an optional
-/// integer. It is called with the arguments or, if it does not accept those, with the result, or
-/// with what the result points to (a pointer or an optional that a source returns). Nothing is
-/// logged if there is no number, or if the result is null, as at the end of a source.
-/// @param function  its exceptions propagate; the time up to one is logged if the number was known
-/// before the call.
+/// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
+/// Each call of the returned callable is recorded as a stage.
+/// @param name      copied into a table of names, so it needs to live only for this call.
+/// @param number  callable that returns the number of the batch, item or request, as an integer or
+/// an optional integer. The callable is called with the arguments of the function; if it does not
+/// accept these, with the function's result; if it does not accept the result either, with the
+/// object to which the result (a pointer or an optional) points. Nothing is recorded if the
+/// optional integer is empty, or if the result is null, as at the end of the data.
+/// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
+/// recorded, with the number if it was known before the call.
 template <class Number, class Function>
 auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
 }
 
-/// The same for a function whose first argument is the number.
+/// Wraps a function whose first argument is the number; see staged(name, number, function).
 template <class Function>
 auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 
-/// Item `item` becomes part of batch `batch` (a shuffle buffer, collation): so stages may number
-/// items.
-/// @param batch, item  if one is 2^56 or more, the event is dropped and counted.
+/// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
+/// collation. The stages before this point may then number their work by items.
+/// @param batch, item  if one of them is 2^56 or more, the event is not recorded, but counted by
+///   dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;

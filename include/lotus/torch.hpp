@@ -1,12 +1,13 @@
-// libtorch: records the batches, transforms and datasets of its data loader in the same log.
+// Provides the adapter for libtorch, which records the batches, transforms and datasets of
+// libtorch's data loader. lotus.hpp does not include it, because it needs libtorch's headers.
 //
 //   auto loader = lotus::torch::make_data_loader<Sampler>(
 //       traced(my_dataset{...}).map(traced(Normalize<>{...})).map(traced(Stack<>{})), options);
 //   for (auto& batch : *loader) ...
 //
-// Opt-in: lotus.hpp does not include it, since it needs libtorch's headers. Tested with libtorch
-// 1.13, 2.7 and 2.15 (whose headers need C++20). Call make_data_loader() by its qualified name:
-// argument-dependent lookup would also find the one in torch::data.
+// Tested with libtorch 1.13, 2.7 and 2.15 (whose headers need C++20). Call make_data_loader() by
+// its qualified name: without qualification the compiler would also find the function in
+// torch::data.
 #ifndef LOTUS_TORCH_HPP
 #define LOTUS_TORCH_HPP
 

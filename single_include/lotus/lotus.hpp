@@ -23,45 +23,47 @@
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 // SOFTWARE.
 
-// Lotus: shows where a C++ data-preprocessing pipeline spends its time.
+// Includes the whole public API of lotus, which records where a data pipeline spends its time.
 //
-// Header-only by default. If every file defines LOTUS_COMPILED, the engine is compiled only in the
-// file that also defines LOTUS_IMPLEMENTATION; the library target lotus::lotus is built that way.
-// One program may mix files built either way.
+// The library is header-only by default. In files that define LOTUS_COMPILED, this header contains
+// no engine (the code that records); the engine is compiled in the one file that also defines
+// LOTUS_IMPLEMENTATION, as in the CMake target lotus::lotus. A program may mix both kinds of files.
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
-// Operations that can be suspended and resumed on any thread.
+// Provides scopes for operations that can be suspended, and resumed on any thread.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
 #include <cstdint>
 #include <string_view>
 
-// Compile-time settings, attributes and the inline namespace.
+// Provides compile-time settings, attributes and the inline namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
-// The only place that holds the version. CMake parses these three lines: keep other digits out of
-// them.
+// Defines the version of the library. CMake parses these three lines, so they must contain no other
+// digits.
 #ifndef LOTUS_VERSION_HPP
 #define LOTUS_VERSION_HPP
 
-#define LOTUS_VERSION_MAJOR 0  ///< changes when users must change their code
-#define LOTUS_VERSION_MINOR 1  ///< likewise, as long as the major version is zero
-#define LOTUS_VERSION_PATCH 0  ///< changes when a release only fixes bugs
+#define LOTUS_VERSION_MAJOR 0  ///< increased when users must change their code
+#define LOTUS_VERSION_MINOR 2  ///< likewise, as long as the major version is zero
+#define LOTUS_VERSION_PATCH 0  ///< increased when a release only fixes bugs
 
 #endif  // LOTUS_VERSION_HPP
 
-/// 1 if scopes are recorded: on Linux with x86-64 or aarch64. Elsewhere lotus/lotus.hpp compiles
-/// with g++ and clang, but records nothing: start() returns false.
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+/// 1 if the library can record on this system: Linux on x86-64 or aarch64, with pointers of 64 bits
+/// (not -m32 or -mx32). On other systems the headers compile with g++ and clang, but record
+/// nothing: start() returns false.
+#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
   #define LOTUS_SUPPORTED 0
 #endif
 
-// Two versions of the library in one program must not share symbols, hence the inline namespace.
+// An inline namespace whose name contains the version, so that two versions of the library in one
+// program share no symbols.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
 #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
@@ -72,12 +74,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Encloses code of the engine that runs rarely: opening and closing, recovery, limits, snapshots,
-// other profilers. A header-only file compiles all of it, which would take most of its compile time
-// at -O2; -Og takes half the time and gives less code. It must not enclose anything that runs for
-// each record or each scope, or any function that such code needs inlined: g++ does not inline
-// across this border. It never raises the optimization or code size of the file; the compiled
-// library is compiled once, with its builder's options.
+// Encloses code of the engine that runs rarely, such as start and stop, recovery, limits and
+// snapshots. In a header-only program every file compiles this code, and at -O2 it would take most
+// of the compile time; -Og takes half as long. Do not enclose code that runs for each record or
+// scope, or a function that such code must inline: g++ does not inline an -Og function into an -O2
+// function. The pragma never raises the optimization level of a file. A compiled library does not
+// need the pragma, because it compiles the engine only once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -100,27 +102,30 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// Marks functions that the front end calls and the engine defines. LOTUS_IMPLEMENTATION makes its
-// file emit them even if that file does not call them. They stay inline, so that they merge with
-// those of header-only files of the same program.
+// Marks a function that is declared in the front end and defined in the engine. The file that
+// defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it calls them. They stay
+// inline functions, so that the linker can merge them with those of header-only files of the same
+// program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks a declaration in the front end whose definition is LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
+// Marks the declaration, in the front end, of a function that the engine defines with
+// LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// Marks state that each shared object has for itself, and the functions that use it. Without it the
-// linker would merge this state between objects built with default visibility, and STB_GNU_UNIQUE
-// would keep a plugin from unloading.
+// Marks data of which every shared object has its own copy, and the functions that use that data.
+// Without this attribute the linker would merge the copies of shared objects built with default
+// visibility, and the symbol type STB_GNU_UNIQUE would keep a plugin from being unloaded.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
   #define LOTUS_DETAIL_PER_MODULE
 #endif
-// Used inside a function: runs `called`, a function without parameters, when the object is loaded,
-// before its static constructors, once for each file that keeps the enclosing function. A variable
-// with a constructor would do so in every file that includes the header.
+// Runs the function `called`, which has no parameters, when the shared object is loaded, before its
+// static constructors. Use this macro inside a function: `called` then runs only for files that use
+// that function. A variable with a constructor would instead run code for every file that includes
+// the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -134,8 +139,9 @@
       ".popsection"                                            \
       :                                                        \
       : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
-// Without this, g++ runs the constructor of a template's static member only when the object is
-// loaded: a scope in an earlier static constructor would find it uninitialized.
+// Guarantees that a variable is initialized at compile time. Without this, g++ initializes a static
+// member of a template when the object is loaded, which is too late for a scope in an earlier
+// static constructor.
 #if defined(__clang__)
   #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
 #elif __GNUC__ >= 10
@@ -146,7 +152,7 @@
 
 #endif  // LOTUS_CONFIG_HPP
 
-// Kinds of records, and the 24-byte record of one finished span or event.
+// Defines the 24-byte record of one finished span or event, and the kinds of records.
 #ifndef LOTUS_RECORD_RECORD_HPP
 #define LOTUS_RECORD_RECORD_HPP
 
@@ -156,56 +162,71 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kind of a record. The numbers are stored in ring files: append new ones, never renumber.
+/// The kind of a record. The comment of each kind describes the value in the record's tag. If a
+/// comment mentions a "word", that is the record's end_ticks, which then holds a number instead of
+/// a time. The enumerators' numbers are stored in ring files: append new kinds and never renumber.
 enum class event_kind : std::uint8_t {
   none = 0,
-  operation = 1,           ///< value: id of the name
-  batch_preprocessed = 2,  ///< value here and in the batch kinds below: the batch number
+  operation = 1,  ///< a scope ended; value: id of the operation's name
+  /// A worker built a batch; value of this and the next four kinds: number of the batch.
+  batch_preprocessed = 2,
   batch_wait = 3,
-  batch_arrived = 4,  ///< arrived out of order
+  batch_arrived = 4,  ///< a batch arrived while the consumer waited for another one
   batch_consumed = 5,
   batch_queued = 6,
-  stage = 7,          ///< value: id of the name, and the number of the batch, item or request
-  async_piece = 8,    ///< value: id of the name, and the number of the asynchronous operation
-  counter = 9,        ///< value: id of the name; the second word is the counter's new value
-  batch_takes = 10,   ///< the second word is the item's number
-  off_cpu = 11,       ///< value: ns waited for a CPU; second word: all ns off the CPU
-  loader = 12,        ///< value: id of the loader's name for the following records; 0: the default
-  stage_number = 13,  ///< value: id of the name; second word: the number of the stage record that
-                      ///< follows, which has the same name and begin, and large_stage_number
-  arguments = 14,     ///< value: id of the text of the arguments of the operation that begins then
-  range = 15,         ///< value: id of the name, and the number at its end or large_stage_number
+  /// A stage's work on a batch, item or request; value: id of the stage's name, and that number.
+  stage = 7,
+  /// Part of an asynchronous operation; value: id of the operation's name, number of the operation.
+  async_segment = 8,
+  counter = 9,  ///< a counter changed; value: id of its name; word: its new value
+  /// An item became part of a batch; value: number of the batch; word: number of the item.
+  batch_takes = 10,
+  off_cpu = 11,  ///< time off the CPU; value: ns waiting for a CPU; word: all ns off the CPU
+  /// The following records belong to another loader; value: id of its name, 0: the default loader.
+  loader = 12,
+  /// The number for the next stage record of the same name and start, if the number is too large
+  /// for that record's tag; value: id of the stage's name; word: the number.
+  stage_number = 13,
+  /// A scope's arguments; value: id of the text; the scope's record has the same start.
+  arguments = 14,
+  /// A lotus::range; value: id of its name, and the number at the name's end or number_not_in_tag.
+  range = 15,
 
-  // Only for a program whose allocations are counted. Value: id of a name, and a 32-bit number (the
-  // maximum if it is larger); the second word is a number of bytes. The first four kinds belong to
-  // an operation: they precede its record and have its begin and name; they are left out if both
-  // the number and the bytes are 0.
-  allocated = 16,  ///< number: of calls
-  freed = 17,      ///< number: of calls
-  retained = 18,   ///< what was allocated and not freed; number: of blocks
-  heap_peak = 19,  ///< maximum growth of the thread's heap
-  // The next kinds belong to the process; they have only the ticks of a moment.
-  heap = 20,  ///< bytes held; value: name of a unit, and how many units had begun
-  held = 21,  ///< bytes held that the operation of this name allocated; number: of the generation's
-              ///< first unit
-  heap_total = 22,  ///< number 0: bytes allocated so far; number 1: the second word is how many
-                    ///< calls
+  // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
+  // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
+  // kinds describe one operation: they precede the operation's record and have the same start and
+  // name. A record is left out if both its number and its bytes are 0.
+  allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
+  freed = 17,      ///< bytes that the operation freed; number: calls
+  retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
+  heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
+  // The next three kinds describe the process's heap at one moment, begin_ticks.
+  /// Bytes in use; number: number of units (see heap_hook::enter()) begun so far; name: their name.
+  heap = 20,
+  /// Bytes in use that operations of this name allocated during one generation (group of
+  /// consecutive units); number: first unit of the generation.
+  held = 21,
+  /// Total of the process so far: number 0: bytes allocated, number 1: number of allocations.
+  heap_total = 22,
 
-  aggregated = 23,  ///< value: id of a name, and large_stage_number; lasts as long as the self
-                    ///< times of the calls aggregated since the previous begin or end of a span
+  /// The total self time of the aggregated calls since a span last began or ended on this thread,
+  /// as the length of a span; value: id of the name of one of the calls, and number_not_in_tag.
+  aggregated = 23,
 };
 
-/// Ids of names are below 2^24, so that an id and a 32-bit number fit into one value.
+/// Number of bits of a name's id, so that an id and a 32-bit number fit into one value.
 inline constexpr unsigned name_id_bits = 24;
-/// Stands for all names for which there was no memory, or that exceed the table's limit.
+/// The common id of all names that the table of names cannot store, because memory or ids ran out.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
-/// The number in a stage record if the real one does not fit into 32 bits: a record of kind
-/// stage_number precedes it. Also the number of a range whose name ends in no number.
-inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
-/// The value of an off_cpu record if the kernel does not report this time.
+/// The number in the tag of a stage record if the real number does not fit into 32 bits; then a
+/// stage_number record with the real number precedes the stage record. Also the number of a range
+/// whose name does not end in a number.
+inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
+/// The value of an off_cpu record if the kernel does not report how long the thread waited for a
+/// CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
-/// A record's kind and value (a name's id, a number or both) in one word.
+/// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.
 class record_tag {
  public:
   static constexpr unsigned value_bits = 56;
@@ -229,10 +250,11 @@ class record_tag {
   std::uint64_t word_ = 0;
 };
 
-/// One finished span, or an event. Written once, when it ends.
+/// One finished span or event. A span is stored once, when it ends.
 struct record {
   std::uint64_t begin_ticks;
-  std::uint64_t end_ticks;  ///< of an event: equal to begin_ticks, or its second word
+  /// End of a span, in ticks; for an event: begin_ticks again, or a number.
+  std::uint64_t end_ticks;
   record_tag tag;
 };
 static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,
@@ -243,17 +265,18 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_RECORD_HPP
 
-// RAII scopes: each records the time from its construction to the end of its block.
+// Provides the class scope, which records the time up to the end of its block, and its base class.
 #ifndef LOTUS_SCOPE_HPP
 #define LOTUS_SCOPE_HPP
 
 #include <atomic>
 
-// Settings that a program can choose when it starts recording.
+// Provides the settings of lotus::start().
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
-// Holds a callback of the program that receives a folder's path, without needing <functional>.
+// Provides folder_listener, a callback that receives the path of a folder and does not need
+// <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -262,21 +285,22 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A callback as all shared objects see it. Its code belongs to the object that created it.
+/// The part of a callback whose layout all shared objects know. The function behind it belongs to
+/// the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  std::atomic<std::uint32_t> kept{
-      0};  ///< 1 after keep(): four bytes, which every processor can exchange
-  kept_function* before = nullptr;  ///< the callback that was kept before this one
+  /// 1 after keep(). Has four bytes, which every supported processor can exchange atomically.
+  std::atomic<std::uint32_t> kept{0};
+  kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };
 
-/// The last callback that this object keeps forever; the earlier ones are linked to it.
+/// The last callback that this shared object keeps forever; each one points to the one before.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// An optional function to be called with the folder as a const std::string&, a std::string_view or
-/// a const char*. Copies share the function. Thread safety: that of a std::shared_ptr.
+/// An optional function that is called with the folder as a const std::string&, a std::string_view
+/// or a const char*. Copies share the function. Thread safety is that of std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;
@@ -305,8 +329,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// Keeps the function forever: another thread may be about to call it, and the shared object with
-  /// its code may be unloaded before the last owner is gone.
+  /// Keeps the function forever: another thread may be about to call it, although its last owner is
+  /// gone or the shared object with its code is being unloaded.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -319,7 +343,8 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // Constructed only in one place, from a function: it never competes with a copy.
+    // This constructor is called only with functions, so it does not compete with the copy
+    // constructor.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -331,7 +356,7 @@ class folder_listener {
     Function function;
   };
 
-  /// Whether it is a null pointer, or a std::function without a function.
+  /// Whether the argument is a null pointer, or a std::function without a function.
   template <class Function>
   static bool is_nobody(const Function& function) noexcept {
     using type = std::decay_t<Function>;
@@ -351,14 +376,14 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FOLDER_LISTENER_HPP
 
-// An owned string for the text options, without needing <string>.
+// Provides an owned string for options, which does not need <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether T has c_str(), like std::filesystem::path and strings of other libraries.
+/// Whether T has c_str(), as std::filesystem::path and string types of other libraries do.
 template <class T, class = void>
 inline constexpr bool is_c_text = false;
 template <class T>
@@ -366,9 +391,9 @@ inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
                                        decltype(std::declval<const T&>().c_str()), const char*>>> =
     true;
 
-/// Converts from and to any type in which a program holds paths. Shared objects may disagree on
-/// std::string's ABI, but this class is the same in all of them, so it can be passed between them.
-/// Errors: std::bad_alloc, like std::string. Thread safety: none.
+/// An owned string that converts from and to any string or path type. Shared objects may disagree
+/// on std::string's ABI, but this class is the same in all of them, so it can be passed between
+/// them. Errors: std::bad_alloc, like std::string. Thread safety: none.
 class owned_text {
  public:
   owned_text() noexcept = default;
@@ -394,14 +419,13 @@ class owned_text {
   }
   ~owned_text() { delete[] text_; }
 
-  /// Null-terminated.
+  /// Returns the text, null-terminated.
   const char* c_str() const noexcept { return text_ == nullptr ? short_ : text_; }
   const char* data() const noexcept { return c_str(); }
   std::size_t size() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
   operator std::string_view() const noexcept { return view(); }
-  /// Converts to a std::string.
   template <class String,
             class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
                                      std::is_constructible_v<String, const char*, std::size_t>>>
@@ -446,10 +470,10 @@ class owned_text {
     __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
-  char* text_ = nullptr;  ///< null: the text is in short_
+  char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds the default without allocation: leak checkers would report memory that the session,
-  /// which is never destroyed, still owns.
+  /// Holds short texts, such as the default, without allocation: leak checkers would report memory
+  /// that the session, which is never destroyed, still owns.
   char short_[24] = {};
 };
 
@@ -460,87 +484,91 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// What a thread does if its ring is full.
+/// Selects what a thread does when its ring, the buffer for its records, is full.
 enum class full_ring {
-  drain,  ///< the thread writes its records to the log itself: nothing is lost
-  drop,   ///< drops the new record and counts it in dropped(): the thread never waits for the disk
+  drain,  ///< the thread itself writes the ring's records to its log, so no record is lost
+  drop,   ///< records without room are dropped, see dropped(), and no thread waits for the disk
 };
 
-/// How records are stored in files.
+/// The format in which records are stored in files.
 enum class log_format {
-  text,     ///< logs of Lotus' format, which other programs can read too
-  compact,  ///< hidden binary blocks, a sixth of the size, for lotus-tool, which can convert them
-            ///< to text
+  text,  ///< log lines in Lotus' text format, which other programs can read too
+  /// Hidden binary files, a sixth as large; only lotus-tool can read them or convert them to text.
+  compact,
 };
 
-/// The argument of start(). It is passed between shared objects as it is: bump hub_name with each
-/// change.
+/// The options of a recording. Shared objects of one process pass this struct to each other, so
+/// each change of its layout needs a new hub_name (record/join.hpp).
 struct options {
-  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" gives
-  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is a thread's id.
-  /// Accepts and copies a std::string, a std::string_view, a std::filesystem::path or a literal.
+  /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
+  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
+  /// thread. Copied from a std::string, std::string_view, std::filesystem::path or literal.
   detail::owned_text log_file = "lotustrace_log";
-  /// How records are stored in files. If this is text, LOTUS_FORMAT=compact in the environment
-  /// overrides it.
+  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
   log_format format = log_format::text;
-  /// What a thread does if its ring is full.
+  /// What a thread does when its ring is full.
   full_ring when_full = full_ring::drain;
-  /// Number of records in a thread's ring, 24 bytes each; rounded up to a power of two.
+  /// Number of records, of 24 bytes, that a thread's ring holds; rounded up to a power of two.
   std::uint32_t ring_records = 8192;
   /// Maximum time that a record stays in its ring before it is written to the log, in milliseconds.
   std::uint32_t drain_interval_ms = 100;
-  /// Memory for records that cannot be written to the disk at the moment; if it is full, further
-  /// records are dropped and counted.
+  /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
+  /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// Maximum total size of the logs in the directory, in bytes, including those of other processes
-  /// of the run; 0: unlimited. A log that has grown continues in a new file, and the oldest such
-  /// parts are deleted and counted; lotus-tool reports them. Accurate to about an eighth, in blocks
-  /// of the disk. With a limit, threads that run one after another share logs.
+  /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
+  /// the run; 0: unlimited. A log that has grown is renamed, which makes it a part, and continues
+  /// in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes are counted in
+  /// disk blocks; the limit is accurate to about an eighth. With a limit, a new thread may continue
+  /// the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
-  /// Age at which parts of logs are deleted, in seconds; 0: unlimited. Accurate to an eighth.
+  /// Age in seconds at which parts of logs are deleted, accurate to an eighth of it; 0: unlimited.
   std::uint32_t max_age_s = 0;
-  /// Flight recorder: keeps only the newest records, in compact logs, up to this many bytes; 0:
-  /// unlimited, or LOTUS_KEEP_BYTES in the environment. Otherwise like max_bytes; call
-  /// lotus::snapshot() to save what is worth keeping.
+  /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
+  /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
+  /// Call lotus::snapshot() to save the records of an interesting moment.
   std::uint64_t keep_bytes = 0;
-  /// The same limit by age, in milliseconds; 0: unlimited.
+  /// Flight recorder: keeps only records younger than this, in milliseconds; 0: unlimited.
   std::uint32_t keep_ms = 0;
-  /// Takes a snapshot if a wait for a batch lasts longer than this, in milliseconds, even if it
-  /// never ends; at most one a minute. 0: never.
+  /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
+  /// wait never ends; at most one snapshot per minute. 0: never.
   std::uint32_t snapshot_when_wait_ms = 0;
-  /// Signal that triggers a snapshot, such as SIGUSR2; 0: none. The previous handler is called too.
+  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. Its old handler is called too.
   int snapshot_signal = 0;
-  /// Maximum total size of the snapshots of this run, in bytes; the oldest are deleted.
+  /// Maximum total size in bytes of this run's snapshots; older snapshots are deleted to make room.
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
-  /// Mode of logs, rings and information files, as for open(2): reduced by the process's umask. A
-  /// collector's sample files always get 0666 reduced by the umask.
+  /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
+  /// files always get 0666 before the umask applies.
   std::uint32_t file_mode = 0666;
-  /// Whether to record the time that operations spend off the CPU: one record for each context
-  /// switch that a scope notices. The check adds no measurable cost to a scope.
+  /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
+  /// that its thread was switched out; scopes that find no switch cost no measurable time more.
   bool cpu_time = true;
-  /// Receives each message, also those of collectors, as one line without a newline; null: stderr,
-  /// after the prefix "lotus: ". Called on any thread, with the library's locks held and signals
-  /// blocked: it must not record, start or stop.
+  /// How often per second a background thread of each process looks at what one of the recording
+  /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
+  /// look takes about 20 us of CPU time and does not delay the thread that is looked at. 0: never;
+  /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
+  std::int32_t wait_looks_per_s = -1;
+  /// Function that receives each message of the library, as one line without a newline. Null:
+  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread.
+  /// The function must not record, start or stop, because the library holds locks meanwhile.
   void (*on_message)(const char* message) = nullptr;
 };
 
-/// Numbers of steps, as in torch.profiler.schedule: first `skip_first` steps that are not recorded;
-/// then cycles of `wait` and `warmup` steps that are not recorded and `active` steps that are,
-/// `repeat` times (0: for as long as there are steps). Recording itself needs no warm-up: these
-/// steps are skipped so that the recorded program has warmed up. It is passed between shared
-/// objects too.
+/// Selects steps to record, like torch.profiler.schedule. The first `skip_first` steps are not
+/// recorded. Then follow `repeat` cycles, in each of which first `wait` and then `warmup` steps are
+/// not recorded, and then `active` steps are. Recording needs no warm-up; `warmup` steps give the
+/// program time to warm up. Shared objects pass this struct to each other, like `options`.
 struct schedule {
-  std::uint32_t wait = 0;        ///< not recorded, in every cycle
-  std::uint32_t warmup = 0;      ///< not recorded either, after `wait`
-  std::uint32_t active = 1;      ///< recorded; at least one
+  std::uint32_t wait = 0;        ///< number of unrecorded steps at the start of each cycle
+  std::uint32_t warmup = 0;      ///< number of unrecorded steps after the `wait` steps
+  std::uint32_t active = 1;      ///< number of recorded steps in each cycle; at least one
   std::uint32_t repeat = 0;      ///< number of cycles; 0: unlimited
-  std::uint32_t skip_first = 0;  ///< before the first cycle
-  /// Called when the active steps are over and all their records are in the logs, on the thread
-  /// that calls step() or stop(), with the folder of these logs. It may do anything. It is not
-  /// called if the program exits during active steps; their records are written all the same. The
-  /// callable receives a const std::string&, a std::string_view or a const char*.
+  std::uint32_t skip_first = 0;  ///< number of unrecorded steps before the first cycle
+  /// Function that is called with the folder of the logs when the active steps of a cycle are over
+  /// and all their records are in the logs. It runs on the thread that calls step() or stop(), may
+  /// take a const std::string&, a std::string_view or a const char*, and may call any function of
+  /// lotus. It is not called if the program exits during active steps.
   detail::folder_listener on_trace_ready{};
-  /// If not 0, the first cycle has no `wait`.
+  /// If not 0, the first cycle has no `wait` steps.
   std::uint32_t skip_first_wait = 0;
 };
 
@@ -549,7 +577,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_OPTIONS_HPP
 
 #if LOTUS_SUPPORTED
-// The interface through which all shared objects of a process use its one session.
+// Defines the functions and the state through which a process's shared objects use its session.
 #ifndef LOTUS_RECORD_HUB_HPP
 #define LOTUS_RECORD_HUB_HPP
 
@@ -566,78 +594,84 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// Notifies that active steps were recorded, and in which folder.
+/// A listener that the caller must call because the steps selected by a schedule were recorded, and
+/// the directory of their logs.
 struct step_notice {
   folder_listener listener;
   char folder[4096 + 512];
 };
 
-/// Functions that show this thread's scopes as annotations of another profiler.
+/// Functions with which an adapter shows this thread's scopes as annotations in PyTorch's profiler.
 struct annotation_calls {
   void (*begin)(const char* name) noexcept;
   void (*end)() noexcept;  ///< ends the innermost annotation, if there is one
 };
 
-/// Begin and end of a span in ticks.
+/// Start and end, in ticks of the session's clock, of a span that the program measured itself.
 struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// Functions of the session for the shared objects that use it. Their code belongs to the object
-/// that made the hub; it is never unloaded.
+/// The session's functions, which the shared objects of the process call. The functions are part of
+/// the shared object that created the session; that object is never unloaded.
 struct services {
-  /// @param begins  whether nothing that this thread will record has begun yet.
+  /// Returns this thread's producer, the session's state of a thread.
+  /// @param begins  true if no span that this thread will record began before this call.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call for which there is no room yet; returns false if the call is lost.
+  /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
+  /// no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
-  /// Returns the self time of this thread's aggregated calls since the last request. If it is not
-  /// 0, also sets the tag of the record to write for it.
+  /// Returns the self time, in ticks, of this thread's aggregated calls since the previous request.
+  /// If that time is not 0, also sets the tag of the record in which the caller must store it.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
-  std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
-  /// Counts and reports a batch that is not recorded because of its number.
+  std::uint32_t (*intern)(std::string_view) noexcept;  ///< returns the name's id, which is never 0
+  /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  its listener is kept alive.
+  /// @param steps  the schedule; the session keeps its listener alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// Both return whether there is a listener to call.
+  /// step() and stop() return whether the caller must call a listener; if so, they fill the notice.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
   bool (*snapshot)(const char* reason, std::size_t bytes) noexcept;
   std::uint64_t (*dropped)() noexcept;
-  /// Assigns this thread's records to a loader from now on, given by the id of its name; 0 is the
-  /// default one. Returns the previous loader.
+  /// Assigns this thread's later records to a loader. Returns the id of the previous loader's name.
+  /// @param loader  id of the loader's name; 0 is the default loader.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
-  /// Call it if recording is on and the thread has no ring yet.
+  /// Gives the thread a ring, if recording is on and the thread has none.
   void (*get_ring)(producer&) noexcept;
-  /// Reads the thread's clocks and resets the watch.
+  /// Reads the thread's CPU clocks, and sets the cpu_watch so that it shows the next time off the
+  /// CPU. Returns the time off the CPU since the previous reading.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
-  /// Reserves async_ids_at_once numbers within this process and returns the first.
+  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// Converts times of CLOCK_MONOTONIC to ticks of a span that is recorded next.
+  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  /// Reports once that a scope ended on another thread than the one on which it began.
+  /// Reports once that a scope ended on another thread than it began on.
   void (*crossed_threads)(record_tag) noexcept;
-  /// Registers a shared object, which is informed from now on whether recording is on.
+  /// Registers a shared object. From then on the session stores in it whether recording is on.
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins or ends on this thread: shows it on a profiler's timeline and
-  /// counts its allocations. Only in recording::annotated.
+  /// Begins a span of this thread on a profiler's timeline, and begins to count its allocations.
+  /// This and the next three functions are called only in recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  /// @param begin_ticks  of its record, which follows; 0 if there is no record.
+  /// Ends the span on the profiler's timeline, and records the span's allocations.
+  /// @param begin_ticks  start of the span if the caller is about to record the span; otherwise 0.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
-  /// The same without a timeline: only counts allocations.
+  /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
-  /// @param begun_as  the tag with which it began.
+  /// Like end_task(), but only for allocations.
+  /// @param begun_as  the tag with which the span began.
   void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
-  /// PyTorch's profiler is part of the program. @param calls  must stay valid until the process
-  /// exits.
+  /// Registers the annotation functions for PyTorch's profiler.
+  /// @param calls  must stay valid until the process exits.
   void (*annotate_torch)(const annotation_calls& calls) noexcept;
-  /// Passes a message to the program's on_message; returns false if it has none.
+  /// Passes a message to the program's on_message. Returns false if the program has set none.
   bool (*deliver)(const char* line) noexcept;
 };
 
@@ -646,18 +680,18 @@ inline constexpr std::uint32_t async_ids_at_once = 256;
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,  ///< this object has not asked the session yet
-  /// Scopes are also shown on a profiler's timeline, or their allocations are counted; they are
-  /// logged if recording is on.
+  unknown = 2,  ///< this shared object has not joined the session yet
+  /// Scopes are shown on a profiler's timeline, or their allocations are counted. If recording is
+  /// on, scopes are recorded as well.
   annotated = 3,
 };
 
-/// What one shared object knows about the session.
+/// The part of the session's state that scopes read. Each shared object has its own copy.
 struct module_state {
   std::atomic<recording> mode{recording::unknown};
   std::atomic<bool> hardware_clock{true};
   std::atomic<const services*> hub{nullptr};
-  module_state* next = nullptr;  ///< for the session's list
+  module_state* next = nullptr;  ///< next shared object in the session's list
 
   constexpr module_state() noexcept = default;
   module_state(const module_state&) = delete;
@@ -666,15 +700,14 @@ struct module_state {
 
 LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 
-/// Returns the session's services; the first call in the process creates the session. Defined in
-/// record/join.hpp.
+/// Returns the session's services; the first call creates the session. Defined in record/join.hpp.
 LOTUS_DETAIL_RARE const services& join_session(bool environment_counts) noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
 }
 
-/// Whether scopes of this shared object must be measured.
+/// Returns whether scopes of this shared object must be measured.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   const recording mode = recording_mode();
   if (mode == recording::off) return false;
@@ -685,15 +718,16 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
 
 LOTUS_DETAIL_RARE record_tag refuse_batch(std::uint64_t number) noexcept;
 
-/// Returns the tag of a record about a batch. If the number is 2^56 or more, returns an empty tag
-/// and reports the number once.
+/// Returns the tag of a record about a batch. If the batch's number is 2^56 or more, reports the
+/// number and returns an empty tag.
 LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t number) noexcept {
   if (LOTUS_DETAIL_UNLIKELY(number >> record_tag::value_bits != 0)) return refuse_batch(number);
   return {kind, number};
 }
 
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
-/// Call it before writing the record of a span that ends: its heap records precede it.
+/// Ends a span's annotation. Call this function before storing the span's record, because the
+/// records of the span's allocations must precede the span's record.
 LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail
@@ -701,7 +735,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_HUB_HPP
 
-// How a thread stores records in its ring, and how it notices that it was off the CPU.
+// Stores records in a thread's ring, and notices when the thread was off the CPU.
 #ifndef LOTUS_RECORD_THREAD_RING_HPP
 #define LOTUS_RECORD_THREAD_RING_HPP
 
@@ -712,8 +746,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the stack pointer of the function into which this is inlined; never 0. One move
-/// instruction: __builtin_frame_address(0) would force the function to keep a frame pointer.
+/// Returns the stack pointer of the calling function, because this function is inlined; never 0.
+/// Costs one move instruction. __builtin_frame_address(0) would force the caller to keep a frame
+/// pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)
@@ -729,14 +764,14 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_STACK_POINTER_HPP
 
-// The clock of the hot path.
+// Reads the clock of the hot path.
 #ifndef LOTUS_BASE_TICKS_HPP
 #define LOTUS_BASE_TICKS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+/// Returns the processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -757,31 +792,35 @@ namespace detail {
 
 struct aggregates_block;
 
-// A thread checks with one load and a compare whether it may have been off the CPU since the last
-// check. The kernel clears a pointer in the thread's rseq area when it switches the thread out:
-// while the pointer still has the value that we stored, wall time was CPU time, and no clock must
-// be read.
+// A thread finds out with one load and one comparison whether it may have been off the CPU since
+// the last check. The kernel clears a pointer in the thread's rseq area (restartable sequences,
+// rseq(2)) when it switches the thread out. While the pointer still has the value that lotus
+// stored, the thread has not been off the CPU, and no clock needs to be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 
-/// What a thread checks, in one shared object. The session sets it up: store/cpu_clock.hpp.
+/// Where a shared object checks whether its thread was off the CPU. Set up by store/cpu_clock.hpp.
 struct cpu_watch {
-  const std::uint64_t* word = &never_looked;  ///< changes when the thread is switched out
-  std::uint64_t undisturbed = 1;              ///< the word's value until then
-  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+  /// The word to check; its value changes when the thread is switched out.
+  const std::uint64_t* word = &never_looked;
+  std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
+  /// True: the kernel offers no such word, so the clocks are read once per batch.
+  bool per_batch = false;
 
-  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks
-  // too. If the word is this thread's own, the mark is another value of the word, which all shared
-  // objects see; otherwise only this object's watch is marked.
+  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks.
+  // If lotus itself may set the word, the mark is a second value of the word, which all shared
+  // objects see; otherwise only this shared object's watch is marked.
   bool own_word = false;
-  std::uint64_t armed = never_looked;  ///< the word's value while this is not marked
-  std::uint64_t marked = 0;            ///< the word's value while it is marked; without an own
-                                       ///< word: `armed` before marking
+  std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
+  /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
+  /// `armed`, which unmark() restores.
+  std::uint64_t marked = 0;
 
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// A switch between the check and the store goes unnoticed until the next switch.
+  /// Marks the watch. If the thread is switched out between the check and the store, this is
+  /// noticed only after the next switch.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -791,7 +830,7 @@ struct cpu_watch {
       armed = undisturbed = never_held;
     }
   }
-  /// Removes the mark. Returns whether the watch was marked and the thread was not switched out.
+  /// Removes the mark. Returns true if the watch was marked and the thread was not switched out.
   bool unmark() noexcept {
     if (own_word) {
       if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
@@ -808,48 +847,53 @@ struct cpu_watch {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
-/// How a running thread accesses its ring; record/thread.hpp has what the session adds to it.
+/// The part of a thread's state with which it stores records. record/thread.hpp has the part that
+/// the session uses.
 struct alignas(64) thread_ring {
-  // For the owning thread; the session changes them only while the owner cannot be storing.
+  // Used by the owning thread; changed by the session only while that thread cannot store records.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  /// While a record is being stored: the stack pointer; else 0. The second one is the same for a
-  /// signal handler that stores a record meanwhile. Its value distinguishes a handler that
-  /// interrupted the storing from code that runs after a handler left it for good by siglongjmp;
-  /// see base/interruption.hpp.
+  /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
+  /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
+  /// with its own stack pointer: either the code is such a handler, or an earlier handler left by
+  /// siglongjmp and the storing will never continue; see base/interruption.hpp.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
-  std::uint32_t loader = 0;  ///< the thread's loader: id of its name, 0 for the default one; the
-                             ///< session writes it under `guard`
+  /// Id of the name of the thread's loader; 0: the default loader. Written under `guard`.
+  std::uint32_t loader = 0;
 
   alignas(64) std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread's last visit
-  /// Used instead of a ring's counter before there is a ring.
+  /// Whether the thread itself has drained its ring since the drain thread's last round.
+  std::atomic<bool> drained_itself{false};
+  /// `published` points to this counter until the thread has a ring.
   std::atomic<std::uint64_t> none_published{0};
-  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread's last visit
+  /// Longest wait for a batch since the drain thread's last round.
+  std::atomic<std::uint64_t> longest_wait_ticks{0};
 };
 
-/// Allows a thread to store records without the session. It is not in thread_ring but in memory
-/// that the kernel clears in every child: a child that was created without fork handlers (_Fork,
-/// clone) shares its parent's ring file and must not write to it. The child finds only zeros here,
-/// takes the slow path, and the session notices. After a fork with handlers the session fills it
-/// again.
+/// The gate of a thread: how far the thread may store records without calling the session. The gate
+/// is not in thread_ring, but in memory that the kernel clears in every child process. A child that
+/// was created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
+/// write to it: there the gate contains zeros, so the thread takes the slow path, and the session
+/// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
 struct alignas(64) ring_gate {
-  /// Positions below it are free. 0 sends all records to the slow path. Written under `guard`.
+  /// The thread may store records at positions below this limit. 0 sends all records to the slow
+  /// path. Written under `guard`.
   std::atomic<std::uint64_t> limit{0};
-  /// If records may be dropped, `limit` is raised to this value after the drain thread was woken.
+  /// The value of `limit` after the drain thread was woken, if full rings drop records; see
+  /// slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring publishes a wait
-  /// The thread's first block of aggregates; null sends all calls to the slow path. Written under
-  /// `guard`.
+  /// Where the thread publishes the start of its wait.
+  std::atomic<std::uint64_t>* waiting_since = nullptr;
+  /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
+  /// Written under `guard`.
   std::atomic<aggregates_block*> aggregates{nullptr};
 };
 
-/// Distance from a thread_ring to its gate. It is whole pages for all page sizes of Linux on the
-/// supported processors, and a compile-time constant, so that finding the gate costs the hot path
-/// nothing.
+/// Distance in bytes from a thread_ring to its gate: a multiple of every page size of Linux on the
+/// supported processors. As a constant, the distance costs no load.
 inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
 
 LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
@@ -858,38 +902,40 @@ LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
 
-/// Returns CLOCK_MONOTONIC in ns, for systems whose hardware counter cannot be used.
+/// Returns CLOCK_MONOTONIC in ns; used on systems whose hardware counter cannot serve as a clock.
 LOTUS_DETAIL_RARE std::uint64_t monotonic_ticks() noexcept;
 
-/// Returns the session's clock ticks: the hardware counter, or ns of CLOCK_MONOTONIC.
+/// Returns the time in the session's ticks: the hardware counter, or ns of CLOCK_MONOTONIC.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
   const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
   return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
 }
 
-/// Stores a thread's first record.
+/// Stores the first record of a thread, which has no ring yet.
 LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
-/// Called if the ring is full, or if a handler interrupted the storing of a record.
-LOTUS_DETAIL_RARE void push_rarely(thread_ring& ring, const record& r) noexcept;
+/// Stores a record if the ring is full, or if a signal handler interrupted the storing of a record.
+LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
-/// Appends a record to this thread's ring. If the ring is full, drains it first, so that nothing is
-/// lost. Once this returns, every reader sees the complete record, even after a kill.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+/// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
+/// record is lost. After this returns, the record is complete for every reader, even if the process
+/// is killed.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
   thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
   if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+    return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
-  // A handler that runs between these two stores sees `storing` and uses its own lane; a handler
-  // that ran before the first one has restored everything.
+  // A signal handler that runs between the first and the last store to `storing` sees a value other
+  // than 0, and stores its records in the interrupt lane. A handler that ran earlier has returned.
   p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
   if (LOTUS_DETAIL_UNLIKELY(at >= gate_of(*p).limit.load(std::memory_order_acquire))) {
     p->storing.store(0, std::memory_order_relaxed);
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+    return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
   p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
   p->published->store(at + 1, std::memory_order_release);
@@ -897,11 +943,13 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(0, std::memory_order_relaxed);
 }
 
-/// Reads the clocks, and records the time off the CPU that they show, with the time `ticks`.
+/// Reads the thread's CPU clocks, and records, at `ticks`, how long it was off the CPU.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
-/// Call it before reading the clock when an operation begins, and after reading it when one ends.
-/// @param ticks  std::uint64_t(): returns the time before which the time off the CPU lies.
+/// If the thread may have been off the CPU since the last check, records for how long. Call this
+/// function before reading the clock when an operation begins, and after reading the clock when it
+/// ends.
+/// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;
@@ -915,8 +963,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_RECORD_THREAD_RING_HPP
 
 #else
-// Replacement for the recording code on systems without support, where LOTUS_SUPPORTED is 0. The
-// API is the same: programs build and run, and nothing is logged.
+// Replaces the recording code on systems without support, where LOTUS_SUPPORTED is 0. The API is
+// the same: programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
@@ -1001,7 +1049,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag under which an operation is recorded; it is never empty.
+/// Returns the tag with which an operation of this name is recorded; never an empty one.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
@@ -1022,8 +1070,9 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// The tag is a static member of a hidden template: a static variable in an inline function would
-/// keep a plugin from unloading.
+/// Holds the tag for the name at one place in the source. The tag is a static member of a template
+/// with hidden visibility, because a static variable in an inline function would keep a plugin (a
+/// shared object loaded by dlopen) from being unloaded.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -1031,7 +1080,7 @@ struct LOTUS_DETAIL_PER_MODULE known_tag_of {
 template <class Here>
 LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
 
-/// Returns whether the source text consists only of string literals.
+/// Returns whether a macro argument, as written in the source, consists only of string literals.
 constexpr bool is_literal(std::string_view text) noexcept {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -1046,8 +1095,8 @@ constexpr bool is_literal(std::string_view text) noexcept {
   return true;
 }
 
-/// A place in the source, identified by the type `Here`, and the name used there.
-/// @tparam Fixed  whether the name is the same at every execution.
+/// A place in the source, identified by the type `Here`, and the operation's name at that place.
+/// @tparam Fixed whether the name is the same each time, so that its tag can be cached.
 template <class Here, bool Fixed>
 struct place {
   std::string_view name;
@@ -1061,8 +1110,8 @@ struct place {
   }
 };
 
-/// Base of all scopes: measures from construction to destruction. It can be neither copied nor
-/// moved, and exists only on the stack, because it ends with its block.
+/// Base class of all scopes: measures the time from construction to destruction. A span cannot be
+/// copied, moved or allocated by `new`, because it must end with its block.
 class span {
  public:
   span(const span&) = delete;
@@ -1071,13 +1120,13 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  called only if the span is measured; nothing is recorded if it returns an
-  /// empty tag.
+  /// @param make_tag  function that returns the record's tag. It is called only if the span is
+  /// measured. If it returns an empty tag, nothing is recorded.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : slow_tag(make_tag);
     if (tag_.empty()) return;
 #if !defined(NDEBUG)
     thread_ = &this_cpu_watch;
@@ -1089,7 +1138,7 @@ class span {
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
 #if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
 #endif
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
@@ -1101,14 +1150,15 @@ class span {
     }
   }
 
-  /// Returns the tag; it is empty if the span is not measured.
+  /// Returns the record's tag, which is empty if the span is not measured.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Records an event just before this span's record, with this span's start time. The span must be
-  /// measured.
-  LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
+  /// Stores an event record with the number `word` and this span's start, just before this span's
+  /// record. The span must be measured.
+  LOTUS_DETAIL_RARE void record_before(record_tag event, std::uint64_t word) const noexcept;
 
+  /// Replaces the record's tag.
   /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
   /// if the span is measured.
   template <class MakeTag>
@@ -1122,72 +1172,75 @@ class span {
 
  private:
   template <class MakeTag>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag slow_tag(MakeTag make_tag) noexcept {
     if (!is_recording()) return {};
     const record_tag tag = make_tag();
     if (recording_mode() == recording::annotated) begin_annotation(tag);
     return tag;
   }
 
-  LOTUS_DETAIL_RARE static void tell_crossed_threads(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void report_crossed_threads(record_tag tag) noexcept;
   LOTUS_DETAIL_RARE static void end_annotated(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                               record_tag tag) noexcept;
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  [[maybe_unused]] const void* thread_ = nullptr;  ///< unique to the thread that began the span;
-                                                   ///< for debug builds
+  /// An address that identifies the thread that began the span; set only in debug builds.
+  [[maybe_unused]] const void* thread_ = nullptr;
 };
 
-/// Measures a time that need not end with a block. Thread safety: one thread at a time.
+/// Measures a span that need not end with a block. Thread safety: one thread at a time.
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
-  /// @param tag  the tag as known so far; what the thread allocates meanwhile is attributed to it.
+  /// @param tag  the tag as far as it is known now. Heap allocations of this thread during the span
+  /// are attributed to the operation of this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
-    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
+    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_slow(tag)) return;
     look_at_cpu(now_ticks);
     begin_ticks_ = now_ticks();
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
 
-  /// Ends the measurement and logs it, if one has begun.
+  /// Ends the span and records it with this tag; does nothing if no span has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
     const recording mode = recording_mode();
-    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
+    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_slow(begin_ticks_, tag);
     if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
     begin_ticks_ = 0;
   }
 
-  /// Discards the measurement that began with this tag.
+  /// Discards the span that began with this tag, if there is one.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
-    if (recording_mode() == recording::annotated) end_rarely(0, tag);
+    if (recording_mode() == recording::annotated) end_slow(0, tag);
     begin_ticks_ = 0;
   }
 
  private:
-  LOTUS_DETAIL_RARE static bool begin_rarely(record_tag tag) noexcept;
-  LOTUS_DETAIL_RARE static void end_rarely(std::uint64_t begin_ticks, record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static bool begin_slow(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_slow(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
   std::uint64_t begin_ticks_ = 0;
 };
 
 }  // namespace detail
 
-/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+/// Records one operation, from here to the end of the block, as a log line "S<name>"; see
+/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each scope object belongs to one
+/// thread.
 class scope : detail::span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
+  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
+  /// call looks up the name in a hash table.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
-  /// For a name known at compile time: its id is looked up only once.
+  /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}
@@ -1201,7 +1254,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Range of numbers reserved for this thread's asynchronous operations; unique within the process.
+/// Numbers for this thread's asynchronous operations, reserved in advance: from `next` up to but
+/// not including `end`. No other thread of the process uses them.
 struct async_ids {
   std::uint32_t next = 0;
   std::uint32_t end = 0;
@@ -1218,16 +1272,16 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 
 }  // namespace detail
 
-/// Logs one operation in segments: each lasts from construction or a resume() to the next suspend()
-/// or the destruction, which may be on another thread. Each segment is a line "S<name>" of the
-/// thread on which it ends; lotus-tool joins them.
+/// Records one operation in segments. A segment lasts from construction or a resume() to the next
+/// suspend() or the destruction, each of which may happen on another thread. Each segment is a log
+/// line "S<name>" of the thread on which the segment ends; lotus-tool joins the segments.
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
-  /// @param name  interned by content: needs to live only for this call.
+  /// @param name  copied, so it must be valid only during this call.
   explicit async_scope(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
-    tag_ = {detail::event_kind::async_piece,
+    tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
     piece_.begin(tag_);
@@ -1236,8 +1290,7 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { piece_.end(tag_); }
 
-  /// Suspends the operation; does nothing if it is suspended already. Call it before another thread
-  /// can resume the coroutine.
+  /// Suspends the operation, if it is running. Call it before another thread can resume it.
   void suspend() noexcept { piece_.end(tag_); }
 
   /// Resumes the operation on this thread; does nothing if it is running already.
@@ -1254,24 +1307,25 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_ASYNC_SCOPE_HPP
 
-// Records the history of batches: preprocessed and wait (spans), arrived, consumed, queued
-// (events).
+// Provides the scopes and events that record the history of a batch: dispatch, preprocessing, wait,
+// arrival and consumption.
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
 
 #if LOTUS_SUPPORTED
-// Publishes that a thread is waiting for a batch, so that observers can see a hang: a wait is
-// recorded only when it ends.
+// Publishes in the ring file that a thread is waiting for a batch. Without this, observers could
+// not see a wait that never ends, because a wait is recorded only when the wait ends.
 #ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
 #define LOTUS_RECORD_PUBLISHED_WAIT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives this thread a ring if it has none, because its first wait may be the one that hangs.
+/// Gives this thread a ring if it has none, so that even a wait before its first record is
+/// published.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
-/// Stores the wait's begin in the ring file, which survives a kill.
+/// Stores the start of this thread's wait in the ring file, which survives even kill -9.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
   if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
@@ -1280,7 +1334,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
-/// Call it when the wait is over or canceled, or even if there was none.
+/// Publishes that this thread no longer waits. Call this function when a wait ends or is canceled;
+/// without a wait the call has no effect.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
   std::atomic<std::uint64_t>* const waiting_since =
@@ -1295,7 +1350,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// Publishes a wait during the object's lifetime.
+/// Publishes a wait that lasts as long as the object exists.
 class published_wait {
  public:
   LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
@@ -1314,9 +1369,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Called before batches and waits begin and before they end, if threads cannot notice by
-/// themselves that they were switched out. So a switch that is found at the end happened during the
-/// batch, and one found at the beginning happened before it.
+/// Reads the CPU clocks if threads cannot notice by themselves that they were switched out. Call it
+/// before a batch or wait begins and before it ends: time off the CPU that is found at the end
+/// belongs to the batch, and time found at the beginning does not.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -1324,7 +1379,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
 template <event_kind Kind>
 class batch_span : span {
  public:
-  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
+  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
+  /// counted in dropped().
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
@@ -1341,7 +1397,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// A wait that can begin again after it has ended.
+/// Records waits one after another. The next wait can begin when the previous one has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -1354,14 +1410,14 @@ class repeated_wait {
     publish_wait();
     wait_.begin(tag_of(0));
   }
-  /// Ends the wait that has begun and logs it as the wait for this batch.
+  /// Ends the current wait and records it as the wait for this batch.
   void end(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     look_at_batch();
     publish_end_of_wait();
     wait_.end(tag_of(batch));
   }
-  /// Ends the wait that has begun without logging it.
+  /// Ends the current wait without recording it.
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
@@ -1378,18 +1434,19 @@ class repeated_wait {
 
 }  // namespace detail
 
-/// Scope in a worker around all the work that builds batch `i`: "SBatchPreprocessed_i".
+/// Scope in a worker around all the work that builds batch `i`; the log line is
+/// "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// The same for a batch whose number is known only later, or if there may be no batch, as at the
-/// end of the data:
+/// Like batch_preprocessed, for a batch whose number is known only later, or if there may be no
+/// batch, as at the end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
 ///   b.empty() ? p.discard() : p.number(b.index);
 ///
-/// Lasts from construction to the end of the block. Nothing is logged without a number or after
-/// discard(). Belongs to one thread.
+/// The scope lasts from construction to the end of the block. Nothing is recorded if number() is
+/// not called, or after discard(). The object belongs to one thread.
 class preprocessed_batch {
  public:
   preprocessed_batch() noexcept {
@@ -1405,13 +1462,13 @@ class preprocessed_batch {
     span_.end(tag());
   }
 
-  /// Sets the number of the batch that is being preprocessed. The last call counts; a batch with a
-  /// number of 2^56 or more is dropped and counted.
+  /// Sets the number of the batch that is being built. If it is called again, the last number
+  /// counts. A batch with a number of 2^56 or more is not recorded but counted in dropped().
   void number(std::uint64_t batch) noexcept {
     number_ = batch;
     has_number_ = true;
   }
-  /// There is no batch: ends the scope here and logs nothing.
+  /// Ends the scope here and records nothing, because there is no batch.
   void discard() noexcept { span_.forget(tag()); }
 
  private:
@@ -1424,23 +1481,25 @@ class preprocessed_batch {
   bool has_number_ = false;
 };
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". During the wait it is
-/// visible to lotus-tool top and options::snapshot_when_wait_ms.
+/// Scope in the consumer around its wait for batch `i`; the log line is "SBatchWait_i". While the
+/// wait lasts, `lotus-tool top` shows it and options::snapshot_when_wait_ms can react to it.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
-  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
+  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
+  /// counted in dropped().
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
-/// In the consumer, right after it received batch `i`; the step begins: "SBatchConsumed_i".
+/// Records that the consumer has received batch `i` and begins its step, as the log line
+/// "SBatchConsumed_i". Call it in the consumer, right after the wait.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
-/// In the consumer, a wait whose batch is known only afterwards: lasts from construction to
-/// consumed() or got(). Without either call nothing is logged, as at the end of the data. Belongs
-/// to one thread.
+/// Records a wait in the consumer if the batch number is known only after the wait. The wait lasts
+/// from construction to got() or consumed(). If neither is called, as at the end of the data,
+/// nothing is recorded. The object belongs to one thread.
 class wait_for_batch {
  public:
   wait_for_batch() noexcept { wait_.begin(); }
@@ -1448,12 +1507,12 @@ class wait_for_batch {
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;
 
-  /// Ends the wait, which was for this batch. Call it once; a number of 2^56 or more is dropped and
-  /// counted.
+  /// Ends the wait and records it as the wait for this batch. Call it at most once. A number of
+  /// 2^56 or more is not recorded but counted in dropped().
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// Calls got() and records that the consumer begins to use the batch: call it right after the
-  /// batch has arrived. What follows, up to the next wait, is the step.
+  /// Calls got() and batch_consumed(): call it right after the batch has arrived. The code from
+  /// here to the next wait is the consumer's step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -1463,13 +1522,14 @@ class wait_for_batch {
   detail::repeated_wait wait_;
 };
 
-/// In the consumer, when batch `i` arrives while the consumer waits for another one, and is
-/// buffered: "SBatchWait_i" with the 1000-ns marker.
+/// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
+/// The log line is "SBatchWait_i" with the duration 1000 ns, which readers recognize as such an
+/// arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
-/// In the consumer, when batch `i` is dispatched to a worker: "SBatchQueued_i".
+/// Records that the consumer dispatched batch `i` to a worker, as the log line "SBatchQueued_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }
@@ -1478,11 +1538,11 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BATCH_HPP
 
-// Resumes, pauses and detaches a profiler that is chosen at run time.
+// Provides functions that resume, pause and detach a profiler that is chosen at run time.
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
-// Calls of the API to the profiler that runs the program.
+// Passes the calls of lotus::collector to the collector: the profiler that runs the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -1491,11 +1551,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True once this object has found that there is no collector.
+/// True after this shared object has looked for a collector and found none; then no call is needed.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Looks for the collector at the first call. Defined in collectors/collector_state.hpp.
+/// Calls the collector, which the first call looks for. Defined in collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}
@@ -1509,18 +1569,20 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
 /// Controls the profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind,
-/// or the built-in sampler. LOTUS_COLLECTOR selects it: auto (the default: whichever is present),
-/// itt, uprof, perf, callgrind, builtin, none. It always collects for the whole process.
-/// Errors: none thrown; if the profiler cannot be used, one message says so (options::on_message),
-/// and the program goes on without it. Thread safety: all. Without a collector each call costs one
-/// load.
+/// or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto (the
+/// default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The profiler
+/// always collects for the whole process.
+/// Errors: none thrown; if the profiler cannot be used, one message is reported
+/// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
+/// profiler each call costs one load.
 class collector {
  public:
-  /// Starts collecting; calls nest.
+  /// Starts collecting. Calls may be nested; each needs its own pause().
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
-  /// Stops collecting, once for each resume().
+  /// Stops collecting, if this call matches the outermost resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Ends collecting for the rest of the program. Further calls do nothing.
+  /// Detaches the profiler, which then collects nothing more until the program ends; later calls do
+  /// nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 
  private:
@@ -1533,19 +1595,20 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTOR_HPP
 
-// Chains of transforms that share clock reads: k operations need only k + 1.
+// Provides chains of transforms. Consecutive operations share a clock reading, so k operations need
+// only k + 1 readings.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
-// Equivalent of std::invoke that does not need <functional>.
+// Provides call(), an equivalent of std::invoke that does not need <functional>.
 #ifndef LOTUS_BASE_CALL_HPP
 #define LOTUS_BASE_CALL_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the object whose member is accessed, given the object, a std::reference_wrapper or a
-/// pointer.
+/// Returns the object whose member is called or read. The argument is that object itself, a
+/// std::reference_wrapper or a pointer to it.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
@@ -1585,7 +1648,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CALL_HPP
 
-// A run of operations that share clock reads, for compose.hpp.
+// Measures consecutive operations with one clock reading between two operations; for compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -1596,8 +1659,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A run of operations, each of which begins when the previous one ends. Logs each operation when
-/// it ends, and "STransform" for all of them when the run ends, also by an exception.
+/// Measures consecutive operations, each of which begins when the previous one ends. Records each
+/// operation when the operation ends. The destructor records a span that contains all of them, with
+/// the tag `whole`, also if an operation throws.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -1610,7 +1674,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the operation that runs now. If it ends by an exception, it is logged up to that point.
+  /// Sets the tag of the operation that begins now, also for its record if the operation throws.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -1634,19 +1698,20 @@ class operation_run {
     }
   }
 
-  /// The current operation gets its name only when it ends; see laps.
+  /// Begins an operation whose name is known only at its end; see lotus::laps.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
 
  private:
-  /// Needed because equal clock readings do not prove that nothing ran: aarch64's counter may run
-  /// at only 24 MHz.
+  /// The value of `running_` before the first operation. Equal values of first_ticks_ and
+  /// last_ticks_ would not prove that no operation has run: aarch64's counter may run at only 24
+  /// MHz, so that two readings around a short operation can be equal.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// Called when an operation throws, or if the run ends before its first operation.
+  /// Called when an operation throws, or when the run ends before its first operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;
@@ -1669,9 +1734,10 @@ namespace detail {
 /// without template arguments.
 template <class T>
 constexpr std::string_view type_name() noexcept {
-  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  // The text ends in "[with T = image::Crop<float>; ...]" (g++) or "[T = image::Crop<float>]"
+  // (clang).
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type name of its own.
+  // A function type does not contain the name of the function.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -1679,11 +1745,12 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses does not close an argument list
+  // Nesting depth of template argument lists; a '>' inside parentheses ends no list.
+  int arguments = 0;
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
     const bool outside = arguments == 0 && parentheses == 0;
-    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
+    // A lambda is named "<lambda(int)>" by g++ and "(lambda at crop.cpp:7:3)" by clang.
     if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
     if (c == '<' && parentheses == 0) {
       ++arguments;
@@ -1715,8 +1782,8 @@ inline record_tag transform_tag() noexcept {
   return known_tag_of<transform_name>::tag.of(transform_name::name());
 }
 
-/// Calls `f` with `value` moved in. Returns what f returns, or the value that f changed if f
-/// returns nothing.
+/// Calls `f` and moves `value` into the call. Returns the result of `f`, or, if `f` returns
+/// nothing, the value that `f` changed.
 template <class F, class T>
 LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
   if constexpr (std::is_invocable_v<F&, T&&>) {
@@ -1749,7 +1816,7 @@ struct operation {
 };
 
 /// Gives a callable a name: compose(op("Flip", f)).
-/// @param name  interned by content.
+/// @param name  copied, so it must be valid only during this call.
 template <class F>
 operation<std::decay_t<F>> op(std::string_view name, F&& f) {
   return {std::forward<F>(f), detail::operation_tag(name)};
@@ -1803,18 +1870,18 @@ struct operation_list<F, Fs...> {
 
 }  // namespace detail
 
-/// A fixed list of operations, called one after another; returned by compose(). Copyable if its
-/// callables are. Thread safety: that of the callables.
+/// A fixed list of operations that are called one after another; compose() returns it. It is
+/// copyable if its callables are, and as thread-safe as they are.
 template <class... Fs>
 class composed {
  public:
-  /// Stores the operations, to be called in this order.
+  /// Stores the operations, which are called in this order.
   explicit composed(operation<Fs>... operations)
       : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
 
-  /// Passes `value` through all operations by move. Logs one line for each, and "STransform" for
-  /// all together. If an operation throws, the exception propagates and the time up to it is
-  /// logged.
+  /// Moves `value` through all operations and returns the last result. Records one log line for
+  /// each operation, and "STransform" for all together. If an operation throws, the exception
+  /// propagates and the time up to it is recorded.
   template <class T>
   auto operator()(T&& value) {
     detail::operation_run run{whole_};
@@ -1826,9 +1893,9 @@ class composed {
   detail::record_tag whole_;
 };
 
-/// Combines callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless op() gives one. A callable receives what the previous one
-/// returned, or changes it in place and returns nothing.
+/// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
+/// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
+/// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
 auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -1836,7 +1903,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// One operation on `T` in a chain.
+/// One operation of a chain<T>, a node of a linked list.
 template <class T>
 class chain_link {
  public:
@@ -1872,7 +1939,7 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` that is assembled at run time; otherwise like compose().
+/// A list of operations on `T` that is built at run time. Otherwise it works like compose().
 template <class T>
 class chain {
  public:
@@ -1881,9 +1948,9 @@ class chain {
   chain(const chain& other) : whole_{other.whole_} {
     for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
   }
-  /// Leaves `other` without operations.
+  /// Moves the operations, so that `other` has none afterwards.
   chain(chain&& other) noexcept { swap(other); }
-  /// Copies or moves, depending on the argument.
+  /// Copies or moves the operations, depending on the argument.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;
@@ -1892,9 +1959,9 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation: callable with T and returning T, or callable with T& and returning
+  /// Appends an operation, which either takes a T and returns a T, or takes a T& and returns
   /// nothing.
-  /// @param name  interned by content.
+  /// @param name  copied, so it must be valid only during this call.
   template <class F>
   chain& add(std::string_view name, F&& f) {
     append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
@@ -1902,7 +1969,8 @@ class chain {
     return *this;
   }
 
-  /// Passes `value` through all operations by move; returns it unchanged if there are none.
+  /// Moves `value` through all operations and returns the result. Without operations, that is
+  /// `value`.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -1936,15 +2004,15 @@ class chain {
   detail::record_tag whole_ = detail::transform_tag();
 };
 
-/// Times consecutive pieces of code with one call after each: `laps lap; decode(); lap("Decode");
-/// crop(); lap("Crop");` Each lap begins where the previous one ended. "STransform" for all
-/// together is logged at the end of the block.
+/// Times consecutive parts of a block with one call after each part: `laps lap; decode();
+/// lap("Decode"); crop(); lap("Crop");` Each part begins where the previous one ended. At the end
+/// of the block "STransform" is recorded for all parts together.
 class laps {
  public:
   laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
-  /// Logs the time since the previous lap, or since construction.
-  /// @param name  interned by content.
+  /// Records the time since the previous call, or since construction.
+  /// @param name  copied, so it must be valid only during this call.
   void operator()(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
     run_.ended(detail::operation_tag(name));
@@ -1959,15 +2027,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COMPOSE_HPP
 
-// A range that records waits and receptions of batches while a loop iterates over it.
+// Provides consume(), a range that records each wait for a batch and each reception of a batch.
 #ifndef LOTUS_CONSUME_HPP
 #define LOTUS_CONSUME_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// The functions that a range-based for would find: members, or others by argument-dependent lookup.
-// <string_view> provides std::begin() and std::end().
+// Finds begin() and end() as a range-based for does: members, or functions found by
+// argument-dependent lookup. <string_view> declares std::begin() and std::end().
 using std::begin;
 using std::end;
 template <class Source>
@@ -1985,7 +2053,7 @@ template <class Source>
 inline constexpr bool is_range<Source, std::void_t<decltype(begin_of(std::declval<Source&>()))>> =
     true;
 
-/// Whether the second type can be the end of a range that the first begins.
+/// Whether a Sentinel can be the end of a range that begins with an Iterator.
 template <class Iterator, class Sentinel, class = void>
 inline constexpr bool are_iterators = false;
 template <class Iterator, class Sentinel>
@@ -2005,11 +2073,12 @@ struct iterator_pair {
   Sentinel end() { return std::move(last); }
 };
 
-/// Numbers batches from 0 in the order of their reception.
+/// The default numbering: batches are numbered from 0 in the order of their reception.
 struct order_of_reception {};
 
-/// What consume() returns. It is an input range: a loop can read each batch only once.
-/// @tparam Source  a range, or a reference to one.
+/// The range that consume() returns. It is an input range: a loop can read each batch only once.
+/// @tparam Source  a range, or a reference to a range.
+/// @tparam Number  order_of_reception, or a callable that returns a batch's number.
 template <class Source, class Number>
 class consumed_range {
  public:
@@ -2018,7 +2087,7 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // mutable: some loaders' iterators compare only with non-const ones
+    mutable Sentinel end;  // mutable: some loaders' iterators need a non-const sentinel
   };
 
   template <class Iterator>
@@ -2026,7 +2095,7 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// At the end of the data there is no batch, so the last wait is discarded.
+    /// Discards the wait that was open at the end of the data, because no batch ended it.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -2040,7 +2109,8 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait only after dereferencing: an iterator may build the batch here.
+    /// Ends the wait only after the iterator is dereferenced, because some iterators build the
+    /// batch when they are dereferenced.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -2054,8 +2124,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait after the batch was built in its final place, so that the batch need not be
-    /// movable.
+    /// Ends the wait in its destructor, which runs after the batch was built in the caller's
+    /// object. So the batch need not be movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -2087,37 +2157,39 @@ class consumed_range {
 
 }  // namespace detail
 
-/// Records the wait for each batch and its reception while a loop goes through a loader:
+/// Records the wait for each batch and its reception while a loop iterates over a loader:
 ///
 ///   for (auto&& batch : lotus::consume(loader)) train(batch);
 ///
 /// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
 /// The body of the loop is the consumer's step. Exceptions of the loader propagate.
-/// @param batches  anything that a range-based for accepts; a temporary is stored, anything else
-/// must outlive the loop. Belongs to one thread.
+/// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
+/// anything else must outlive the loop. The result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
 
-/// The same for a loader that has only iterators.
+/// Like consume(batches), for a loader that has only iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Moved if that is cheaper; clang-tidy sees the copies of types that have no cheaper move.
+// Iterators are moved if that is cheaper; clang-tidy reports types for which it is not.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// The same for batches that know their numbers: lotus::consume(loader, &Batch::index).
-/// @param number  called with each batch, or a pointer to a member of it; returns an integer.
+/// Like consume(batches), for batches that know their numbers: lotus::consume(loader,
+/// &Batch::index).
+/// @param number  returns a batch's number as an integer: a function that is called with the batch,
+/// or a pointer to a member of the batch.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// The same for a loader that has only iterators.
+/// Like consume(batches, number), for a loader that has only iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {
@@ -2129,7 +2201,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_CONSUME_HPP
 
-// Counters: numbers over time, such as the depth of a queue or the number of bytes held.
+// Provides counters: numbers over time, such as the depth of a queue or the number of bytes in use.
 #ifndef LOTUS_COUNTER_HPP
 #define LOTUS_COUNTER_HPP
 
@@ -2142,14 +2214,14 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 }  // namespace detail
 
-/// Sets the counter of this name to this value; the whole process shares it. The value is stored
-/// only in the hidden side log, because logs of Lotus' format have no counters.
-/// @param name  interned by content: needs to live only for this call.
+/// Sets the counter of this name to this value. A counter is shared by the whole process. Its
+/// values are stored only in the hidden side log, because the text format has no counters.
+/// @param name  copied, so it must be valid only during this call.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
   if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
 }
-/// For a name known at compile time: its id is looked up only once.
+/// Sets a counter whose name is known at compile time, so that its id is looked up only once.
 template <class Here, bool Fixed>
 LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
                                         std::int64_t value) noexcept {
@@ -2160,14 +2232,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COUNTER_HPP
 
-// Loaders: lets several loaders in one process number their batches independently.
+// Provides loader_scope, which lets several loaders in a process number batches independently.
 #ifndef LOTUS_LOADER_HPP
 #define LOTUS_LOADER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the loader to which this thread's records belonged so far.
+/// Assigns this thread's later records to a loader. `loader` and the result, the previous loader,
+/// are ids of names.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -2178,14 +2251,14 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 }  // namespace detail
 
-/// Until the end of the block, the batches, stages and operations of this thread belong to the
-/// named loader, which lotus-tool treats as a pipeline of its own, with logs in a subfolder of that
-/// name. Children that this thread forks belong to the loader too, but threads that it starts do
-/// not. Scopes may be nested. Cost: a few system calls; meant for a worker's whole lifetime, or an
-/// epoch. Errors: none thrown.
+/// Assigns the batches, stages and operations of this thread to a loader until the end of the
+/// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
+/// with the loader's name. Processes that this thread forks belong to the loader too, but threads
+/// that it starts do not. A loader_scope may be nested in another. Cost: a few system calls, so use
+/// one for the lifetime of a worker or for an epoch, not for each batch. Errors: none thrown.
 class loader_scope {
  public:
-  /// @param name  if empty, the default loader, which is also used without a loader_scope.
+  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
   explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;
@@ -2200,11 +2273,11 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOADER_HPP
 
-// All public macros; no other header reads LOTUS_DISABLE.
+// Provides all public macros. LOTUS_DISABLE makes them record nothing, and affects no other header.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
-// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees only it.
+// Provides the classes of LOTUS_MAP_REGION, which shows a profiler only one operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -2213,8 +2286,8 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler assume that the value is read and written here, so that computations that
-/// produce or use it stay on their side of this point.
+/// Makes the compiler assume that the value is read and written at this point. So the compiler
+/// moves no computation that produces or uses the value from one side of this point to the other.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -2229,8 +2302,9 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }  // namespace detail
 
 #if LOTUS_SUPPORTED
-/// The passes of one LOTUS_MAP_REGION. The object is declared in the head of a `for`: a block left
-/// by break, return or an exception ends the pass and pauses. Its code is in engine/map_passes.hpp.
+/// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object
+/// in the head of a `for` statement, so that break, return or an exception in the block ends the
+/// pass and pauses the profiler. The functions are defined in engine/map_passes.hpp.
 class map_region {
  public:
   /// @param name  name of the operation; copied, up to 255 bytes.
@@ -2241,12 +2315,13 @@ class map_region {
   map_region& operator=(const map_region&) = delete;
   LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
-  /// Ends a pass and begins the next; returns false if there is none.
+  /// Ends the current pass and begins the next one. Returns false after the last pass.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // Not in the constructor and destructor themselves: if nothing calls them, as in the file with
-  // LOTUS_IMPLEMENTATION, clang emits only their variants for base classes.
+  // The constructor and the destructor only call these functions. The reason: if nothing in a file
+  // calls a constructor or destructor, as in the file with LOTUS_IMPLEMENTATION, clang emits only
+  // its base-object variant.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -2254,7 +2329,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// The innermost region of this thread that collects.
+  /// Returns this thread's innermost region that is in a pass with the profiler on, or null.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -2271,7 +2346,7 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Runs its block once.
+/// Runs the block once, on systems that lotus does not support.
 class map_region {
  public:
   /// Ignores the name: nothing is collected on this system.
@@ -2286,13 +2361,13 @@ class map_region {
 };
 #endif
 
-/// A region that knows the values that its block reads and writes, so that they are computed
-/// neither before nor after a pass. Without it the compiler may move a pure function of local
-/// values out of the region.
+/// A map_region with the variables that its block reads and writes. The compiler must compute these
+/// variables within the passes; otherwise it could move a pure function of local variables out of
+/// the block.
 template <class... Values>
 class fenced_map_region {
  public:
-  /// @param values  borrowed; must outlive the region.
+  /// @param values  variables that the block reads and writes; they must outlive the region.
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{detail::address_of(values)..., nullptr} {}
 
@@ -2319,22 +2394,23 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MAP_HPP
 
-// Scopes that record more or less than a span: scope_with_arguments adds the operation's arguments
-// as text, aggregated_scope only counts operations and their durations.
+// Provides two kinds of scopes: scope_with_arguments also records the operation's arguments as
+// text; aggregated_scope only counts operations and sums up their durations.
 #ifndef LOTUS_SCOPE_ARGUMENTS_HPP
 #define LOTUS_SCOPE_ARGUMENTS_HPP
 
 #if LOTUS_SUPPORTED
-// Begin and end of a call that is counted instead of recorded.
+// Begins and ends calls of operations that are counted instead of recorded
+// (LOTUS_SCOPE_AGGREGATED).
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
-// Operations that are counted instead of recorded: the layout of their sums in the ring file, and
-// how a call is added.
+// Defines the aggregates of operations that are counted instead of recorded: the layout of their
+// sums in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
-// The header of a block in a ring file; record/ring_layout.hpp has the rest of the layout.
+// Defines the header of the blocks in a ring file (see record/ring_layout.hpp).
 #ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
 #define LOTUS_RECORD_BLOCK_HEADER_HPP
 
@@ -2344,9 +2420,9 @@ namespace detail {
 enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
 
 struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a reader sees the whole block or none
+  std::atomic<block_kind> kind;  ///< stored last, so that readers see no incomplete block
   std::uint32_t unused;
-  std::uint64_t bytes;  ///< size of the block with this header
+  std::uint64_t bytes;  ///< size of the block including this header
 };
 
 }  // namespace detail
@@ -2357,15 +2433,15 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations fall into buckets of whole ticks. Below 2 * 64 each number has its own bucket; above,
-// each doubling is divided into 64 buckets of equal width. So the middle of a bucket is within 0.8
-// % of all durations in it.
+// Durations are sorted into buckets of whole ticks. Each number below 128 has a bucket of its own.
+// Above, each octave (durations from 2^k to 2^(k+1) ticks) is divided into 64 buckets of equal
+// width. So the middle of a bucket differs by at most 0.8 % from each duration in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
 inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
 
-/// Returns the bucket of a duration; less than octaves * octave_buckets.
+/// Returns the number of the bucket that contains a duration.
 constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
   const auto shift = static_cast<unsigned>(63 - octave_bits) -
                      static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
@@ -2378,32 +2454,34 @@ constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
   if (octave == 0) return bucket;
   return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
 }
-/// Returns how many different durations fall into a bucket.
+/// Returns the width of a bucket: how many different durations, in ticks, it contains.
 constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
 }
 
-// A block of aggregates contains chunks, one after another: one with the aggregate for each name
-// and loader, and one with the counts of an octave, added when a call first needs them. Only the
-// thread that owns them writes to them.
+// Aggregates are stored in blocks of memory that consist of chunks. Each pair of a name and a
+// loader has one chunk for its sums, and one chunk with the bucket counts of each octave of
+// durations that has occurred. A chunk is added when a call first needs it. Only the owning thread
+// writes to its blocks.
 //
-// A thread's last call is stored separately and added to its aggregate when the next one ends: the
-// clock is read only when all earlier instructions are done, so looking up the bucket of a duration
-// that was just measured would stall the processor.
+// A thread's last call is stored separately, and is added to its aggregate when the next call ends.
+// The reason is speed: a clock reading is available only after all earlier instructions are done,
+// so looking up the bucket of the duration just measured would stall the processor.
 
 /// A call that has ended.
 struct aggregate_call {
-  std::uint64_t key;    ///< selects its aggregate
-  std::uint64_t ticks;  ///< slightly negative if two processors' clocks differ; then counts as 0
-  std::uint64_t self_ticks;  ///< the part of it in no other scope
+  std::uint64_t key;  ///< key of the call's aggregate: see aggregate_key()
+  /// Duration. A slightly negative value, from two processors' clocks that differ, counts as 0.
+  std::uint64_t ticks;
+  std::uint64_t self_ticks;  ///< the part of the duration that was not spent in other scopes
 };
 
 constexpr bool is_negative(const aggregate_call& call) noexcept {
   return static_cast<std::int64_t>(call.ticks) < 0;
 }
 
-/// Returns the key for the ids of a name and a loader.
+/// Returns the key of the aggregate for a name and a loader, which are given by their ids.
 constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
   return std::uint64_t{loader} << 32 | name;
 }
@@ -2412,23 +2490,23 @@ struct last_call {
   std::atomic<std::uint64_t> key;
   std::atomic<std::uint64_t> ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> number;  ///< stored last
+  std::atomic<std::uint64_t> number;  ///< number of the call within its thread; stored last
 };
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;                 ///< the same in all blocks of one thread
-  std::atomic<std::uint32_t> threads;  ///< number of threads that used it, one after another
-  std::atomic<std::uint32_t> tid;      ///< of the latest of them
+  std::uint32_t chain;  ///< number of the thread's chain of blocks; the same in all its blocks
+  std::atomic<std::uint32_t> threads;  ///< number of threads that used the block, one after another
+  std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
-  std::atomic<std::uint64_t> used_bytes;  ///< size of the chunks
-  last_call last[2];  ///< the one with the greater number counts; only used in a thread's first
-                      ///< block
+  std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
+  /// The last two calls; the one with the greater number is valid. Only in a thread's first block.
+  last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// @param number  the call's number, from 1
+  /// Keeps a call as the thread's latest. @param number  number of the call, counted from 1.
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -2439,25 +2517,28 @@ struct aggregates_block {
   }
 };
 
-/// Maximum number of aggregates of a thread; all other names and loaders share one more.
-inline constexpr std::uint32_t most_aggregates = 4096;
+/// Maximum number of aggregates of a thread. All further pairs of a name and a loader share one
+/// more aggregate.
+inline constexpr std::uint32_t max_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
 
 struct chunk_header {
   chunk_kind kind;
-  std::uint32_t number;  ///< the aggregate's number within its thread
+  std::uint32_t number;  ///< number of the aggregate within its thread
 };
 
-/// The sums of an aggregate after a call; a reader sees all of them or none.
+/// The sums of an aggregate after one of its calls. Readers see either all of these values or none.
 struct aggregate_sums {
   std::atomic<std::uint64_t> total_ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> in_bucket;  ///< bucket of that call: see bucket_content()
-  std::atomic<std::uint64_t> call;       ///< its number within the thread
+  /// Bucket of the last call and the bucket's new count, combined by bucket_content().
+  std::atomic<std::uint64_t> in_bucket;
+  std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// A bucket and its count after a call, which may not have been stored in the bucket itself yet.
+/// Combines the number of a bucket with its new count, which is stored in the bucket itself a
+/// moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -2466,7 +2547,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is consistent at any moment
+  /// Number of calls; sums[count % 2] is complete at every moment.
+  std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
 
@@ -2480,43 +2562,52 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// The location of an aggregate of this process.
+/// The places in memory at which this process stores an aggregate.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until needed
+  /// The bucket counts of each octave; null until a call needs them.
+  std::atomic<std::uint64_t>* octave_counts[octaves];
 };
 
 struct aggregate_memory;
 
-/// The aggregates of one thread, and how much of its time they contain. For the owning thread,
-/// except `memory`. The gate of the thread points to its first block.
+/// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
+/// thread's gate (record/thread_ring.hpp) points to the first block.
 struct thread_aggregates {
   const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
-  std::uint64_t calls = 0;                   ///< number of calls that ended; the last one is
-                                             ///< last[calls % 2] of the first block
-  local_aggregate** table = nullptr;         ///< hash table by key, never full
-  std::uint64_t mask = 0;                    ///< number of places in it - 1
-  std::atomic<std::uintptr_t> storing{0};    ///< like thread_ring::storing, while a call is added
-  std::uint32_t interrupting = 0;            ///< number of entries in interrupting_calls
-  /// Ticks spent in scopes inside the open one. At least `recorded_inside` if a span began or ended
-  /// in it, because then its other ticks are not its own either.
+  /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
+  std::uint64_t calls = 0;
+  /// Hash table of the aggregates by key; it always has a free slot.
+  local_aggregate** table = nullptr;
+  std::uint64_t mask = 0;  ///< size of the hash table minus 1
+  /// Stack pointer of the thread while it adds a call, otherwise 0; see thread_ring::storing.
+  std::atomic<std::uintptr_t> storing{0};
+  std::uint32_t interrupting = 0;  ///< number of entries in interrupting_calls
+  /// Ticks spent in other scopes inside the innermost aggregated scope that is open.
+  /// `recorded_inside` is added if a span has begun or ended in that scope; then that span's record
+  /// accounts for the remaining ticks.
   std::uint64_t inner_ticks = 0;
-  std::uint64_t untold_ticks = 0;      ///< self time of calls that no record contains yet
-  aggregate_memory* memory = nullptr;  ///< guarded by the producer's guard
-  std::uint32_t told_name = 0;         ///< the name of one of these calls
-  /// Calls of signal handlers that interrupted the adding of a call.
-  static constexpr std::uint32_t most_interrupting = 16;
-  aggregate_call interrupting_calls[most_interrupting];
+  /// Self time of calls, in ticks, that no record contains yet.
+  std::uint64_t unreported_ticks = 0;
+  /// Memory of the aggregates; protected by producer::guard.
+  aggregate_memory* memory = nullptr;
+  /// Id of the name of one of the calls whose self time is in unreported_ticks.
+  std::uint32_t reported_name = 0;
+  /// Calls of signal handlers that interrupted the code that adds a call; they are added after that
+  /// call.
+  static constexpr std::uint32_t max_interrupting = 16;
+  aggregate_call interrupting_calls[max_interrupting];
 
   static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
 
-  /// Returns where the search for a key in `table` begins.
+  /// Returns the index in `table` at which the search for a key begins.
   static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the last call to its aggregate. Returns false if there is no room for it yet.
+  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call
+  /// yet.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -2536,14 +2627,15 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // Until this store, a reader must add the last call itself; from here on the sums contain it.
-    // If its bucket does not contain it yet, the sums have the bucket's count.
+    // The store of `count` makes the last call part of the sums: a reader that sees the old count
+    // adds the last call itself. If the call's bucket does not contain the call yet, the reader
+    // takes the bucket's count from the sums.
     stored.count.store(so_many + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
 
-  /// Returns null if there is none yet.
+  /// Returns the aggregate with this key; null if there is none yet.
   LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
     for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
       const local_aggregate* const found = table[place];
@@ -2551,19 +2643,21 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, because a span begins or ends.
+  /// Returns the self time of calls that no record contains yet, and resets it to 0. Called when a
+  /// span begins or ends.
+  /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // A signal handler interrupted the adding of a call.
+    // If a signal handler interrupted the adding of a call, the next span reports the time.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
-    const std::uint64_t own_ticks = untold_ticks;
-    untold_ticks = 0;
-    tag = {event_kind::aggregated, told_name, large_stage_number};
+    const std::uint64_t own_ticks = unreported_ticks;
+    unreported_ticks = 0;
+    tag = {event_kind::aggregated, reported_name, number_not_in_tag};
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// A handler interrupted take() and abandoned it by siglongjmp: undoes the call, as if it had not
-  /// begun.
+  /// Restores the state before a call that was never completed: a signal handler interrupted take()
+  /// and left by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -2577,8 +2671,8 @@ struct thread_aggregates {
     const std::uint64_t so_many = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[so_many % 2];
     if (so_many == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call has been added already: removes it, because the next call will add it. Whatever
-    // its bucket contains, the sums have the right count until their own count goes back.
+    // The last call was added to the sums already, but the next call will add it again. So it is
+    // removed here. The sums contain the right count of the bucket until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -2586,8 +2680,8 @@ struct thread_aggregates {
     stored.count.store(so_many - 1, std::memory_order_release);
   }
 
-  /// Adds a call; every reader sees it once this returns, even after a kill. Returns false if there
-  /// is no room for it, or for the previous one.
+  /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false
+  /// if there is no room for this call or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -2599,7 +2693,7 @@ struct thread_aggregates {
     if (LOTUS_DETAIL_UNLIKELY(!add_last(*in))) return false;
     last_to = to;
     in->append(call, ++calls);
-    untold_ticks += call.self_ticks;
+    unreported_ticks += call.self_ticks;
     return true;
   }
 };
@@ -2623,15 +2717,16 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the next begin or end of a span read the clocks, so that it records the calls' self time.
+/// Marks this thread, so that the next span that begins or ends also records the self time of the
+/// calls counted so far.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, the call after the first one
-/// of a name or duration, and calls of handlers that interrupted the adding of another.
-/// @param taken  whether the call was added already, so that only those of interrupting handlers
-/// are left.
-LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
+/// Handles calls that cannot be added directly: a thread's first call, a call that needs room for a
+/// new name or duration, and calls in a signal handler that interrupted the code that adds a call.
+/// @param taken  whether `call` was added already; then only the calls of signal handlers are
+///   added.
+LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
-/// A call begins. Returns the value that its end must pass to aggregate().
+/// Begins a call. Returns a value that the caller must pass to aggregate() when the call ends.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -2641,21 +2736,23 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name; every reader sees it once this returns, even after a kill.
+/// Adds a call to the sums of its name. After this returns, every reader sees it, even after a
+/// kill.
 /// @param outer_ticks  the result of begin_aggregated().
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                           record_tag tag, std::uint64_t outer_ticks) noexcept {
   const auto name = static_cast<std::uint32_t>(tag.value());
   const std::uint64_t ticks = end_ticks - begin_ticks;
   thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
-    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
+    return aggregate_slow({aggregate_key(name, 0), ticks, ticks}, false);
   }
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // A span has begun or ended inside this call.
+  // If this is negative, a span has begun or ended inside this call; see inner_ticks.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -2663,15 +2760,15 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   const aggregate_call call{aggregate_key(name, p->loader), ticks,
                             ticks > inner_ticks ? ticks - inner_ticks : 0};
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
-    return aggregate_rarely(call, false);
+    return aggregate_slow(call, false);
   }
-  // As in push(): a handler that interrupts this sees `storing`.
+  // A signal handler that interrupts this function finds `storing` set, as in push().
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
+  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_slow(call, taken);
 }
 
 }  // namespace detail
@@ -2691,10 +2788,11 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Arguments as text, "[3, 224, 224], bilinear". Text that is too long is cut and ends in "...".
+/// Formats arguments as text, such as "[3, 224, 224], bilinear". Text that is too long is cut and
+/// ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
-  static constexpr std::size_t most_bytes = 120;
+  static constexpr std::size_t max_bytes = 120;
 
   template <class... Arguments>
   explicit arguments_text(const Arguments&... arguments) noexcept {
@@ -2745,24 +2843,25 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
   LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
   template <class Number>
   void put_printed(const char* format, Number number) noexcept;
-  /// @param kept_free  number of bytes to keep free at the end of the buffer.
+  /// Appends text; cuts the text if the buffer is full.
+  /// @param kept_free  number of bytes at the end of the buffer that stay free for the final "...".
   LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
 
-  char text_[most_bytes];
+  char text_[max_bytes];
   std::size_t bytes_ = 0;
   bool cut_ = false;
 };
 
 }  // namespace detail
 
-/// A scope that also stores the operation's arguments; see LOTUS_SCOPE_ARGS.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
-/// two scopes plus formatting the text and looking it up.
+/// A scope that also records the operation's arguments; see LOTUS_SCOPE_ARGS. Errors: none thrown.
+/// Thread safety: any thread; each scope object belongs to one thread. Cost: as two scopes, plus
+/// formatting the text and looking it up in a table.
 class scope_with_arguments : detail::span {
  public:
-  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
-  /// these; they are read only while this process is recording. Every distinct text stays in
-  /// memory.
+  /// @param arguments  texts, numbers, enumerators, and sequences of these. They are read only
+  /// while this process is recording, and formatted as a text of at most 120 bytes. Every distinct
+  /// text stays in memory until the process exits.
   template <class Here, bool Fixed, class... Arguments>
   explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
                                 const Arguments&... arguments) noexcept
@@ -2772,25 +2871,25 @@ class scope_with_arguments : detail::span {
     arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
   }
   ~scope_with_arguments() {
-    if (!arguments_.empty()) precede(arguments_, 0);
+    if (!arguments_.empty()) record_before(arguments_, 0);
   }
 
  private:
   detail::record_tag arguments_;
 };
 
-/// Aggregates one operation, from here to the end of the block, instead of logging it: counts how
-/// often it ran, its total time, and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+/// A scope that adds the operation to statistics instead of recording it: how often the operation
+/// ran, its total time and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED. Errors:
+/// none thrown. Thread safety: any thread; each scope object belongs to one thread.
 class aggregated_scope {
  public:
-  /// @param place  holds the name, which needs to live only for this call.
+  /// @param place  holds the name, which needs to exist only during this call.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
       const detail::place<Here, Fixed>& place) noexcept {
     const detail::recording mode = detail::recording_mode();
     if (mode == detail::recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
+    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : slow_tag(place);
     if (tag_.empty()) return;
     outer_ticks_ = detail::begin_aggregated();
     begin_ticks_ = detail::now_ticks();
@@ -2810,7 +2909,7 @@ class aggregated_scope {
 
  private:
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag slow_tag(
       detail::place<Here, Fixed> place) noexcept {
     if (!detail::is_recording()) return {};
     const detail::record_tag tag = place.tag();
@@ -2823,10 +2922,11 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Allocations are attributed to the enclosing operation, which has a record.
+  /// Returns a tag of kind `aggregated`. With this kind, the session attributes allocations to the
+  /// enclosing operation, because an aggregated operation has no record of its own.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
-            detail::large_stage_number};
+            detail::number_not_in_tag};
   }
 
   detail::record_tag tag_;
@@ -2838,27 +2938,29 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SCOPE_ARGUMENTS_HPP
 
-// Pipelines of stages: records on which batch, item or request a thread works.
+// Provides stages, which are scopes that record on which batch, item or request a thread works.
 #ifndef LOTUS_STAGE_HPP
 #define LOTUS_STAGE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A span with a 64-bit number; most numbers are small and need no second record.
+/// A span with a 64-bit number. A number below 2^32 - 1 is part of the span's record; a larger
+/// number needs a second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  returns the tag of an operation; called only if the span is measured.
+  /// @param make_name  function that returns the operation's tag; called only if the span is
+  /// measured.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// A plain operation until set_number() is called.
+  /// Begins a span without a number: an operation, which set_number() can turn into a stage.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
-    if (LOTUS_DETAIL_LIKELY(number_ < large_stage_number) || tag().empty()) return;
-    precede({event_kind::stage_number, tag().value() >> 32}, number_);
+    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
+    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
   }
 
   void set_number(std::uint64_t number) noexcept {
@@ -2874,14 +2976,15 @@ class numbered_span : span {
   LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
                                                          std::uint64_t number) noexcept {
     return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
-            LOTUS_DETAIL_LIKELY(number < large_stage_number) ? static_cast<std::uint32_t>(number)
-                                                             : large_stage_number};
+            LOTUS_DETAIL_LIKELY(number < number_not_in_tag) ? static_cast<std::uint32_t>(number)
+                                                            : number_not_in_tag};
   }
 
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when it ends; without a number it is a plain operation.
+/// A stage whose number may be known only when the stage ends. It is recorded as an operation if it
+/// never gets a number.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -2902,7 +3005,8 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts like a T, but only to pointers: not to bool.
+/// Converts to the pointer types to which a T converts, but not to bool. Used to test whether a
+/// callable accepts a pointer without converting it to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -2910,14 +3014,15 @@ struct pointer_only {
   operator To() const noexcept;
 };
 
-/// Whether the parameters of a callable are known: it is neither a template nor overloaded.
+/// Whether a callable has only one signature, because it is neither a template nor overloaded.
 template <class F, class = void>
 inline constexpr bool has_one_signature =
     std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
 template <class F>
 inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
 
-/// Whether a projection accepts these arguments without converting a pointer to bool.
+/// Whether a projection (a callable that computes a batch number from its arguments) accepts
+/// arguments of these types without converting a pointer to bool.
 template <class Number, class... Given>
 constexpr bool is_projection_of() noexcept {
   if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
@@ -2931,15 +3036,15 @@ constexpr bool is_projection_of() noexcept {
   }
 }
 
-/// Whether a value can mean "no more": a pointer, an optional.
+/// Whether a value of this type can be null, which means "no more data": a pointer or an optional.
 template <class T, class = void>
 inline constexpr bool is_nullable = false;
 template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection accepts what a value of this type points to. Pointers to members accept
-/// pointers as well, but not null pointers.
+/// Whether a projection must be called with the object to which a value of this type points. A
+/// pointer to member would also accept the pointer itself, but the pointer may be null.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -2951,7 +3056,8 @@ constexpr bool is_projection_of_content() noexcept {
   }
 }
 
-/// What staged() returns: calls `Function`; `Number` gets the number from its arguments or result.
+/// The callable that staged() returns. It calls the function and records the call as a stage, whose
+/// number the projection `Number` computes from the arguments or from the result.
 template <class Number, class Function>
 class staged_function {
  public:
@@ -3000,7 +3106,7 @@ class staged_function {
   Function function_;
 };
 
-/// Uses the first argument as the number.
+/// A projection that uses the first argument as the number.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -3011,16 +3117,18 @@ struct argument_number {
 
 }  // namespace detail
 
-/// Scope: this thread works on batch (or item, or request) `number` in a stage of the pipeline. It
-/// is an operation, "S<name>", that lotus-tool also shows as a part of that batch's path.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
-/// of 2^32 - 1 or more needs a second record.
+/// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
+/// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
+/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
+/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
+/// second record.
 class stage : detail::numbered_span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
+  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
+  /// call looks up the name in a hash table.
   LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// For a name known at compile time: its id is looked up only once.
+  /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
                                    std::uint64_t number) noexcept
@@ -3028,29 +3136,31 @@ class stage : detail::numbered_span {
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
 };
 
-/// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
-/// call is a stage.
-/// @param name      interned by content: needs to live only for this call.
-/// @param number    returns the number of the batch, item or request, as an integer or an optional
-/// integer. It is called with the arguments or, if it does not accept those, with the result, or
-/// with what the result points to (a pointer or an optional that a source returns). Nothing is
-/// logged if there is no number, or if the result is null, as at the end of a source.
-/// @param function  its exceptions propagate; the time up to one is logged if the number was known
-/// before the call.
+/// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
+/// Each call of the returned callable is recorded as a stage.
+/// @param name      copied into a table of names, so it needs to live only for this call.
+/// @param number  callable that returns the number of the batch, item or request, as an integer or
+/// an optional integer. The callable is called with the arguments of the function; if it does not
+/// accept these, with the function's result; if it does not accept the result either, with the
+/// object to which the result (a pointer or an optional) points. Nothing is recorded if the
+/// optional integer is empty, or if the result is null, as at the end of the data.
+/// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
+/// recorded, with the number if it was known before the call.
 template <class Number, class Function>
 auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
 }
 
-/// The same for a function whose first argument is the number.
+/// Wraps a function whose first argument is the number; see staged(name, number, function).
 template <class Function>
 auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 
-/// Item `item` becomes part of batch `batch` (a shuffle buffer, collation): so stages may number
-/// items.
-/// @param batch, item  if one is 2^56 or more, the event is dropped and counted.
+/// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
+/// collation. The stages before this point may then number their work by items.
+/// @param batch, item  if one of them is 2^56 or more, the event is not recorded, but counted by
+///   dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;
@@ -3065,25 +3175,25 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STAGE_HPP
 
-// Makes a unique name, so that two macros may be used on one line or inside one macro of the
-// user's.
+// Creates a unique name, so that two scopes can stand in one line or in one macro of a program.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
 #endif
 
-// clang 22's -Wpedantic reports __COUNTER__ as an extension where it is expanded, which is in the
-// user's code. The warning stays off after this header: a pragma inside the macros takes effect too
-// late if a scope is in an argument of another macro, such as a test's assertion.
+// With -Wpedantic, clang 22 warns about __COUNTER__ in the user's code, where the macros are
+// expanded. The warning stays off after this header, because a pragma inside the macros would take
+// effect too late if a scope stands in an argument of another macro, such as an assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
   #endif
 #endif
 
-// Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
-// expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
+// Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
+// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but never
+// evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \
     [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
@@ -3119,7 +3229,7 @@ LOTUS_DETAIL_NAMESPACE_END
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // The spelling of the argument shows whether the name is a literal.
+  // #name, the argument as it is written, shows whether the name is a string literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -3141,44 +3251,45 @@ LOTUS_DETAIL_NAMESPACE_END
     for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
 #endif
 
-/// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
+/// Records the time from here to the end of the block as the operation "S<name>". The name must be
+/// a string literal.
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
-/// The same with a name known only at run time: anything convertible to std::string_view.
+/// Works like LOTUS_SCOPE; the name may be anything convertible to std::string_view.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
 
-/// LOTUS_SCOPE that also stores the operation's arguments as text: LOTUS_SCOPE_ARGS("Resize",
-/// image.shape()); see lotus::scope_with_arguments. The name is a literal or anything convertible
-/// to std::string_view.
+/// Works like LOTUS_SCOPE and also records the operation's arguments as text, for example
+/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
+/// literal or anything convertible to std::string_view.
 #define LOTUS_SCOPE_ARGS(name, ...) \
   LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
 
-/// Aggregates the time from here to the end of the block instead of logging it: for operations that
-/// take about a microsecond; see lotus::aggregated_scope. The name is a literal or anything
-/// convertible to std::string_view.
+/// Counts the operation and sums up its durations, instead of recording each execution. Use it for
+/// operations that take about a microsecond; see lotus::aggregated_scope. The name is a literal or
+/// anything convertible to std::string_view.
 #define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
-/// Scope in a worker around all the work that builds batch `i`.
+/// Records the building of batch `i` up to the end of the block; see lotus::batch_preprocessed.
 #define LOTUS_BATCH_PREPROCESSED(i) \
   LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
-/// Scope in the consumer around its wait for batch `i`.
+/// Records the consumer's wait for batch `i`, up to the end of the block; see lotus::batch_wait.
 #define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` arrived out of order and is buffered.
+/// Records that batch `i` arrived out of order and was buffered; see lotus::batch_arrived.
 #define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` was received, and the step begins.
+/// Records that the consumer received batch `i` and begins its step; see lotus::batch_consumed.
 #define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` is dispatched to a worker.
+/// Records that batch `i` was dispatched to a worker; see lotus::batch_queued.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
-/// Scope: this thread works on batch (or item, or request) `i` in the stage `name`, which is a
-/// literal or anything convertible to std::string_view; see lotus::stage.
+/// Records that this thread works on batch, item or request `i` in the stage `name`, up to the end
+/// of the block; see lotus::stage. The name is a literal or anything convertible to
+/// std::string_view.
 #define LOTUS_STAGE(name, i) \
   LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
-/// Item `item` becomes part of batch `batch`; see lotus::batch_takes.
+/// Records that item `item` becomes part of batch `batch`; see lotus::batch_takes.
 #define LOTUS_BATCH_TAKES(batch, item)                                        \
   LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
                             static_cast<::std::uint64_t>(item))
-/// Until the end of the block, all records of this thread belong to the loader `name`; see
-/// lotus::loader_scope.
+/// Assigns this thread's records to the loader `name` until the end of the block; see loader_scope.
 #define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
 /// Sets the counter `name` (a literal or anything convertible to std::string_view) to `n`.
 #define LOTUS_COUNTER(name, n) \
@@ -3186,53 +3297,57 @@ LOTUS_DETAIL_NAMESPACE_END
 
 /// Resumes the profiler that runs this program, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
-/// Pauses the profiler; call it once for each LOTUS_RESUME().
+/// Pauses the profiler. Each LOTUS_RESUME() needs one LOTUS_PAUSE().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
-/// Detaches the profiler: it collects nothing more until the program ends.
+/// Detaches the profiler, which then collects nothing more until the program ends.
 #define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
 
-/// For a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } The block is one
-/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
-/// for LOTUS_MAP_PASSES (1) passes that are collected and logged like a scope; without a collector
-/// it runs exactly once. LOTUS_MAP_OP selects the only region to collect. After the name, list the
-/// variables that the block reads and writes, so that the compiler moves no work on them out of the
-/// block.
-// clang's analyzer does not see that the innermost region is restored if many regions follow one
-// another.
+/// Runs a block so that a profiler collects data only about this block:
+///
+///   LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); }
+///
+/// The block contains one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP times
+/// (default: 4) to warm up, and then LOTUS_MAP_PASSES times (default: 1) while the profiler
+/// collects data; lotus also records these passes as an operation. Without a profiler, the block
+/// runs once. If LOTUS_MAP_OP is set, the profiler collects data only in the region of that name.
+/// After the name, list the variables that the block reads and writes, so that the compiler moves
+/// no work on them out of the block.
+// clang's analyzer reports an escaping stack address, because it cannot see that the pointer to the
+// innermost region is restored at the end of each region.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP
 
-// Spans that are not blocks of a program: spans that the program measured itself, and timeline
-// ranges.
+// Provides record_span(), which records an interval that the program measured itself, and ranges,
+// which appear only on timelines.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
-/// million iterations share one name; leading zeros belong to the name.
+/// Returns the tag of a range. A number at the end of the name is not stored as part of the name,
+/// so that a million numbered iterations need only one name. Leading zeros are part of the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// A named range of this thread's time, to the end of the block, for orientation: shown on the
-/// timeline of lotus-tool and, with LOTUS_ANNOTATE, of other profilers, but in no log of Lotus'
-/// format and in no statistics. To measure something, use LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
+/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool
+/// and, with LOTUS_ANNOTATE, on those of other profilers. Text logs and statistics do not contain
+/// ranges: to measure an operation, use LOTUS_SCOPE. Errors: none thrown. Thread safety: any
+/// thread; each range object belongs to one thread.
 class range : detail::span {
  public:
-  /// @param name  interned by content, without the number at its end: needs to live only for this
-  /// call.
+  /// @param name  copied without its final number, so it needs to exist only during this call.
   explicit range(std::string_view name) noexcept
       : span{[name] { return detail::range_tag(name); }} {}
   ~range() = default;
 };
 
-/// Begins a range that range_pop() ends, for ranges that do not match a block. Ranges nest; each
-/// thread has its own in each shared object of the program. Costs an allocation.
+/// Begins a range that range_pop() ends, for ranges that do not end with a block. Ranges may be
+/// nested. Each shared object of the program has its own stack of ranges for each thread. Allocates
+/// memory, and throws std::bad_alloc if there is none.
 LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
 
 /// Ends the range that this thread pushed last; does nothing if there is none.
@@ -3240,7 +3355,7 @@ LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
 namespace detail {
 
-/// Returns the nanoseconds of a std::chrono time point, without including <chrono>.
+/// Converts a std::chrono time point to ns since its clock's epoch, without including <chrono>.
 template <class TimePoint>
 constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   using period = typename TimePoint::period;
@@ -3256,11 +3371,11 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 
 }  // namespace detail
 
-/// Logs the operation "S<name>" of this thread from `begin` to `end`. Accurate to less than a
-/// microsecond for recent times; the error grows with age, because clocks drift. If a span partly
-/// overlaps a scope of this thread, as time in a queue may, lotus-tool reports it as impossible; an
-/// async_scope may overlap anything.
-/// @param name        interned by content: needs to live only for this call.
+/// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
+/// are accurate to less than a microsecond; the error grows with their age, because clocks drift.
+/// The operation must not partly overlap a scope of this thread, which lotus-tool would report as
+/// an error; use an async_scope for intervals that may overlap, such as times in a queue.
+/// @param name  copied into a table of names, so it needs to exist only during this call.
 /// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
 /// counts like CLOCK_MONOTONIC.
 /// Errors: none thrown. Thread safety: any thread.
@@ -3279,7 +3394,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SPAN_HPP
 
-// Starts and stops recording, for the whole run or for selected steps.
+// Provides the functions that start and stop recording, and that control a running recording.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
@@ -3289,12 +3404,13 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// Starts recording; see options. Records all scopes that end from now on, on every thread, also
-/// those of other shared objects of this process and of children it forks. Takes at most 5 ms: if
-/// recovering the records of processes that died takes longer, it continues in the background.
-/// @return false, after one message with the reason, if the directory cannot be written; the
-/// program can go on and is just not recorded. Also true if the same recording is running already.
-/// Thread safety: all functions here may be called on any thread.
+/// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
+/// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
+/// records that dead processes left may continue in the background.
+/// @return true if the process is now recording with this log_file, also if it was already. false,
+/// after one message with the reason, if not, such as if the directory cannot be written; the
+/// program can continue without being recorded. Thread safety: all functions in this file may be
+/// called on any thread.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -3306,59 +3422,60 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts recording with step 0 of a schedule. Only its active steps are recorded: each range of
-/// consecutive active steps goes into a folder of its own, `steps_<first>_<last>`, in the directory
-/// of `log_file`; lotus-tool reads it as a run. On every thread, what begins and ends within the
-/// range is recorded. A process forked within the range records into that folder until it calls
-/// step() itself.
-/// @return false, after one message with the reason, if the schedule has no active steps; if step 0
-/// is active, also for the reasons given above.
+/// Starts recording by a schedule, at step 0. Only active steps are recorded. Each range of
+/// consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
+/// directory of `log_file`. That run directory contains all spans that begin and end within the
+/// range. A process forked within the range records to the same directory until it calls step()
+/// itself.
+/// @return false, after one message with the reason, if the schedule has no active steps, or if
+/// step 0 is active and start(options) would return false.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// The same with only a `log_file`.
+/// Starts recording by a schedule, with default options except for `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
   return start(chosen, steps);
 }
 
-/// Ends the current step and begins the next; does nothing without a schedule. When a range of
-/// active steps ends, writes all its records and calls on_trace_ready. Thread safety: any thread;
-/// the steps of all threads are counted together.
+/// Ends the current step of the schedule and begins the next one; does nothing without a schedule.
+/// At the end of a range of active steps, writes all records and calls on_trace_ready. Thread
+/// safety: any thread; the calls of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all records that are complete so far to the logs. Not needed before exit.
+/// Writes all complete records to the logs. A program need not call this function before it exits.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Stores a copy of what is recorded so far in a run folder of its own next to the run's,
-/// `<run>.snapshot-<UTC>-<reason>`, which lotus-tool reads. It holds all complete records of this
-/// process, and what other processes of the run have drained. No recording thread has to wait. The
-/// oldest snapshots are deleted if all together would exceed options::snapshots_bytes.
-/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. Only the first 64 bytes
-/// count.
-/// @return false, after a message with the reason, if nothing is being recorded, if there is no
+/// Copies the records so far to a run directory of its own, `<run>.snapshot-<UTC>-<reason>`, next
+/// to that of the run. The copy contains all complete records of this process, and the records of
+/// other processes of the run that are in their logs. No recording thread has to wait. If the total
+/// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
+/// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
+/// become '-'. Only the first 64 bytes are used.
+/// @return false, after a message with the reason, if nothing is being recorded, if the disk has no
 /// room, or if another snapshot is being taken.
 inline bool snapshot(std::string_view reason) noexcept {
   return detail::join_session(true).snapshot(reason.data(), reason.size());
 }
 
-/// Ends recording and writes all records. Scopes that are still open are not recorded. Calls
-/// on_trace_ready if active steps of a schedule are being recorded. start() may be called again.
+/// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. start() may be called
+/// again afterwards.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
 }
 
-/// Returns how many records this process has lost: dropped by choice (full_ring::drop), because
-/// neither disk nor memory could hold them, or because the batch number was 2^56 or more.
+/// Returns how many records this process has lost: because the program chose full_ring::drop,
+/// because neither the disk nor memory could hold them, or because a batch number was 2^56 or more.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }
@@ -3369,15 +3486,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOTUS_HPP
 
-// Outside the include guard: another header may have included this one before LOTUS_IMPLEMENTATION
-// was defined.
+// The engine is included outside the include guard, because another header may have included this
+// file before LOTUS_IMPLEMENTATION was defined.
 #if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
-// The implementation of the API. A header-only program compiles it in each file; a program with
-// LOTUS_COMPILED only in the file that defines LOTUS_IMPLEMENTATION.
+// Includes the implementation of the API. A header-only program compiles it in each file; a program
+// with LOTUS_COMPILED compiles it only in the file that defines LOTUS_IMPLEMENTATION.
 #ifndef LOTUS_ENGINE_ENGINE_HPP
 #define LOTUS_ENGINE_ENGINE_HPP
 
-// The slow paths of scopes, batches and ranges.
+// Defines the slow paths of scopes, batches and ranges.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -3391,17 +3508,17 @@ namespace detail {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag
 known_tag::first_tag(std::string_view name) noexcept {
   const record_tag tag = operation_tag(name);
-  // Not cached if the name got no memory: there may be some next time.
+  // The tag is not cached if there was no memory for the name, because there may be memory later.
   if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
   return tag;
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::precede(record_tag event,
-                                                       std::uint64_t word) const noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::record_before(record_tag event,
+                                                             std::uint64_t word) const noexcept {
   if (is_recording()) push(begin_ticks_, word, event);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::tell_crossed_threads(record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::report_crossed_threads(record_tag tag) noexcept {
   join_session(true).crossed_threads(tag);
 }
 
@@ -3412,20 +3529,22 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Other measured spans are shown on no timeline: they get their names too late, or need not nest.
+/// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
+/// operations are shown there: the names of other measured spans become known too late, or these
+/// spans need not be nested.
 inline bool has_task(record_tag tag) noexcept {
-  return tag.kind() == event_kind::async_piece;
+  return tag.kind() == event_kind::async_segment;
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_rarely(record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_slow(record_tag tag) noexcept {
   if (!is_recording()) return false;
   if (recording_mode() != recording::annotated) return true;
   const services& session = join_session(true);
   has_task(tag) ? session.begin_task(tag) : session.begin_heap(tag);
   return true;
 }
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_rarely(std::uint64_t begin_ticks,
-                                                                   record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_slow(std::uint64_t begin_ticks,
+                                                                 record_tag tag) noexcept {
   if (tag.empty()) return;
   const services& session = join_session(true);
   has_task(tag) ? session.end_task(begin_ticks, tag) : session.end_heap(begin_ticks, tag, tag);
@@ -3457,11 +3576,11 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void take_async_ids() noexcept {
 }
 
 LOTUS_DETAIL_SEAM record_tag range_tag(std::string_view name) noexcept {
-  constexpr std::size_t most_digits = 9;
+  constexpr std::size_t max_digits = 9;
   std::uint32_t number = 0;
   std::uint32_t unit = 1;
   std::size_t digits = 0;
-  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
+  for (std::size_t i = name.size(); i-- > 0 && digits < max_digits; ++digits, unit *= 10) {
     if (name[i] < '0' || name[i] > '9') break;
     number += unit * static_cast<std::uint32_t>(name[i] - '0');
   }
@@ -3470,7 +3589,7 @@ LOTUS_DETAIL_SEAM record_tag range_tag(std::string_view name) noexcept {
                      (name[text - 1] < '0' || name[text - 1] > '9');
   const record_tag of = operation_tag(split ? name.substr(0, text) : name);
   return {event_kind::range, static_cast<std::uint32_t>(of.value()),
-          split ? number : large_stage_number};
+          split ? number : number_not_in_tag};
 }
 
 struct open_range {
@@ -3501,7 +3620,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // Does not cut inside a UTF-8 character.
+    // The end moves back until it is not inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {
@@ -3529,13 +3648,13 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_ENGINE_API_CALLS_HPP
 
 #if LOTUS_SUPPORTED
-// The profiler of the process, and its state, which all shared objects share.
+// Keeps the one collector of the process and its state, which all shared objects use.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
 #include <unistd.h>
 
-// All environment variables of lotus in one table, and the functions that read them.
+// Lists all environment variables of lotus in one table, and provides the functions that read them.
 #ifndef LOTUS_BASE_ENVIRONMENT_HPP
 #define LOTUS_BASE_ENVIRONMENT_HPP
 
@@ -3545,11 +3664,12 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the same order as environment_table.
+/// The variables, in the same order as in environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
   keep_bytes,
+  wait_looks,
   rank,
   annotate,
   collector,
@@ -3566,29 +3686,28 @@ enum class variable : std::uint8_t {
 };
 
 enum class variable_type : std::uint8_t {
-  text,    ///< any text; the code that uses it validates it
+  text,    ///< any text; the code that uses the variable checks it
   number,  ///< a whole decimal number
-  word,    ///< one word of a list
-  words,   ///< several words of a list, separated by commas
+  word,    ///< one word of a list; the first word of the list is the default
+  words,   ///< any number of words of a list, separated by commas
 };
 
 struct variable_row {
   const char* name;
   variable_type type;
-  const char* values;       ///< as shown to the user; for words: all possible ones, separated by
-                            ///< '|'
-  const char* otherwise;    ///< as shown to the user: used if the variable is unset, empty or
-                            ///< invalid
-  const char* meaning;      ///< a short description
-  std::uint64_t least = 0;  ///< for a number
-  std::uint64_t most = 0;   ///< for a number
-  std::uint64_t by_default = 0;  ///< for a number; for a word the first of `values` is the default
+  /// Possible values, as shown to users; for words: all words, separated by '|'.
+  const char* values;
+  /// What applies if the variable is unset, empty or invalid, as shown to users.
+  const char* otherwise;
+  const char* meaning;           ///< meaning of the variable, as shown to users
+  std::uint64_t least = 0;       ///< minimum of a number
+  std::uint64_t most = 0;        ///< maximum of a number
+  std::uint64_t by_default = 0;  ///< default of a number
 };
 
 /// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
-/// programs under them.
-/// programs under them.
+/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); lotus-tool starts
+/// programs under these collectors.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 
@@ -3598,7 +3717,6 @@ enum class collector_id : std::uint8_t {
 #undef LOTUS_DETAIL_ID
 };
 
-/// The names that LOTUS_COLLECTOR accepts.
 inline constexpr const char* collector_names[] = {
 #define LOTUS_DETAIL_NAME(name) #name,
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
@@ -3606,8 +3724,8 @@ inline constexpr const char* collector_names[] = {
 };
 
 #define LOTUS_DETAIL_WORD(name) #name "|"
-/// All variables; `lotus-tool help environment` prints this table. An empty variable counts as not
-/// set, so that VARIABLE= before a command cancels what a shell exports.
+/// The table of all variables, which `lotus-tool help environment` prints. An empty variable counts
+/// as unset, so that VARIABLE= in front of a command cancels an exported variable.
 inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
      "records a program that does not call lotus::start(), to logs that begin so"},
@@ -3615,6 +3733,8 @@ inline constexpr variable_row environment_table[] = {
      "the format of the logs; compact also where options::format says text"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
      "keeps only the newest logs of about so many bytes; 0 keeps all", 0, UINT64_MAX, 0},
+    {"LOTUS_WAIT_LOOKS", variable_type::number, "looks a second", "100",
+     "how often to look at what a recording thread waits for; 0 switches it off", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
      "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
@@ -3654,16 +3774,18 @@ constexpr const variable_row& row_of(variable which) noexcept {
   return environment_table[static_cast<std::size_t>(which)];
 }
 
-/// Returns null if the variable is unset or empty.
+/// Returns the variable's value, or null if it is unset or empty.
 inline const char* environment_text(variable which) noexcept {
   const char* const text = secure_getenv(row_of(which).name);
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-/// Reports an invalid value. @param bad  the value, or the invalid word of it.
+/// Function that reports the invalid value of a variable.
+/// @param bad  the whole value, or the word of the value that is invalid.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// Which variables have been reported: one bit for each.
+/// Variables whose invalid value this shared object has already reported: one bit for each
+/// variable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 
@@ -3676,8 +3798,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which
   report(row_of(which), bad);
 }
 
-/// Parses a whole decimal number without any other characters. Returns false if `text` is none, or
-/// if the number is too large.
+/// Parses a decimal number that makes up the whole text. Returns false if the text is not such a
+/// number, or if the number is too large.
 inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   std::uint64_t sum = 0;
   if (*text == '\0') return false;
@@ -3690,8 +3812,8 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Returns whether the variable holds a valid number. @param value  set to that number, else to the
-/// default.
+/// Returns whether the variable holds a valid number.
+/// @param value  set to that number, otherwise to the default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {
   const variable_row& row = row_of(which);
@@ -3718,8 +3840,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// Returns the index in the row's list of the word that is set: 0 if none is set, and `unknown` if
-/// it is not in the list.
+/// Returns the index of the variable's word in the row's list: 0 if the variable is unset,
+/// `unknown` if the word is not in the list.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -3730,7 +3852,7 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// Returns the words that are set, as one bit for each at its index in the row's list; ignores
+/// Returns the variable's words as a bit set: bit i stands for word i of the row's list. Reports
 /// unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -3755,7 +3877,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_ENVIRONMENT_HPP
 
-// Queries to the dynamic loader, and handlers that keep a fork from happening during one.
+// Registers fork handlers, and keeps the process from forking while it asks the dynamic loader
+// about its shared objects.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -3765,7 +3888,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #include <sched.h>
 #include <signal.h>
 
-// Locks that are safe with signals and fork.
+// Provides locks that are safe with signals and fork.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -3776,9 +3899,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Disables cancellation of this thread during its lifetime, and restores errno at its end. All
-/// system calls of a scope run inside one: so a scope neither changes an errno that the program is
-/// about to read nor becomes a cancellation point.
+/// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
+/// system call of a scope is made while such an object exists. So a scope neither changes an errno
+/// that the program is about to read, nor is it a cancellation point.
 class uncancelled {
  public:
   uncancelled() noexcept : errno_{errno} {
@@ -3796,8 +3919,9 @@ class uncancelled {
   int before_ = 0;
 };
 
-/// Also blocks all signals for this thread during its lifetime. All slow paths run inside one, so a
-/// handler never needs a lock that its own thread holds. Two system calls.
+/// Blocks all signals for this thread during its lifetime, and does what `uncancelled` does. Every
+/// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
+/// Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -3814,13 +3938,13 @@ class signals_blocked {
   sigset_t before_;
 };
 
-/// A mutex that is trivially destructible, because it is in memory that is never destroyed.
+/// A mutex with a trivial destructor, because the memory that contains it is never destroyed.
 class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
   bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  /// Returns false if another thread holds it for a whole second.
+  /// Like lock(), but returns false if another thread holds the mutex for a whole second.
   bool lock_within_a_second() noexcept {
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until);
@@ -3843,16 +3967,16 @@ class locked {
   mutex& mutex_;
 };
 
-/// Lazy lookup: the first caller looks a value up for all callers. It cannot deadlock: two kinds of
-/// callers get `meanwhile` at once. One is the thread that is looking up, if a library that it
-/// loads runs code that asks again. The other is processes forked during the lookup, in which
-/// nobody will finish it. Trivially destructible. Thread safety: all.
+/// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
+/// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
+/// looking up, if it asks again through a library that it loads, and processes that were forked
+/// during the lookup. Trivially destructible. Thread safety: all functions.
 template <class T>
-class found_once {
+class lazy_lookup {
  public:
-  /// Callers that come during the lookup wait, but for at most a second: the lookup may load a
-  /// library, and the waiting thread may be in a static constructor, which holds the dynamic
-  /// loader's lock.
+  /// Returns the value. Callers wait for a lookup on another thread, but for at most a second: the
+  /// lookup may load a library, and the waiting thread may be in a static constructor, with the
+  /// dynamic loader's lock.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -3860,7 +3984,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Callers that come during the lookup do not wait.
+  /// Returns the value, or `meanwhile` if another thread is looking it up.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -3868,7 +3992,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Returns the value if it has been found, else `meanwhile`. Never waits.
+  /// Returns the value if it has been found, otherwise `meanwhile`. Never waits.
   T known(T meanwhile) const noexcept {
     return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
   }
@@ -3894,7 +4018,8 @@ class found_once {
   }
 
   std::atomic<bool> found_{false};
-  std::atomic<pid_t> finder_{0};  ///< the process that is looking up, or has finished
+  /// Id of the process that is looking up the value, or has found it.
+  std::atomic<pid_t> finder_{0};
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
   T value_{};
@@ -3908,33 +4033,36 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Operations that must not be in progress on any thread during a fork, because in the child they
-/// would never finish. One for each shared object; trivially destructible.
+/// State of the fork handlers of one shared object. If another thread held a lock during a fork,
+/// that lock would stay locked in the child forever. So the forking thread takes all locks first.
+/// Trivially destructible.
 struct at_forks {
-  mutex loader;  ///< held from before a fork until after it
+  /// Held by every query to the dynamic loader, and from before a fork until after it.
+  mutex loader;
 
-  /// Called with `loader` held and signals blocked; may be null. All are set together, under
-  /// `loader`.
+  /// Functions to call before and after a fork, with `loader` held and signals blocked; null if
+  /// there are none. All are set together, under `loader`.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// Returns false in a child that was created without these handlers; may be null. In such a
-  /// child, and in its own children, locks may be held forever: nothing is done when it forks.
+  /// Returns false in a child that was created without the fork handlers. There, and in its own
+  /// children, locks may stay locked forever, so the handlers do nothing. Null if not set yet.
   bool (*in_own_process)() noexcept = nullptr;
 
-  std::atomic<pid_t> registering{0};  ///< the process that is registering the handlers, or
-                                      ///< `registered`
-  unsigned times_registered = 0;      ///< as counted during the current fork
-  bool before_was_called = false;     ///< a fork handler of the program may create the session
-                                      ///< after our handler ran
-  sigset_t signals_before{};          ///< signal mask of the thread that forks
+  /// Id of the process that is registering the handlers; `registered` afterwards.
+  std::atomic<pid_t> registering{0};
+  /// How often the handlers are registered, counted during each fork.
+  unsigned times_registered = 0;
+  /// Whether this fork called `before`; not if another fork handler created the session meanwhile.
+  bool before_was_called = false;
+  sigset_t signals_before{};  ///< signal mask that the forking thread had
 
   static constexpr pid_t registered = -1;
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is within a fork, or has just been forked, and so holds all locks: scopes in
-/// the program's own fork handlers must not wait for them.
+/// Whether this thread is inside fork(2) and so holds all locks. Scopes in the program's own fork
+/// handlers must then not wait for these locks.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
 LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
@@ -3969,8 +4097,8 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Returns when the handlers are registered. If a process forks while another of its threads is
-/// registering them, the child registers them again: they may then run twice.
+/// Registers the handlers, and returns after they are registered. If the process forks while
+/// another thread registers them, the child registers them again, so they may run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();
@@ -3986,30 +4114,32 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
-/// Calls dl_iterate_phdr(3), but never while another thread forks: in the child, glibc leaves the
-/// state of its lock to chance. `each` runs under that lock, which all objects of the process
-/// share.
+/// Calls dl_iterate_phdr(3), but never while another thread forks: glibc's lock would otherwise be
+/// in an undefined state in the child. `each` runs while that lock is held.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // Registers when the object is loaded, which in most programs is before there are threads: a fork
-  // that is in progress on another thread may not see handlers that are registered now.
+  // The handlers are registered when the shared object is loaded. In most programs no other thread
+  // runs at that time. A fork that is in progress on another thread would miss handlers that are
+  // registered later.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  register_at_forks();  // for scopes in static constructors of other objects, which run earlier
+  // Needed for scopes in static constructors of other objects, which may run earlier.
+  register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
   if (!held) this_module_at_forks.loader.unlock();
 }
 
-/// Keeps the shared object that contains `code` in memory, even after dlclose: the drain thread,
-/// fork handlers and other objects continue to call it.
+/// Keeps the shared object that contains `code` in memory even after dlclose, because the drain
+/// thread, the fork handlers and other shared objects continue to call its code.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
+  // `code` is part of the program itself, which is never unloaded.
+  if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -4018,7 +4148,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FORK_HPP
 
-// Memory that does not come from malloc.
+// Provides memory that does not come from malloc.
 #ifndef LOTUS_BASE_MEMORY_HPP
 #define LOTUS_BASE_MEMORY_HPP
 
@@ -4027,21 +4157,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns zeroed private memory directly from the kernel, so that a signal handler that
-/// interrupted malloc can still record. Returns null if there is none.
+/// Returns zeroed private memory directly from the kernel and not from malloc, because a signal
+/// handler that interrupted malloc must be able to record. Returns null if there is no memory.
 inline void* map_memory(std::size_t bytes) noexcept {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel clear whole pages of such memory in every child process. Returns false if it
-/// cannot (Linux before 4.14).
+/// Makes the kernel fill these whole pages with zeros in every child process. Returns false if the
+/// kernel cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
-  constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK, which older headers lack
+  // The value of MADV_WIPEONFORK, which older system headers do not define.
+  constexpr int wipe_on_fork = 18;
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
 
-/// Zeroed memory directly from the kernel that can grow. Owns it.
+/// A buffer that can grow, in zeroed memory directly from the kernel. The object owns the memory.
 class growing_memory {
  public:
   growing_memory() noexcept = default;
@@ -4051,8 +4182,8 @@ class growing_memory {
     if (memory_ != nullptr) munmap(memory_, room_);
   }
 
-  /// Adds `bytes` and returns a pointer to them, or null if there is no memory. Invalidates earlier
-  /// pointers.
+  /// Adds `bytes` at the end and returns a pointer to them; null if there is no memory. Pointers
+  /// from earlier calls become invalid.
   void* add(std::size_t bytes) noexcept {
     if (bytes > room_ - used_) {
       std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
@@ -4081,16 +4212,17 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MEMORY_HPP
 
-// Lets all shared objects of one process find something that exists only once in it.
+// Lets all shared objects of one process find an object that exists only once in the process.
 //
-// Neither an inline variable nor dlsym can find it if objects are built with hidden visibility and
-// the program exports nothing. So the first object that needs it puts it into a page at a known
-// address; if that page is not available, into a mapping with a name that all can see in
-// /proc/self/maps.
+// If shared objects are built with hidden visibility and the program exports nothing, neither an
+// inline variable nor dlsym can find that object. So the first shared object that needs it stores
+// its address in a page at a known address; if that page is not available, in a mapping whose name
+// is visible in /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
-// File descriptors inside the user's program: kept off its numbers, and checked before each use.
+// Opens file descriptors with high numbers, so that the user's program does not close or reuse them
+// by accident, and checks them before each use.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -4100,9 +4232,10 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a new descriptor to a number that the program does not expect: if it was started without
-/// 0, 1 or 2, it would otherwise print into our file. The new number is high if possible, and never
-/// below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
+/// Moves a new descriptor to a number that the program does not use: if a program is started with
+/// 0, 1 or 2 closed, our file would otherwise get one of these numbers, and the program would print
+/// into it. The new number is high if possible, and never below 3. Returns the new, close-on-exec
+/// descriptor. On failure closes `fd` and returns -1 with errno.
 inline int out_of_the_way(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -4115,13 +4248,12 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// openat(2), close-on-exec, with a number from out_of_the_way().
-inline int open_out_of_the_way(int directory, const char* path, int flags,
-                               mode_t mode = 0) noexcept {
+/// Like openat(2), but the descriptor is close-on-exec and has a number from out_of_the_way().
+inline int open_at_high_fd(int directory, const char* path, int flags, mode_t mode = 0) noexcept {
   return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
-/// Identifies the file that a descriptor refers to.
+/// Identifies the file to which a descriptor refers.
 struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -4132,14 +4264,15 @@ struct file_identity {
 };
 
 /// A descriptor that stays open while the program runs. The program may close it, as daemons do,
-/// and reuse its number for another file: call holds() before each use. If the program opens the
-/// same file under this number, we cannot detect that. Copies share the descriptor, and the
-/// destructor does not close it. Thread safety: none. Not for anonymous files, because they all
-/// have the same inode.
+/// and reuse its number for another file, so call holds() before each use. The check does not
+/// notice if the program opens the same file under this number. Copies share the descriptor, and
+/// the destructor does not close it. Not for anonymous files, which share one inode. Thread safety:
+/// none.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;
-  /// @param fd  an open descriptor with this status.
+  /// @param fd      an open descriptor.
+  /// @param status  what fstat(2) returns for `fd`.
   owned_descriptor(int fd, const struct stat& status) noexcept
       : fd_{fd}, file_{status.st_dev, status.st_ino} {}
   /// @param fd  an open descriptor, or -1 for none.
@@ -4148,11 +4281,10 @@ class owned_descriptor {
     if (fd >= 0 && fstat(fd, &status) == 0) *this = {fd, status};
   }
 
-  /// Returns the number without checking it; -1: none.
   int number() const noexcept { return fd_; }
   const file_identity& file() const noexcept { return file_; }
 
-  /// Whether the file is still open under this number. One system call.
+  /// Whether the file is still open under this descriptor. Takes one system call.
   bool holds() const noexcept {
     struct stat status {};
     return holds(status);
@@ -4172,10 +4304,10 @@ class owned_descriptor {
   file_identity file_;
 };
 
-/// A log that is kept open; its file may be moved meanwhile.
+/// A log that stays open between appends. The file may be renamed in the meantime.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time when the file of this name was last checked
+  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
 };
 
 template <std::size_t Count>
@@ -4188,7 +4320,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_DESCRIPTOR_HPP
 
-// Reading from file descriptors and writing to them.
+// Reads from file descriptors and writes to them.
 #ifndef LOTUS_BASE_FILE_HPP
 #define LOTUS_BASE_FILE_HPP
 
@@ -4197,10 +4329,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Prevents that a write of ours to a closed pipe, or beyond RLIMIT_FSIZE, kills the program.
-/// Blocks SIGPIPE and SIGXFSZ for this thread during the object's lifetime, and removes a signal
-/// that our own call raised; a signal that was pending before belongs to the program and stays.
-/// Three system calls.
+/// Keeps a write of the library from killing the program when a pipe is closed (SIGPIPE) or
+/// RLIMIT_FSIZE is exceeded (SIGXFSZ): blocks both signals for this thread while the object exists.
+/// after() removes a signal that the library's own call raised; a signal that was pending before
+/// stays, because it belongs to the program. Takes three system calls.
 class write_signals_ours {
  public:
   write_signals_ours() noexcept {
@@ -4215,7 +4347,8 @@ class write_signals_ours {
   write_signals_ours(const write_signals_ours&) = delete;
   write_signals_ours& operator=(const write_signals_ours&) = delete;
 
-  /// Removes the signal that a failed call raised. @param error  the call's errno. Returns it.
+  /// Removes the signal that a failed system call of the library raised. Returns `error`.
+  /// @param error  errno of that call.
   int after(int error) const noexcept {
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
@@ -4233,11 +4366,11 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads the beginning of a kernel-generated file, as much as fits; gives an empty text if it
-/// cannot be read. Returns the number of bytes.
+/// Reads as much of the beginning of a kernel-generated file as fits. Returns the number of bytes;
+/// 0 with an empty text if the file cannot be read.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
   const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
   if (fd >= 0) close(fd);
   const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
@@ -4266,7 +4399,8 @@ inline int lengthen(int fd, std::size_t bytes) noexcept {
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Extends a file of `held` bytes by `bytes` and allocates disk space for them. Returns 0 or errno.
+/// Extends a file from `held` bytes by another `bytes`, and allocates disk space for them. Returns
+/// 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
@@ -4291,11 +4425,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FILE_HPP
 
-// Lists what is mapped into this process.
+// Lists the memory mappings of this process.
 #ifndef LOTUS_BASE_MAPPINGS_HPP
 #define LOTUS_BASE_MAPPINGS_HPP
 
-// A reference to a callable for one call, so that the called function need not be a template.
+// Provides a reference to a callable, so that a function that takes one need not be a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -4305,8 +4439,9 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// Like std::function_ref of C++26, for parameters: a template would be compiled once for each
-/// lambda passed to it. Does not own the callable, which must outlive the call.
+/// Refers to a callable that the caller owns, like std::function_ref of C++26; for parameters only.
+/// A template parameter would instead compile the function again for each lambda. The callable must
+/// outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
@@ -4337,7 +4472,7 @@ namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;
   char text[8192];
   std::size_t held = 0;
@@ -4351,14 +4486,14 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // discards an absurdly long line
+    // A line longer than the buffer is discarded.
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;
     std::memmove(text, text + at, held);
   }
   close(fd);
 }
 
-/// Returns the path at the end of a line of /proc/self/maps, from its first '/'; empty if there is
-/// none.
+/// Returns the path at the end of a line of /proc/self/maps; empty if there is none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
   return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
@@ -4369,7 +4504,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MAPPINGS_HPP
 
-// A memory page at an address that all shared objects of a process know.
+// Provides a memory page at an address that all shared objects of a process know.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -4378,12 +4513,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets shared objects find common data without /proc or a file. The layout is the same in all
-/// versions of the library: whoever changes it must change `ours`.
+/// Lets the shared objects of a process find common data without /proc and without a file. All
+/// versions of the library use this layout: if you change it, change `ours` too.
 struct meeting_page {
   struct point {
     char name[56];
-    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
+    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, initially null
   };
   static constexpr std::size_t bytes = 4096;
   static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
@@ -4392,7 +4527,7 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Returns null if there is none.
+  /// Returns the place for the pointer with this name; null if there is none.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -4401,7 +4536,8 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Returns null if the page is full. Only one thread may call it at a time.
+  /// Adds a place for a pointer with this name. Returns null if the page is full. Only one thread
+  /// at a time may call this.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -4414,17 +4550,17 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; the first free one is used. They lie below the limit of kernels
-/// with three levels of page tables, in the low memory that AddressSanitizer leaves to programs,
-/// and above its shadow.
+/// Possible addresses of the page; the first free one is used. Every kernel can map these
+/// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Whether a word can be read at this address, without accessing it.
+/// Returns whether memory at this address can be read, without reading it directly: the kernel
+/// tries.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // The kernel reads the signal set before it finds that the request is invalid.
+  // The request is invalid, but the kernel reads the signal set before it notices this.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
@@ -4440,12 +4576,12 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Returns null if all addresses are in use, or if the kernel cannot tell (before 4.17). Only one
-/// thread may call it at a time.
+/// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
+/// cannot report whether an address is in use. Only one thread at a time may call this.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    // Private: a forked child gets a copy, not its parent's page.
+    // The mapping is private, so a forked child gets a copy and does not share its parent's page.
     void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (memory == MAP_FAILED) continue;
@@ -4467,7 +4603,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What shared objects find: null, or a T that is never destroyed.
+/// Where shared objects store and find the address of a T. The T is never destroyed; the address is
+/// null until one is stored.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
@@ -4477,20 +4614,21 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   for_each_mapping([&](std::string_view line) {
     const std::string_view path = mapped_path(line);
     if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
-    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
+    found =
+        reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // the address ends at the '-'
     return true;
   });
   return found;
 }
 
-/// Makes a mapping with this name; its descriptor is closed at once. Returns null if that fails, or
-/// if the mapping could not be found again.
+/// Creates a mapping with this name and closes its descriptor at once. Returns null if this fails,
+/// or if the mapping does not appear in /proc/self/maps.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
-    // Private: a forked child gets a copy, not its parent's mapping.
+    // The mapping is private, so a forked child gets a copy of its parent's mapping.
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   }
   close(fd);
@@ -4500,7 +4638,8 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// Returns the meeting point `name` of this process, or null. Allocates nothing.
+/// Returns the meeting point with this name in this process; null if there is none. Allocates
+/// nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();
@@ -4508,7 +4647,7 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Creates the meeting point if there is none; returns null if that fails.
+/// Returns the meeting point `name`, and creates it if there is none. Returns null if that fails.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
@@ -4520,8 +4659,9 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, with null if none can be created. Holds the loader's lock, which
-/// all objects share, so that two threads never create two.
+/// Calls `use(meeting_point<T>*)`, with null if no meeting point can be created. Holds the dynamic
+/// loader's lock, which is common to all shared objects, so that no two threads create a meeting
+/// point at the same time.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {
@@ -4542,44 +4682,46 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_RENDEZVOUS_HPP
 
-// The table of functions that each collector provides.
+// Defines the table of functions that each collector provides.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
-// Messages about invalid environment variables.
+// Reports invalid environment variables, and reads variables that hold numbers.
 #ifndef LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 #define LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 
-// Messages of the library: one line each, to the program's handler or to stderr.
+// Prints the library's messages, one line each, to the program's handler or to stderr.
 #ifndef LOTUS_RECORD_MESSAGE_HPP
 #define LOTUS_RECORD_MESSAGE_HPP
 
 #include <stdarg.h>
 
-// Lets a shared object find the one session of its process.
+// Lets a shared object find the one session of its process, or create it.
 #ifndef LOTUS_RECORD_JOIN_HPP
 #define LOTUS_RECORD_JOIN_HPP
 
-// See Itanium C++ ABI, 3.3.6.3.
+// Registers a function that runs when a shared object is unloaded; see Itanium C++ ABI, 3.3.6.3.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Identifies this shared object in that call. Declared under a name of our own: if an earlier
-/// header has a static object in a function, g++ has already declared __dso_handle differently.
+/// Identifies this shared object in calls of __cxa_atexit. The variable has a C++ name of our own,
+/// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Bump the number whenever services, options, schedule, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
+/// Name under which shared objects find the session. Increase the number whenever the layout of
+/// services, options, schedule, module_state, producer or record changes.
+inline constexpr char hub_name[] = "lotus-hub-15-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Returns this object's services, after creating its session if it has none; session_services.hpp.
+/// Returns the services of the session that this shared object created; creates that session if
+/// there is none. Defined in session/session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
-/// Returns the services of the session, or null if there is no session; never creates one.
+/// Returns the services of the process's session; null if there is no session yet.
 LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
   if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
   const auto* hub = find_meeting_point<const services>(hub_name);
@@ -4592,10 +4734,10 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// Runs when the object is unloaded or the process exits, after the destructors of this object's
-/// static objects, which may still record. Registered as the compiler does it for a static object,
-/// not by atexit(3): sanitizers would treat that as the program's own and call it after the object
-/// is gone.
+/// Makes this object leave the session when the object is unloaded or the process exits. The
+/// function is registered as the compiler registers a destructor, so it runs after the destructors
+/// of the object's static variables, which may still record. If it were registered by atexit(3),
+/// sanitizers would call it after the object is unloaded.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
@@ -4615,7 +4757,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // Without a hub, each shared object has a session of its own.
+      // If no meeting point can be created, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);
@@ -4634,15 +4776,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The program's function for messages. Thread safety: all.
+/// Holds the program's function for messages. Thread safety: all functions.
 class message_handler {
  public:
-  /// @param handler  null for none.
+  /// @param handler  the program's function; null: the program has none.
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
   bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
-  /// Returns false if there is no handler.
+  /// Passes a message to the handler. Returns false if there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
     if (handler != nullptr) handler(line);
@@ -4653,9 +4795,9 @@ class message_handler {
   std::atomic<void (*)(const char*)> handler_{nullptr};
 };
 
-/// Prints one line, formatted as by printf, from any shared object: to options::on_message of the
-/// process's latest start, or else to stderr after the prefix "lotus: ". Allocates nothing. Thread
-/// safety: all.
+/// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
+/// latest start(); if there is none, to stderr with the prefix "lotus: ". Thread safety: any thread
+/// of any shared object. Allocates nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
@@ -4665,7 +4807,7 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
   const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
-  // File names may contain anything; the message must stay one line.
+  // A file name in the message may contain line ends, but the message must stay one line.
   for (char* c = line + head; *c != '\0'; ++c) {
     if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
   }
@@ -4691,7 +4833,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The report function for the functions of base/environment.hpp that read numbers or words.
+/// Prints a message about a variable's invalid value, with the valid values and the value that is
+/// used instead. The functions of base/environment.hpp take this function as their `report`.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -4725,7 +4868,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// Like environment_number(), but returns the value itself.
+/// Returns a variable's number. If it is invalid, reports it and returns the default.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);
@@ -4740,34 +4883,36 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How long a collector may take to answer.
+/// Returns how long a collector may take to answer, in ms.
 inline std::int64_t collector_timeout_ms() noexcept {
   return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
 }
 
-/// The sampling interval that lotus-tool requested from its collector.
+/// Returns the interval, in ns, that lotus-tool requested from its collector.
 inline std::uint64_t asked_interval_ns() noexcept {
   return 1'000'000'000 / number_setting(variable::map_rate);
 }
 
-/// One kind of collector. Calls come one at a time, never nested, and never after detach().
+/// The functions that control one kind of collector. They are called one at a time, never nested,
+/// and never after detach().
 struct collector_backend {
-  /// Whether resume() and pause() return only after collection was switched on or off; if not, the
-  /// caller must sleep, or late samples of earlier code fall into the region.
+  /// Whether resume() and pause() return only after the collector was really switched on or off. If
+  /// not, the caller must sleep before a region; otherwise late samples of earlier code would count
+  /// for the region.
   bool acknowledges = true;
-  /// Whether it counts every instruction from resume() to pause(), including the library's own.
+  /// Whether the collector counts every instruction from resume() to pause(), including the
+  /// library's own.
   bool counts_instructions = false;
-  /// Prepares the collector, paused. Returns false, after reporting the reason, if it cannot be
-  /// used.
+  /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;
-  /// Returns false if the collector no longer answers.
+  /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
   /// Ends collecting for good. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// Reports the end of a collected region (times of CLOCK_MONOTONIC in ns). May be null.
+  /// Reports the end of a collected region, with times of CLOCK_MONOTONIC in ns. May be null.
   void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 
@@ -4776,48 +4921,51 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
-// Functions of each collector in the list in base/environment.hpp.
+// Lists the functions of each collector in base/environment.hpp.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-// callgrind, through its client requests. They are written out here, so that no header of valgrind
-// is needed and all files of a program agree.
+// Controls callgrind through its client requests. The requests are defined here, so that no header
+// of valgrind is needed and all files of a program agree.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
-// Names of the hidden files in a run's directory.
+// Defines the names of the hidden files in a run's directory.
 #ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
 #define LOTUS_FOLDER_HIDDEN_FILES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread's side log, with the lines that its other logs cannot hold, or the compact log that
-/// holds all its records (format/compact_layout.hpp). Both names continue like those of other logs:
-/// log_parts.hpp.
+/// Beginning of the name of a thread's side log, which holds the records that the text format
+/// cannot express, or of its compact log, which holds all its records (format/compact_layout.hpp).
+/// folder/log_parts.hpp defines the rest of the name.
 inline constexpr char compact_log_start[] = ".lotus_compact_";
-inline constexpr char beside_log_start[] = ".lotus_beside_";
+inline constexpr char side_log_start[] = ".lotus_beside_";
 
-/// Aggregates that a process counted instead of recording single calls:
-/// aggregates/aggregate_text.hpp. The name continues with the logs' prefix, `_` and the
-/// process id.
+/// Beginning of the name of a process's file of aggregates (aggregates/aggregate_text.hpp). The
+/// logs' prefix, `_` and the process id follow.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
-// Each name below continues with a process id and a time, so that each file belongs to one process.
+// A process's id and a time follow each name below. The comments describe the files.
 
-/// The rings of a process, until all their records are in the logs: record/ring_layout.hpp.
+/// A process's ring file, which exists until all its records are in the logs:
+/// record/ring_layout.hpp.
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being created.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 /// The information file, in which a process describes itself: store/run/run_info.hpp.
 inline constexpr char run_info_start[] = ".lotus_info_";
-/// The samples of a sampler: sampling/sample_layout.hpp.
+/// The samples that the built-in sampler took: sampling/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";
+/// The file that records what threads waited for; named like the process's information file:
+/// waits/wait_reasons.hpp.
+inline constexpr char waits_file_start[] = ".lotus_waits_";
 
-/// A request to a process of the run to make a snapshot; the file contains the reason.
+/// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Precedes the operation's name in a callgrind dump if more dumps of the same run follow.
+/// Comes before the operation's name in a callgrind dump if more dumps of the same run follow.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
@@ -4828,7 +4976,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of valgrind's requests: the first is the core's, the others are those of tool "CT".
+/// Numbers of valgrind's requests: the first one is handled by valgrind's core, the others by
+/// callgrind (tool "CT").
 enum class valgrind_request : std::uint64_t {
   running_on_valgrind = 0x1001,
   dump_stats_at = 0x43540003,
@@ -4836,8 +4985,9 @@ enum class valgrind_request : std::uint64_t {
   stop_instrumentation = 0x43540005,
 };
 
-/// Sends a request to valgrind; without valgrind the instructions do nothing and the answer is 0
-/// (valgrind manual, "The Client Request mechanism"). About 2 ns natively.
+/// Sends a request to valgrind. If the program does not run under valgrind, the instructions have
+/// no effect, the answer is 0, and the call takes about 2 ns (valgrind manual, "The Client Request
+/// mechanism").
 inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
   volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
   std::uint64_t answer = 0;
@@ -4866,7 +5016,7 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region gets a dump of its own.
+/// Functions for `valgrind --tool=callgrind --instr-atstart=no`. Each region gets its own dump.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
@@ -4895,16 +5045,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
 
-// Intel VTune, through the binary interface of its collector library (ittnotify), without including
-// ittnotify: the types below have that interface's binary layout.
+// Controls Intel VTune through the binary interface of its collector library (ittnotify). Its
+// headers are not included: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
-// Calls into a vendor's library that may never return.
+// Calls functions of a vendor's library that may never return.
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-// Raw clock ticks, and their conversion to nanoseconds since the Unix epoch.
+// Reads clock ticks, and converts them to nanoseconds since the Unix epoch.
 #ifndef LOTUS_BASE_CLOCK_HPP
 #define LOTUS_BASE_CLOCK_HPP
 
@@ -4921,20 +5071,21 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Whether hardware_ticks() advances at one rate on every core: on x86-64 if CPUID's invariant-TSC
-/// bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the TSC unstable.
-/// The aarch64 counter always does (Arm ARM D11).
+/// Whether hardware_ticks() advances at the same constant rate on every core: on x86-64 if CPUID's
+/// invariant-TSC bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the
+/// TSC unstable; on aarch64 always (Arm ARM D11).
 inline bool hardware_ticks_invariant() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
-  const int fd = open_out_of_the_way(
+  const int fd = open_at_high_fd(
       AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY);
   if (fd < 0) return true;
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are based on the TSC themselves.
+  // kvm-clock and Hyper-V's clock are derived from the TSC, so the kernel trusts the TSC if it uses
+  // them.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -4945,25 +5096,26 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment, read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stops while the machine sleeps
+  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
+  std::int64_t elapsed_ns;
   std::int64_t realtime_ns;
 };
 
-/// Detects that the machine slept: then CLOCK_BOOTTIME has gone on and CLOCK_MONOTONIC has not.
+/// Detects that the machine slept: then CLOCK_BOOTTIME has advanced by more than CLOCK_MONOTONIC.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  read in this order: if the thread is preempted in between,
-  /// the difference gets smaller, never larger.
-  /// @return how long the machine slept since the last call, or 0.
+  /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
+  ///   that preemption between the readings makes the difference smaller, never larger.
+  /// @return how long the machine slept since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;
     asleep_ns_ += slept_ns;
-    return slept_ns > least_ns ? slept_ns : 0;
+    return slept_ns > min_ns ? slept_ns : 0;
   }
 
  private:
-  static constexpr std::int64_t least_ns = 1'000'000;
+  static constexpr std::int64_t min_ns = 1'000'000;
 
   std::int64_t asleep_ns_ = INT64_MIN / 2;
 };
@@ -4971,14 +5123,16 @@ class sleep_watch {
 /// A segment of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
 struct clock_segment {
   std::uint64_t start_ticks;
-  std::int64_t start_ns;   ///< in nanoseconds since the Unix epoch
-  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
-  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps that were followed so far
+  std::int64_t start_ns;  ///< time at start_ticks, in ns since the Unix epoch
+  std::uint64_t rate;     ///< nanoseconds per tick, multiplied by 2^32
+  /// Sum of the forward steps of the wall clock, which are part of start_ns.
+  std::int64_t jumped_ns;
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned arithmetic cannot overflow: values from a ring file may be anything.
+    // Unsigned arithmetic is used because values from a damaged ring file could overflow signed
+    // numbers.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
         static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
@@ -4992,23 +5146,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
-/// clock read still meet exactly, even if different drains convert them to text.
+/// clock reading meet exactly, even if different drains convert them to text.
 ///
-/// While CLOCK_REALTIME only drifts, the map follows it: each tie() bends the line towards it. If
-/// it is stepped forward, times jump ahead from then on; if it is stepped back, times go on as
-/// before, so that starts stay in order. Durations never contain a step.
+/// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
+/// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
+/// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
+/// never contain a step.
 ///
-/// While the machine sleeps, the counter may go on or stop: no rate is computed across a sleep, and
-/// the line restarts at the wall clock when the machine wakes. Durations contain what the counter
-/// counted.
+/// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
+/// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
+/// across a sleep is what the counter counted.
 ///
-/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none; the session
-/// locks.
+/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  static constexpr std::int64_t step_ns = 1'000'000;  ///< a larger difference is a step
+  /// A greater difference between the line and the wall clock counts as a step.
+  static constexpr std::int64_t step_ns = 1'000'000;
 
-  /// Starts the line at `first`; `second`, read some ms later, gives the first rate.
+  /// Begins the line at the anchor `first`. The anchor `second`, read some milliseconds later,
+  /// gives the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -5017,7 +5173,7 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, else 0.
+  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, otherwise 0.
   /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
@@ -5046,7 +5202,7 @@ class clock_map {
 
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
-  /// Returns the segment that contains `ticks`; the first one for anything older.
+  /// Returns the segment that contains `ticks`; the first segment if `ticks` is older than the map.
   const clock_segment& at(std::uint64_t ticks) const noexcept {
     std::uint32_t low = 0;
     std::uint32_t high = count_;
@@ -5057,14 +5213,14 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether begin() was called; needed for maps read from a file.
+  /// Whether the map contains at least one segment, which a map from a damaged file may not.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Continues the line at the wall clock with the previous rate, since no other is known yet.
+  /// Restarts the line at the wall clock, with the previous rate, because no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -5076,7 +5232,8 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter went on, the small error of its rate has accumulated during the whole sleep.
+    // If the counter ran during the sleep, the small error of its rate has added up during that
+    // whole time.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -5085,7 +5242,7 @@ class clock_map {
     return stepped ? stepped_ns : 0;
   }
 
-  /// Uses elapsed_ns, so that no step of the wall clock affects the rate.
+  /// Returns the rate between two anchors, computed from elapsed_ns because that clock never jumps.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
     if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
@@ -5093,8 +5250,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// Returns a rate that corrects `error_ns` within the time in which it arose; at most 1000 ppm
-  /// off.
+  /// Returns a rate that corrects the error `error_ns` during the next interval of the same length.
+  /// The result differs from `rate` by at most 1000 ppm.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -5125,8 +5282,9 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Drops every second segment of the older three quarters: a long run keeps its whole past, the
-  /// older part more coarsely. Keeps segments at a step, which must stay where it was.
+  /// Removes every second segment of the older three quarters of the map to make room. The map
+  /// still begins at the start of the run, but its older part is less exact. A segment that begins
+  /// at a clock step stays.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -5135,12 +5293,12 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // If there are only steps, drops the oldest: the newest matter most.
+    // If every segment is a step, the oldest one is removed, because the newest matter most.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes `s` end where `next` starts, after the segment between them was removed.
+  /// Makes the segment `s` end where `next` begins; the segment between them was removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -5152,7 +5310,7 @@ class clock_map {
   std::uint32_t count_;
   clock_anchor anchors_[anchor_capacity];
   std::uint32_t anchor_count_;
-  std::int64_t held_back_ns_;  ///< total by which the wall clock was stepped back while recording
+  std::int64_t held_back_ns_;  ///< total of the wall clock's backward steps since begin()
 };
 
 }  // namespace detail
@@ -5163,9 +5321,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread that makes the calls, so that the caller need not wait for a call that hangs. Only one
-/// thread may use it at a time. A forked child, which has only the thread that forked, starts a new
-/// one.
+/// A thread that calls the functions of a vendor's library, so that the caller need not wait for a
+/// function that hangs. Only one thread at a time may use it. A forked child starts a new thread.
 class deadline_caller {
  public:
   static deadline_caller& instance() noexcept {
@@ -5173,7 +5330,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Returns false if `what` did not return in time; no further call is allowed after that.
+  /// Calls `what` on that thread. Returns false if `what` did not return in time; then call nothing
+  /// more.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -5205,7 +5363,7 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The program's signals must go to its own threads.
+    // The thread blocks all signals, because the program's signals must go to its own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -5240,7 +5398,7 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, a function of a vendor's library; returns false if it does not return in time.
+/// Calls `what`, a function of a vendor's library. Returns false if it does not return in time.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }
@@ -5250,7 +5408,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-// perf record and perf stat, through their control channel with acknowledgments.
+// Controls perf record and perf stat through their control channel, with acknowledgments.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -5259,7 +5417,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The two ends of perf's control channel (perf-record(1), --control).
+/// The program's two ends of perf's control channel (perf-record(1), --control).
 class perf_control {
  public:
   static perf_control& instance() noexcept {
@@ -5292,13 +5450,14 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer; returns false if none comes in time.
+  /// Sends a command and waits for the answer. Returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
-    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    // The program has closed the descriptors.
+    const bool lost = !control_.holds() || !answers_.holds();
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero byte; the newline ends it.
+    // An answer consists of "ack\n" and a zero byte; the newline marks its end.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
@@ -5317,8 +5476,9 @@ class perf_control {
   }
 
  private:
-  /// Opens for reading and writing, so that opening a FIFO never blocks and writing never raises
-  /// SIGPIPE; a pipe given as a descriptor is reopened for this reason.
+  /// Opens one end of the control channel for reading and writing, so that opening a FIFO never
+  /// blocks and writing never raises SIGPIPE. For the same reason, a pipe that is given as a
+  /// descriptor is opened again.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -5327,14 +5487,14 @@ class perf_control {
       errno = EINVAL;
       return {};
     }
-    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
+    return owned_descriptor{open_at_high_fd(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
   }
 
   owned_descriptor control_;
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program and the environment names its control channel.
+/// Whether perf runs this program, which the environment shows by naming perf's control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }
@@ -5370,7 +5530,7 @@ struct itt_id {
   unsigned long long d1, d2, d3;
 };
 struct itt_domain {
-  volatile int flags;  ///< 0: the collector wants nothing of this domain
+  volatile int flags;  ///< 0: VTune does not collect this domain
   const char* name;
   void* name_wide;
   int extra1;
@@ -5379,7 +5539,7 @@ struct itt_domain {
 };
 struct itt_string_handle;
 
-/// A function pointer that the collector sets.
+/// A function of VTune's library: its name, and where that library stores the function's address.
 struct itt_function {
   const char* name;
   void** function;
@@ -5388,7 +5548,7 @@ struct itt_function {
   int group;
 };
 
-/// `__itt_global` of ittnotify 3.26.
+/// Has the layout of `__itt_global` of ittnotify 3.26.
 struct itt_global {
   unsigned char magic[8];
   unsigned long version_major, version_minor, version_build;
@@ -5409,8 +5569,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// VTune's functions; each is null if its library lacks it. Never destroyed: VTune keeps pointers
-/// to it.
+/// The functions of VTune's library; null for functions that this version lacks. The object is
+/// never destroyed, because VTune keeps pointers to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -5422,16 +5582,16 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
   void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
-  /// Adds to the task with this id; an id of zeros means this thread's innermost task.
+  /// Adds data to the task with this id; an id of zeros means this thread's innermost task.
   void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
   /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
-  /// after reporting the reason, if there is none, and null also while another thread is loading it
-  /// and takes too long. Thread safety: all.
+  /// after reporting the reason, if there is none; also returns null while another thread takes
+  /// long to load it. Thread safety: any thread.
   static itt_library* get() noexcept {
-    static found_once<itt_library*> loaded;
+    static lazy_lookup<itt_library*> loaded;
     return loaded.get(load, nullptr);
   }
 
@@ -5448,8 +5608,9 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // A library collects only after it received a program's table; functions looked up by name do
-    // nothing before that. Old libraries do not know tables.
+    // The library collects only after it has received the program's table of functions; functions
+    // that are looked up by name do nothing before. Old versions of the library do not accept a
+    // table.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -5509,7 +5670,7 @@ class itt_library {
   };
 };
 
-/// Whether VTune runs this program.
+/// Whether VTune runs this program, which the environment shows.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }
@@ -5539,28 +5700,29 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ITT_HPP
 
-// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
+// Controls AMD uProf through functions of libAMDProfileController that are looked up at run time.
 #ifndef LOTUS_COLLECTORS_UPROF_HPP
 #define LOTUS_COLLECTORS_UPROF_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Resumes or pauses. uProf 4.0 expects 1, for the CPU profile. 5.1 has no parameter and ignores
-/// the argument, because it is passed in a register.
+/// A function that resumes or pauses. uProf 4.0 expects the argument 1, for the CPU profile. uProf
+/// 5.1 has no parameter and ignores the argument, which is passed in a register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
   uprof_call resume;
   uprof_call pause;
-  bool strict;  ///< they return only when the switch is done
+  bool strict;  ///< whether the functions return only after collecting was switched on or off
 };
 
-/// The functions passed to use_uprof(); null: look for exported functions.
+/// The functions passed to use_uprof(); null: exported functions are looked up instead.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// Finds the functions of one group, strict ones first: a run must never mix groups.
+/// Finds the two functions that resume and pause, both from the same group, because a run must not
+/// mix groups. Groups whose functions are strict come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -5582,7 +5744,7 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether uProf's functions are already in the program.
+/// Whether the program already contains uProf's functions. If so, selects them.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -5602,7 +5764,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf cannot detach; it ends with the program.
+    // uProf has no function to detach, and ends with the program; so it is only paused here.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;
@@ -5610,7 +5772,7 @@ const collector_backend* uprof_backend_of() noexcept {
   return &table;
 }
 
-/// Returns null, after reporting the reason, if uProf's functions cannot be found.
+/// Returns the functions of uProf; null, after reporting the reason, if they cannot be found.
 inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
@@ -5625,10 +5787,11 @@ inline const collector_backend* uprof_backend() noexcept {
 
 }  // namespace detail
 
-/// For programs that link AMD's static libAMDProfileController, which a lookup at run time cannot
-/// find. In one source file that includes AMDProfileController.h:
+/// Passes uProf's functions to the library, for programs that link AMD's static
+/// libAMDProfileController, whose functions cannot be found at run time. Use it in one source file
+/// that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-/// Call it before the first resume(). Returns true.
+///   Call it before the first resume(). Always returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);
@@ -5639,24 +5802,26 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_UPROF_HPP
 
-// The collector that needs only the kernel.
+// Provides the built-in collector, which samples the program without an external profiler.
 #ifndef LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 #define LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 
 #include <cstdlib>
 
-// The built-in sampler: uses perf_event_open(2) for this process's threads and writes the samples
-// to a file next to the logs.
+// Provides the built-in sampler, which samples this process's threads with perf_event_open(2) and
+// writes the samples to a file next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLER_HPP
 #define LOTUS_SAMPLING_SAMPLER_HPP
 
 #include <linux/futex.h>
 
-// Finds the threads of this process, and which of them belong to the library.
+// Lists the threads of this process, and determines which of them the library has started.
 #ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
 #define LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
 #include <dirent.h>
+
+#include <initializer_list>
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -5664,7 +5829,7 @@ namespace detail {
 /// Calls `each(pid_t)` for every thread of this process.
 template <class Each>
 void for_each_thread(Each&& each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
+  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
   DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
   if (tasks == nullptr && fd >= 0) close(fd);
   if (tasks == nullptr) return;
@@ -5675,17 +5840,20 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Whether the library has started this thread; it recognizes the thread by its name.
+/// Returns whether the library has started this thread, judging from the thread's name.
 inline bool is_own_thread(pid_t tid) noexcept {
   char path[64];
   char name[32] = {};
   std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
   if (fd < 0) return false;
   const ssize_t got = read(fd, name, sizeof(name) - 1);
   close(fd);
-  return got > 0 &&
-         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+  if (got <= 0) return false;
+  for (const char* const own : {"lotus-drain\n", "lotus-sampler\n", "lotus-waits\n"}) {
+    if (std::strcmp(name, own) == 0) return true;
+  }
+  return false;
 }
 
 /// Calls `each(pid_t)` for every thread of the program except the calling one.
@@ -5701,15 +5869,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
-// Writes a file of samples next to the logs.
+// Writes the sample file of a process next to its logs.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
-// The layout of a file of samples, which the built-in collector and lotus-tool write.
+// Defines the layout of a sample file, which the built-in collector and lotus-tool write.
 //
-// A file is a header followed by records, each with the length in its perf_event_header: records
-// copied from the kernel (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and our
-// own. Times are nanoseconds of CLOCK_MONOTONIC.
+// A sample file consists of a header and records. Each record begins with a perf_event_header,
+// which contains the record's length. Records are either copied from the kernel
+// (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), or of the types in own_record.
+// Times are nanoseconds of CLOCK_MONOTONIC.
 #ifndef LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 #define LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
@@ -5724,13 +5893,13 @@ inline constexpr std::uint32_t samples_file_layout = 1;
 struct samples_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< position of the first record
+  std::uint32_t header_bytes;  ///< position of the first record in the file
   std::uint32_t pid;
   std::uint32_t unused;
   std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
 };
 
-/// The contents of a kernel sample with this sample_type, in the kernel's order.
+/// The contents of a sample that the kernel is asked for; sample_record has their order.
 inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 struct sample_record {
   perf_event_header header;
@@ -5740,7 +5909,7 @@ struct sample_record {
   std::uint64_t time_ns;
 };
 
-/// Types of our own records; far above the kernel's types.
+/// Types of records that the library defines. Their numbers are far above those of kernel records.
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
@@ -5748,25 +5917,27 @@ enum class own_record : std::uint32_t {
   own_thread = 0x4c4f0004,
 };
 
-/// The same moment on two clocks; logs use nanoseconds of CLOCK_REALTIME.
+/// The same moment on the clocks of samples (CLOCK_MONOTONIC) and of logs (CLOCK_REALTIME).
 struct clock_record {
   perf_event_header header;
   std::int64_t monotonic_ns;
   std::int64_t realtime_ns;
 };
 
-/// Code mapped from a file; its path follows, terminated and padded with zeros.
+/// Code mapped from a file. The file's path follows this struct, terminated and padded with zeros.
 struct module_record {
   perf_event_header header;
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t file_offset;  ///< file offset of `begin`, in bytes
-  std::uint64_t time_ns;      ///< when the mapping was seen
+  /// Offset, in bytes, of the part of the file that is mapped at `begin`.
+  std::uint64_t file_offset;
+  std::uint64_t time_ns;  ///< time at which the library found the mapping
   std::uint32_t pid;
   std::uint32_t unused;
 };
 
-/// One collected pass of a LOTUS_MAP_REGION; its name follows, terminated and padded with zeros.
+/// One execution of a LOTUS_MAP_REGION during which samples were taken. The region's name follows
+/// this struct, terminated and padded with zeros.
 struct region_record {
   perf_event_header header;
   std::uint64_t begin_ns;
@@ -5775,7 +5946,7 @@ struct region_record {
   std::uint32_t tid;
 };
 
-/// A thread of the library; its samples do not belong to the program.
+/// A thread of the library, whose samples do not belong to the program.
 struct own_thread_record {
   perf_event_header header;
   std::uint32_t pid;
@@ -5795,13 +5966,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A file of samples, created at the first write. A failure to write it is reported once. Thread
-/// safety: none; the sampler locks. Trivially destructible.
+/// The sample file, which begin() creates. The first error is reported and ends the writing. Thread
+/// safety: none; class sampler holds a lock. Trivially destructible.
 class sample_file {
  public:
-  /// Creates the file in the folder that lotus-tool requests (LOTUS_MAP_FOLDER), else in the
-  /// directory of the session's logs, or in the current directory without a session. Later calls do
-  /// nothing.
+  /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the
+  /// variable), or else that of the session's logs, or else, without a session, the current
+  /// directory. Later calls do nothing.
   LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
@@ -5810,8 +5981,7 @@ class sample_file {
     std::snprintf(path, sizeof(path), "%s%s%u_%llx", directory_, samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
-    file_ =
-        owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
+    file_ = owned_descriptor{open_at_high_fd(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
     if (file_.number() < 0) {
       say("cannot write samples to %s: %s", path, std::strerror(errno));
       return;
@@ -5828,8 +5998,7 @@ class sample_file {
 
   void append(const void* data, std::size_t bytes) noexcept {
     if (file_.number() < 0) return;
-    // EBADF: the program has closed the descriptor, and its number may now belong to one of its own
-    // files.
+    // If the program has closed the descriptor, its number may already belong to another file.
     const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
     if (error == 0) return;
     say("cannot write samples: %s; the rest is lost", std::strerror(error));
@@ -5845,11 +6014,11 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records all code that is currently mapped from files.
+  /// Records all code that is mapped from files now.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
-      // "5566-7788 r-xp 00001000 08:01 1234   /path"
+      // A line of /proc/self/maps looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
       module_record m{};
       unsigned long long begin = 0, end = 0, offset = 0;
       char mode[8] = {};
@@ -5886,20 +6055,19 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Reads the clocks once more and closes the file.
+  /// Records both clocks once more and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
-  /// In a forked child: the file belongs to the parent. The child keeps its directory, because the
-  /// child may have no logs yet.
+  /// Forgets the parent's file in a forked child, so that begin() creates a file for the child. The
+  /// folder stays the same, because the child may have no logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;
   }
 
-  /// Closes the file.
   void forget() noexcept { file_.close(); }
 
  private:
@@ -5915,8 +6083,8 @@ class sample_file {
     append(bytes, size);
   }
 
-  /// The folder that lotus-tool requests, including the final '/'. Returns its length; 0 if none is
-  /// requested.
+  /// Writes the folder that LOTUS_MAP_FOLDER names, and a final '/', to `path`. Returns the length;
+  /// 0 if the variable is unset.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* const folder = environment_text(variable::map_folder);
     if (folder == nullptr) return 0;
@@ -5926,8 +6094,9 @@ class sample_file {
     return 0;
   }
 
-  /// The folder of the logs, including the final '/': that of the ring file, which is mapped while
-  /// a session records. Returns its length.
+  /// Writes the folder of the logs, and a final '/', to `path`. The folder is found by the ring
+  /// file in it, which is mapped while a session records. Returns the length; 0 if no session
+  /// records.
   static std::size_t log_directory(char* path, std::size_t room) noexcept {
     std::size_t length = 0;
     char wanted[64];
@@ -5952,7 +6121,8 @@ class sample_file {
 
   owned_descriptor file_;
   bool tried_ = false;
-  char directory_[4096] = {};  ///< includes the final '/'; empty: the current directory
+  /// The file's directory, including the final '/'; empty: the current directory.
+  char directory_[4096] = {};
 };
 
 }  // namespace detail
@@ -5960,25 +6130,27 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
-// The sampling events of all threads of this process, and the rings that receive their samples.
+// Manages the sampling events (perf_event_open(2)) of all threads of this process, and the kernel's
+// ring buffers of samples.
 #ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 #define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
-// A perf_event_open(2) sampling event, and the ring in which the kernel delivers its records.
+// Opens a sampling event of perf_event_open(2), and reads the ring buffer to which the kernel
+// writes the event's samples.
 #ifndef LOTUS_SAMPLING_PERF_RING_HPP
 #define LOTUS_SAMPLING_PERF_RING_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Takes a sample of user code every `interval_ns` of CPU time of a thread and of the threads and
-/// processes it starts later; also records the code that they map and the threads and processes
-/// that they start.
-/// It uses the CPU clock rather than a hardware counter: that works in virtual machines too, and a
-/// sample stands for the same time everywhere.
+/// Returns the attributes of an event that samples user code after every `interval_ns` of CPU time
+/// of a thread, and of the threads and processes that the thread starts later. The event also
+/// records which code they map and which threads and processes they start. It uses the CPU clock
+/// instead of a hardware counter, because the CPU clock also works in virtual machines, and each
+/// sample stands for the same time on every machine.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   perf_event_attr a{};
   a.size = sizeof(a);
@@ -6000,7 +6172,8 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   return a;
 }
 
-/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
+/// Opens an event. Returns a descriptor or -errno.
+/// @param cpu  number of the processor; -1: all processors, which is allowed if attr.inherit is 0.
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
                           static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
@@ -6008,12 +6181,12 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// The mapped ring of an event. Neither copied nor destroyed: its owner calls unmap(). Thread
-/// safety: none. A forked child does not inherit the mapping.
+/// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
+/// unmap(). Thread safety: none. A forked child does not inherit the mapping.
 class perf_ring {
  public:
-  /// Maps the ring of event `fd` with `pages` pages (a power of two), or as many as the kernel
-  /// allows an unprivileged user (perf_event_mlock_kb). Returns 0 or errno.
+  /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's
+  /// limit for unprivileged users (perf_event_mlock_kb) does not allow as many. Returns 0 or errno.
   int map(int fd, std::size_t pages) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     for (; pages >= 1; pages /= 2) {
@@ -6035,25 +6208,25 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`, in one or two
-  /// segments; together these contain whole records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`. The records may be
+  /// passed in two segments, of which only both together contain complete records.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // only this side changes it
+    std::uint64_t at = control_->data_tail;  // only this process changes data_tail
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
-      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
-      sink(data_ + offset, piece);
-      at += piece;
+      const std::size_t segment = rest < bytes_ - offset ? rest : bytes_ - offset;
+      sink(data_ + offset, segment);
+      at += segment;
     }
     counter(control_->data_tail).store(head, std::memory_order_release);
   }
 
  private:
-  /// A counter shared with the kernel.
+  /// Returns a counter in the memory shared with the kernel as an atomic.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);
@@ -6073,7 +6246,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reports what to do if the kernel forbids sampling.
+/// Reports that the kernel forbids sampling, and what users can do about it.
 inline void say_sampling_forbidden(int error) noexcept {
   say("the kernel does not let this process sample itself (perf_event_open: %s): set "
       "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
@@ -6082,17 +6255,17 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
-/// Every thread has one event per processor, which threads and processes that it starts later
-/// inherit. All events of a processor share one ring. Events keep their phase while they are
-/// disabled, so that samples do not fall on the same points of every region.
-/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() releases
-/// everything.
+/// The sampling events. Every thread has one event per processor, which threads and processes that
+/// the thread starts later inherit. All events of a processor share one ring. A disabled event
+/// keeps the time left until its next sample, so that samples do not hit the same points of every
+/// region. Thread safety: none; class sampler holds a lock. Never copied or destroyed: close()
+/// releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
-  /// it.
+  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
+  /// kernel forbids sampling.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -6120,15 +6293,16 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
   }
 
-  /// Fills in the descriptors to wait for (there must be room for `most`); returns their number.
+  /// Writes the descriptors for which poll() must wait to `waits`, which has room for `most` of
+  /// them. Returns their number.
   std::size_t to_wait_for(pollfd* waits) const noexcept {
     for (std::size_t i = 0; i < rings_; ++i) {
       waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
     }
     return rings_;
   }
-  /// Notes which threads have ended. poll() returns at once for the event of such a thread, but
-  /// other threads may share its ring.
+  /// Notes which threads have ended, because poll() would return at once for their events. The
+  /// rings of these events are still drained, because events of other threads may share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -6141,7 +6315,7 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
   }
-  /// In a forked child, which inherits the descriptors but not the rings.
+  /// Closes only the descriptors: a forked child inherits the descriptors but not the rings.
   void close_descriptors() const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
       if (is_ours(i)) ::close(fds_[i]);
@@ -6157,12 +6331,13 @@ class sampling_events {
     }
   }
 
-  /// Identifies an event by the kernel's number, because all anonymous files have the same inode.
+  /// Returns the number by which the kernel identifies an event. An inode would not identify the
+  /// event, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
-  /// Whether the event is still ours: the program may have closed its descriptor.
+  /// Whether the descriptor still refers to this event: the program may have closed the descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
 
   void add(int fd) noexcept {
@@ -6170,8 +6345,8 @@ class sampling_events {
     fds_[events_++] = fd;
   }
 
-  /// Opens one event per processor for the calling thread, including processors that it may not
-  /// use, because threads that it starts may use them.
+  /// Opens one event per processor for the calling thread. Processors that this thread may not use
+  /// are included, because threads that it starts may use them.
   int open_own() noexcept {
     const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
@@ -6184,8 +6359,8 @@ class sampling_events {
     return rings_ > 0 ? 0 : error;
   }
 
-  /// Opens events for the other threads. If that would need too many descriptors, opens a single
-  /// event per thread, which cannot be inherited.
+  /// Opens events for the other threads: one per thread and processor or, if that needs too many
+  /// descriptors, one per thread, which the threads that it starts do not inherit.
   void open_other_threads() noexcept {
     std::size_t threads = 0;
     for_each_other_thread([&](pid_t) { ++threads; });
@@ -6216,7 +6391,8 @@ class sampling_events {
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Opens an event with its own ring; these events come first. Returns 0 or errno.
+  /// Opens an event with a ring of its own, so that `fds_` and `ring_` have the same index: call
+  /// this function before opening other events. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -6244,10 +6420,12 @@ class sampling_events {
   std::uint64_t interval_ns_ = 0;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most] = {};            ///< by event
-  std::uint64_t ids_[most] = {};  ///< by event
-  int cpus_[most] = {};           ///< by ring
-  bool gone_[most] = {};          ///< by ring; only the drain thread uses this and the next
+  int fds_[most] = {};            ///< descriptor of each event
+  std::uint64_t ids_[most] = {};  ///< the kernel's number of each event
+  int cpus_[most] = {};           ///< processor of each ring
+  /// Whether the thread of each ring's event has ended. Only the sampler's thread uses gone_ and
+  /// some_gone_.
+  bool gone_[most] = {};
   bool some_gone_ = false;
   perf_ring ring_[most];
   std::size_t unsampled_ = 0;
@@ -6262,12 +6440,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the threads of this process. One per process, never destroyed.
+/// Samples the threads of this process. There is one sampler per process, which is never destroyed.
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // Not a function-local static: a child forked during its initialization would wait for it
-    // forever.
+    // The variable is an atomic pointer and not a sampler, because a child that is forked while
+    // another thread initializes a local static sampler would wait forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -6275,13 +6453,13 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
-  /// it.
+  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
+  /// kernel forbids sampling.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};
-    // Created before the events, so that this thread is not sampled.
+    // The sampler's own thread is started before the events are opened, so that it is not sampled.
     if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
       pthread_detach(thread);
       while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
@@ -6294,7 +6472,7 @@ class sampler {
     return true;
   }
 
-  /// Enables sampling; a forked child opens its own events first.
+  /// Enables sampling. In a forked child, first opens events for the child.
   bool resume() noexcept {
     forget_parent();
     if (begun_in_ == 0 && !begin(interval_ns_)) return false;
@@ -6308,7 +6486,7 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples at once, because the program may end without notice.
+  /// Records a region and writes its samples at once, because the program may end without finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6316,7 +6494,7 @@ class sampler {
     file_.region(name, begin_ns, end_ns);
   }
 
-  /// Writes the remaining samples and ends sampling.
+  /// Ends sampling, writes the remaining samples and closes the file.
   void finish() noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6334,8 +6512,8 @@ class sampler {
  private:
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
-  /// The session's drain thread may have been started after the events were opened, and so be
-  /// sampled.
+  /// Records which threads belong to the library, so that their samples can be ignored. The
+  /// session's drain thread is sampled if it was started after the events were opened.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -6349,8 +6527,8 @@ class sampler {
     });
   }
 
-  /// Records all mapped code if objects were loaded or unloaded since the last call. The kernel
-  /// itself records what is mapped while samples are taken.
+  /// Records all mapped code if shared objects were loaded or unloaded since the last call. The
+  /// kernel itself records code that is mapped while sampling is enabled.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
     iterate_objects(
@@ -6397,8 +6575,9 @@ class sampler {
     }
   }
 
-  /// A child does not inherit the rings and must not switch its parent's events. Its work continues
-  /// to be sampled as part of the parent's thread that forked it.
+  /// In a forked child, replaces the sampler by a new one, because the child does not inherit the
+  /// rings and must not enable or disable its parent's events. The parent's events still sample the
+  /// child's work as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -6408,8 +6587,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child forked while this handler was being registered calls it at its first use of the
-  /// sampler.
+  /// A child that was forked before this handler was registered calls forget_parent() when it first
+  /// uses the sampler.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
@@ -6418,7 +6597,7 @@ class sampler {
   std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< protects events and file
+  mutex guard_;  ///< protects events_ and file_
   sampling_events events_;
   sample_file file_;
 };
@@ -6431,7 +6610,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Always false: it could sample any program, so it is only used on request.
+/// Returns false: LOTUS_COLLECTOR=auto must not select a collector that could sample any program.
 inline bool builtin_is_here() noexcept {
   return false;
 }
@@ -6440,7 +6619,7 @@ inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
     b.begin = []() noexcept {
-      // Also finishes if the program ends without detaching.
+      // The exit handler completes the sample file if the program never calls detach.
       return sampler::instance().begin(asked_interval_ns()) &&
              std::atexit([] { sampler::instance().finish(); }) == 0;
     };
@@ -6465,14 +6644,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 struct collector_kind {
-  const char* name;  ///< the word in LOTUS_COLLECTOR
-  /// Whether LOTUS_COLLECTOR=auto selects it, because it runs this program.
+  const char* name;  ///< name of the collector in LOTUS_COLLECTOR
+  /// Whether LOTUS_COLLECTOR=auto selects the collector, because it runs this program.
   bool (*found_by_auto)() noexcept;
-  /// Returns null, after reporting the reason, if it cannot be used.
+  /// Returns the collector's functions; null, after reporting the reason, if it cannot be used.
   const collector_backend* (*backend)() noexcept;
 };
 
-/// In the order in which LOTUS_COLLECTOR=auto looks for them.
+/// The collectors, in the order in which LOTUS_COLLECTOR=auto looks for them.
 LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
 #define LOTUS_DETAIL_KIND(name) {#name, name##_is_here, name##_backend},
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_KIND)
@@ -6487,9 +6666,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the collector that the environment asks for, or null for none.
+/// Returns the collector that the environment requests; null if none is requested or present.
 inline const collector_kind* chosen_collector() noexcept {
-  // The words in the table are auto, the collectors in their order, and none.
+  // The words of the variable are: auto, then the collectors in the order of this table, then none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;
@@ -6500,7 +6679,8 @@ inline const collector_kind* chosen_collector() noexcept {
   return nullptr;
 }
 
-/// The collector of the process. Virtual, so that calls run the code of the object that created it.
+/// The collector of the process. Its functions are virtual, so that all shared objects run the code
+/// of the object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -6509,10 +6689,11 @@ class collector_state {
   }
   virtual ~collector_state() = default;
 
-  /// Also false if the collector was detached or no longer answers.
+  /// Whether there is a collector that was not detached and still answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Collects from the first to the last of nested calls. Returns false if nothing is collected.
+  /// Starts collecting, unless an outer call has already started it. Returns false if nothing is
+  /// collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -6543,8 +6724,8 @@ class collector_state {
     const collector_backend* backend = backend_;
     return backend == nullptr || backend->acknowledges;
   }
-  /// Whether it counts every instruction from resume() to pause(), including the library's own:
-  /// callgrind.
+  /// Whether the collector counts every instruction from resume() to pause(), including the
+  /// library's own, as callgrind does.
   virtual bool counts_instructions() const noexcept {
     const collector_backend* backend = backend_;
     return backend != nullptr && backend->counts_instructions;
@@ -6561,7 +6742,8 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// In a forked child, a thread of its parent may hold the lock: creates a new one.
+  /// Returns the lock of this object. A forked child creates a new collector_state, because a
+  /// thread of the parent may have held the old lock.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -6575,14 +6757,14 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Bump the number whenever collector_state changes.
+/// Name by which shared objects find the collector. Increase it whenever collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// The collector of the process, as this shared object has found it.
-LOTUS_DETAIL_PER_MODULE inline found_once<collector_state*> this_collector;
+/// The collector of the process, after this shared object has looked for it.
+LOTUS_DETAIL_PER_MODULE inline lazy_lookup<collector_state*> this_collector;
 
-/// Returns the collector of the process, and creates it if needed; null if nothing is collected.
+/// Returns the collector of the process, and creates it if needed. Returns null if there is none.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,
@@ -6622,15 +6804,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
-// The passes of a LOTUS_MAP_REGION, as set in the environment.
+// Implements LOTUS_MAP_REGION, which runs one operation as often as environment variables request.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
-// What the session stores about a thread.
+// Defines what the session stores about each thread.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
-// Finds out whether code that a signal handler interrupted will continue.
+// Finds out whether code that a signal handler interrupted will continue when the handler returns.
 #ifndef LOTUS_BASE_INTERRUPTION_HPP
 #define LOTUS_BASE_INTERRUPTION_HPP
 
@@ -6647,22 +6829,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A walk up this thread's stack to a given place on it.
+/// Walks up this thread's stack to the frame at the address `place`.
 struct stack_walk {
-  /// Tolerance: the code at `place` may have called a small function, or begun to return from its
-  /// own.
+  /// Tolerance in bytes: the code at `place` may have called a small function, or may be about to
+  /// return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
-  std::uintptr_t other_begin;  ///< bounds of the signal stack, whose frames are skipped
+  /// Bounds of an alternate signal stack whose frames are skipped; both 0 if none are skipped.
+  std::uintptr_t other_begin;
   std::uintptr_t other_end;
-  bool from_signal = false;  ///< the previous frame was interrupted by a signal
-  bool interrupted = false;  ///< found: a running handler interrupted the code at `place`
-  bool passed = false;       ///< the walk is beyond `place`, and no handler interrupted it
+  bool from_signal = false;  ///< whether a signal interrupted the previous frame
+  bool interrupted = false;  ///< result: a running handler interrupted the code at `place`
+  /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
+  bool passed = false;
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc sets this flag for the frame that a signal interrupted, LLVM for the frame inside it.
+    // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
+    // called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_it = before_instruction != 0 || walk.from_signal;
@@ -6676,13 +6861,14 @@ struct stack_walk {
   }
 };
 
-/// Whether this thread is in a signal handler that interrupted what it was doing at `place`. If
-/// not, a handler has abandoned that code by siglongjmp. Returns true if the stack cannot be
-/// walked.
-/// @param place  stack_pointer() of the code in question.
+/// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
+/// this code continues when the handler returns. If not, a handler has left that code for good by
+/// siglongjmp. Returns true if the stack cannot be walked.
+/// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // It calls handlers as plain functions, so their stacks have no frame of a signal.
+  // ThreadSanitizer calls signal handlers as plain functions, so the stack shows no interrupted
+  // frame.
   return place != 0;
 #else
   stack_t other{};
@@ -6703,11 +6889,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_INTERRUPTION_HPP
 
-// Layout of a ring file, which holds everything that is needed to write the log lines of a process
-// that died.
+// Defines the layout of a ring file, which contains the rings of a process. After the process has
+// died, its last log lines can be written from the ring file alone.
 //
-// A ring file is a header followed by blocks. Each block's header gives its length; a block of kind
-// none ends the list.
+// A ring file consists of a header and blocks. The header of each block contains the block's
+// length; a block of kind `none` marks the end of the file.
 #ifndef LOTUS_RECORD_RING_LAYOUT_HPP
 #define LOTUS_RECORD_RING_LAYOUT_HPP
 
@@ -6716,7 +6902,8 @@ namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
 inline constexpr std::uint32_t ring_file_layout = 6;
-inline constexpr std::size_t least_page_bytes = 4096;  ///< block sizes are multiples of it
+/// The size of each block is a multiple of this.
+inline constexpr std::size_t min_page_bytes = 4096;
 inline constexpr std::size_t max_prefix_bytes = 200;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -6724,75 +6911,80 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               "processes share these");
 
 /// Flags in the header of a ring file.
-inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns; the hardware counter was
-                                                       ///< not used
-inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
-inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< its aggregates have been written
-                                                               ///< to files
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns of CLOCK_MONOTONIC
+inline constexpr std::uint32_t compact_flag = 2;       ///< logs are in the compact format
+/// The aggregates in this ring file have been written to files of their own.
+inline constexpr std::uint32_t aggregates_recovered_flag = 4;
 
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< offset of the first block
+  std::uint32_t header_bytes;  ///< offset of the first block in the file
   std::uint32_t pid;
-  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag, aggregates_recovered_flag
+  std::uint32_t flags;  ///< any of ticks_are_ns_flag, compact_flag and aggregates_recovered_flag
   char version[16];
-  char prefix[max_prefix_bytes + 1];  ///< prefix of the logs, which are in the same directory
+  /// Prefix of the logs' names; the logs are in the ring file's directory.
+  char prefix[max_prefix_bytes + 1];
   std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];     ///< clocks[clock_index] is consistent at any moment
-  std::uint64_t begun_ns;  ///< CLOCK_REALTIME; differs between all recordings of a process
+  clock_map clocks[2];  ///< clocks[clock_index] is valid at every moment, even after a kill
+  /// CLOCK_REALTIME at the recording's start, in ns; unique among the recordings of a process.
+  std::uint64_t begun_ns;
 };
 
-/// The logs of a thread: those in Lotus' format, and a hidden side log for what that cannot hold.
+/// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log
+/// contains the records that Lotus' format cannot express.
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// How much of a log file is known to consist of whole, committed lines.
+/// A log file, and the length up to which it consists of complete, committed lines.
 struct log_position {
-  std::uint64_t inode;       ///< 0: nothing written yet
-  std::uint64_t length;      ///< in bytes
-  bool appending;            ///< whether bytes after `length` belong to an append that was not
-                             ///< committed
-  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id is used
-  std::uint32_t loader = 0;  ///< the loader of this log: id of its name; 0: the default one
+  std::uint64_t inode;   ///< inode of the log file; 0: nothing was written yet
+  std::uint64_t length;  ///< length of the committed lines in bytes
+  bool appending;  ///< whether bytes after `length` may be part of an append that was not committed
+  std::uint32_t number = 0;  ///< number at the end of the log's name; 0: the id of the thread
+  std::uint32_t loader = 0;  ///< id of the name of the log's loader; 0: the default loader
 };
 
-/// The main lane holds records; the other lane holds those of a signal handler that interrupted the
-/// storing of a record.
+/// Number of lanes of a ring; a lane is a circular buffer of records. The thread stores records in
+/// the main lane. A signal handler that interrupts the storing of a record uses the interrupt lane,
+/// so that it does not overwrite the unfinished record.
 inline constexpr std::size_t lanes = 2;
 inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
-  std::uint64_t tail[lanes];  ///< records before it are in the logs
-  std::uint32_t loader;       ///< of the records from the main lane's tail on
-  std::uint32_t in_memory;    ///< number of records that left the ring but are not in the logs yet
+  std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
+  /// Id of the name of the loader of the first record after the main lane's tail.
+  std::uint32_t loader;
+  /// Number of records that were moved to memory and are not in the logs yet.
+  std::uint32_t in_memory;
   log_position logs[log_roles];
 };
 
 struct ring_block {
   block_header header;
-  std::atomic<std::uint32_t> tid;  ///< thread of these records; its logs are named after it if
-                                   ///< possible
-  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
-  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
-  std::atomic<std::uint64_t>
-      waiting_since;  ///< ticks when a wait for a batch began; 0: the thread does not wait
+  /// Id of the thread; its logs are named after the id if possible.
+  std::atomic<std::uint32_t> tid;
+  std::uint32_t capacity;  ///< size of the main lane in records, a power of two
+  /// Position in each lane before which all records are complete.
+  alignas(64) std::atomic<std::uint64_t> published[lanes];
+  /// Start of the thread's current wait for a batch, in ticks; 0: the thread is not waiting.
+  std::atomic<std::uint64_t> waiting_since;
   alignas(64) std::atomic<std::uint32_t> commit_index;
-  commit_point commits[2];  ///< commits[commit_index] is consistent at any moment
+  commit_point commits[2];  ///< commits[commit_index] is valid at every moment, even after a kill
   record interrupt_slots[interrupt_lane_records];
-  // Followed by `capacity` records.
+  // The main lane, an array of `capacity` records, follows this struct in memory.
 
   record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
   record& slot(std::size_t lane, std::uint64_t position) noexcept {
     return lane == 0 ? slots()[position & (capacity - 1)]
                      : interrupt_slots[position % interrupt_lane_records];
   }
-  /// Number of records of the main lane that are not in the logs.
+  /// Returns how many records in the main lane are not in the logs yet.
   std::uint64_t used() const noexcept {
     return published[0].load(std::memory_order_relaxed) - committed().tail[0];
   }
   bool full() const noexcept { return used() >= capacity; }
-  /// Appends to the main lane, which must not be full.
+  /// Appends a record to the main lane, which must not be full.
   void append(const record& r) noexcept {
     const std::uint64_t at = published[0].load(std::memory_order_relaxed);
     slot(0, at) = r;
@@ -6811,28 +7003,30 @@ struct ring_block {
   }
 };
 
-/// Names by id. Entries follow: a stored_name and its bytes, padded to a multiple of 8.
+/// A block with names and their ids. The entries follow this struct in memory. Each entry is a
+/// stored_name and its text, padded to a multiple of 8 bytes.
 struct names_block {
   block_header header;
-  std::atomic<std::uint64_t> used_bytes;  ///< size of the entries
+  std::atomic<std::uint64_t> used_bytes;  ///< total size of the complete entries
 
   char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
 
 struct stored_name {
   std::uint32_t id;
-  std::uint32_t bytes;  ///< length of the text that follows: the start of a line, with the comma
+  std::uint32_t bytes;  ///< length of the text that follows: "S<name>,"
 };
 
 constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-// Locks on bytes of the file (F_OFD_SETLK). At most one process holds each; testing takes none.
-inline constexpr off_t owner_lock_byte = 0;     ///< held while the file's process runs
-inline constexpr off_t recovery_lock_byte = 1;  ///< held by whoever recovers the file
+// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds a
+// lock.
+inline constexpr off_t owner_lock_byte = 0;     ///< held by the writing process while it runs
+inline constexpr off_t recovery_lock_byte = 1;  ///< held by the process that recovers the file
 
-/// Returns 0 or errno; EAGAIN if another process holds the lock.
+/// Takes the lock on a byte. Returns 0 or errno; EAGAIN if another process holds the lock.
 inline int take_file_lock(int fd, off_t byte) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -6848,12 +7042,12 @@ inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  // If this is unknown, nobody may touch the file.
+  // If the lock cannot be tested, it counts as taken, so that the file is left alone.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/// Blocks are mapped one by one, so their sizes are whole pages of the machine that writes the
-/// file.
+/// Rounds the size of a block up to whole pages of this machine, because each block is mapped into
+/// memory on its own.
 inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);
@@ -6870,51 +7064,53 @@ namespace detail {
 struct backlog_chunk;
 class compact_chain;
 
-/// How long a thread was off the CPU since the last reading.
+/// How long a thread was off the CPU since the previous reading of its clocks.
 struct off_cpu_time {
-  std::uint64_t off_ns = 0;        ///< 0: not at all, or unknown
-  std::uint64_t run_queue_ns = 0;  ///< the part spent waiting for a CPU, or run_queue_unknown
+  std::uint64_t off_ns = 0;  ///< time off the CPU; 0 if there was none, or if it is unknown
+  /// The part of off_ns in which the thread waited for a CPU, or run_queue_unknown.
+  std::uint64_t run_queue_ns = 0;
 };
 
-/// How much of a thread's time off the CPU has been recorded. For the owning thread.
+/// How much of a thread's time off the CPU is recorded already. Only that thread uses the object.
 struct cpu_account {
-  std::uintptr_t reading = 0;  ///< like thread_ring::storing; an interrupting handler does not read
-                               ///< the clocks
+  /// Stack pointer of the thread while it reads its clocks, otherwise 0, so that a signal handler
+  /// that interrupts the reading does not read the clocks too.
+  std::uintptr_t reading = 0;
   bool begun = false;
-  std::int64_t told_off_ns = 0;  ///< wall time minus CPU time
-  std::int64_t told_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< number of consecutive readings that found nothing
+  std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
+  std::int64_t reported_run_queue_ns = 0;
+  std::uint32_t futile = 0;  ///< number of consecutive readings that found no time off the CPU
   std::int64_t futile_since_ns = 0;
   owned_descriptor schedstat;
 };
 
-/// One running thread. Keeps its address until the thread is dead, even if its ring changes; then
-/// another thread reuses it. Never freed.
+/// The session's state of one thread. A producer is never freed: it belongs to one thread, even if
+/// its ring changes, until that thread is dead, and is then reused for another thread.
 struct producer : aggregating_ring {
-  cpu_account cpu;  ///< for the owning thread
+  cpu_account cpu;  ///< the time off the CPU that records already contain; used by this thread only
 
-  // For the session, under `guard`.
+  // The session uses the following members while it holds `guard`.
   alignas(64) mutex guard;
-  std::atomic<std::uint32_t> tid{0};  ///< 0: free
+  std::atomic<std::uint32_t> tid{0};  ///< id of the thread; 0: the producer is free
   ring_block* ring = nullptr;
-  bool ring_in_file = false;  ///< whether the ring's content survives the process
-  bool attached = false;      ///< whether the ring belongs to the current recording, not to an
-                              ///< earlier one
-  /// Kept open between drains, for as many threads as the session allows.
+  /// Whether the ring is in a file and so survives the death of the process.
+  bool ring_in_file = false;
+  bool attached = false;  ///< whether the ring belongs to the current recording
+  /// The thread's logs. They stay open between drains for as many threads as kept_logs allows.
   open_log logs[log_roles];
   bool logs_kept_open = false;
-  bool shares_logs = false;        ///< whether its logs are shared by threads that run one after
-                                   ///< another
-  std::uint32_t rolls = 0;         ///< which roll-over of all logs into parts its own logs have
-                                   ///< followed
-  compact_chain* chain = nullptr;  ///< of the compact log, if there is one; never freed
+  bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
+  /// Number of the latest roll-over (start of new parts) of all logs that these logs have followed.
+  std::uint32_t rolls = 0;
+  /// Blocks of the thread's compact log, if it has one; never freed.
+  compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
 
-/// Whether this thread is in a handler that interrupted the storing of a record. If a handler has
-/// abandoned the storing by siglongjmp, clears its traces.
+/// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
+/// storing can never continue, because an earlier handler left by siglongjmp, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;
@@ -6924,7 +7120,7 @@ inline bool interrupts_storing(thread_ring& ring) noexcept {
   return false;
 }
 
-/// Returns null if this thread has none.
+/// Returns this thread's producer; null if it has none.
 inline producer* this_producer() noexcept {
   return static_cast<producer*>(this_ring);
 }
@@ -6941,7 +7137,8 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// @param path  of the list of regions; `errno` gives the reason.
+/// Reports once that the list of regions cannot be written.
+/// @param path  path of the list. The reason is in `errno`.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
     say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
@@ -6949,12 +7146,12 @@ inline void cannot_write_list(const char* path) noexcept {
   });
 }
 
-/// Spins for a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
-/// operation: otherwise it would always come one interval after the sampler was resumed, and
-/// shorter operations would never be sampled. It is a function of its own, so that reports can
-/// exclude it by name; it calls nothing, since samples of callees would have other names.
+/// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
+/// operation. Without this delay the first sample would always come one interval after the sampler
+/// was resumed, and operations shorter than an interval would never be sampled. Reports exclude
+/// this function by its name. So it calls no other function, whose samples would have another name.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
-  // One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
@@ -6966,8 +7163,9 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Returns hardware ticks per nanosecond; the first call measures for a millisecond. Not a local
-/// static variable: a child forked during its initialization would wait for it forever.
+/// Returns hardware ticks per nanosecond. The first call measures for a millisecond. The result is
+/// not a local static variable with an initializer: a child that is forked during the
+/// initialization would wait forever.
 inline double ticks_per_ns() noexcept {
   static std::atomic<double> known{0};
   const double before = known.load(std::memory_order_relaxed);
@@ -6995,7 +7193,7 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // Starts the session's own thread first, so that it does not count as started by the program.
+  // Starts the session's own thread before the profiler looks for threads of the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -7024,7 +7222,8 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // Done before the region is collected: interning the name and joining the session.
+  // The name is stored and the session joined before collecting begins, so that this work is not
+  // collected.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -7036,12 +7235,13 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // The time of reading the clock is excluded.
+  // The time that the clock reading takes does not belong to the region.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind counts every instruction: it is switched on last here, and off first below.
+  // callgrind counts every instruction, so counting begins as the last step here and ends as the
+  // first step in end_pass().
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -7065,8 +7265,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// callgrind assigns its counts when they are dumped: those up to now belong to this region, those
-/// of a region nested in it do not.
+/// Writes the counts up to now under the name of this region, before a nested region begins:
+/// callgrind assigns all counts since the last dump to the name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -7081,16 +7281,16 @@ inline map_region*& map_region::innermost() noexcept {
 }
 
 inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
-  if (collector_ == nullptr) return 0;  // nobody uses the value
+  if (collector_ == nullptr) return 0;  // without a profiler the value is not used
   return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
                                    detail::ticks_per_ns());
 }
 
-/// Appends this operation's name to the list for lotus-tool, if it asks for one.
+/// Appends this operation's name to the list of regions, if lotus-tool has asked for a list.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;
-  const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+  const int fd = detail::open_at_high_fd(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
   if (fd < 0) return detail::cannot_write_list(path);
   char line[sizeof(name_) + 1];
   const std::size_t length = std::strlen(name_);
@@ -7105,7 +7305,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_ENGINE_MAP_PASSES_HPP
 
-// The slow paths of a thread: its first record, a full ring, reading its clocks.
+// Defines the slow paths of recording: a thread's first record, a full ring, reading CPU clocks.
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
 
@@ -7116,8 +7316,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Returns null if this thread cannot have a producer.
-/// @param begins  true if what is recorded begins now, or if this was also called when it began.
+/// Returns this thread's producer (its state), which the first call creates; null if that fails.
+/// @param begins  true if no span that this thread will record began before its producer was
+/// created.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -7126,12 +7327,12 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // A span would have called this at its begin, by looking at the CPU. So this is not one, and it
-  // may have begun at any time.
+  // A scope gives its thread a producer when the scope begins. This thread has no producer, so the
+  // record is not from a scope, and its span may have begun at any time.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
   const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
@@ -7158,21 +7359,19 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // If another shared object already has a watch for this thread, this object's can be set up and
-  // marked.
+  // This shared object does not watch the thread yet. read_cpu() sets up the watch.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
-                                                          bool taken) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, bool taken) noexcept {
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
   if (place != 0 && is_interrupted(place)) {
-    if (a.interrupting < thread_aggregates::most_interrupting) {
+    if (a.interrupting < thread_aggregates::max_interrupting) {
       a.interrupting_calls[a.interrupting++] = call;
     } else {
       p->dropped.fetch_add(1, std::memory_order_relaxed);
@@ -7180,7 +7379,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
     return;
   }
   if (place != 0) {
-    // A handler has abandoned the previous call by siglongjmp.
+    // A signal handler interrupted the adding of a call and left by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
@@ -7212,30 +7411,30 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_RARE_CALLS_HPP
 
-// The session's functions for the shared objects of its process: the table and its creation.
+// Provides the functions through which the shared objects of a process call its session.
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
 #define LOTUS_SESSION_SESSION_SERVICES_HPP
 
-// Shows scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
+// Shows scopes on the timelines of other profilers, as LOTUS_ANNOTATE=itt,nvtx,torch requests.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
 #include <optional>
 
-// NVIDIA's Nsight tools, through the binary interface of the library that such a tool injects (NVTX
-// 3), without including NVTX: the types below have that interface's binary layout.
+// Shows ranges in NVIDIA's Nsight tools through the binary interface of the library that such a
+// tool injects (NVTX 3). NVTX's headers are not needed: the types below have its binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tool sets this variable to the path of its library.
+/// The Nsight tool sets this variable to the path of its library.
 inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// Version 2 of nvtxEventAttributes_t.
+/// Has the layout of version 2 of nvtxEventAttributes_t.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -7245,41 +7444,41 @@ struct nvtx_event {
   std::int32_t payload_type = 0;
   std::int32_t reserved = 0;
   std::uint64_t payload = 0;
-  std::int32_t message_type = 1;  ///< char*
+  std::int32_t message_type = 1;  ///< 1: the message is a char*
   const char* message = nullptr;
 
   static constexpr std::int32_t payload_u64 = 1;
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
-/// The tool's functions; each is null if the tool lacks it. Never destroyed: the tool keeps
-/// pointers to it.
+/// The functions of the Nsight tool; null for functions that the tool lacks. The object is never
+/// destroyed, because the tool keeps pointers to it.
 class nvtx_library {
  public:
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
-  /// Ranges that may end on another thread.
+  /// Begin and end a range that may end on another thread.
   std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
-  nvtx_domain* domain = nullptr;  ///< "lotus"
+  nvtx_domain* domain = nullptr;  ///< the domain "lotus"
 
   /// Returns the library that the tool names; the first call loads and initializes it. Returns
-  /// null, after reporting the reason, if there is none. Thread safety: all.
+  /// null, after reporting the reason, if there is none. Thread safety: any thread.
   static const nvtx_library* get() noexcept {
-    static found_once<const nvtx_library*> loaded;
+    static lazy_lookup<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
   }
 
  private:
   using function = void (*)();
   using function_table = function**;
-  /// NvtxExportTableCallbacks.
+  /// Has the layout of NvtxExportTableCallbacks.
   struct callbacks {
     std::size_t size;
     int (*function_table_of)(int module, function_table* table, unsigned* functions);
   };
-  /// NvtxExportTableVersionInfo.
+  /// Has the layout of NvtxExportTableVersionInfo.
   struct version_info {
     std::size_t size;
     std::uint32_t version;
@@ -7287,7 +7486,7 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Constants of the interface.
+  // Constants of the binary interface.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -7340,8 +7539,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Returns where the tool stores its functions: five in this object, all others in an unused
-  /// place.
+  /// Returns the places where the tool stores the addresses of its functions: five places are in
+  /// this object, all others in a variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -7374,15 +7573,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that the environment asks for and that are present.
+/// The profilers that the environment requests and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
-  bool torch = false;  ///< used if the program has it: torch_annotation
+  bool torch = false;  ///< whether PyTorch's profiler is requested; see torch_annotation
 };
 
-LOTUS_DETAIL_PER_MODULE inline found_once<annotators> chosen_annotators;
-/// PyTorch's profiler; null if no part of the program includes lotus/torch.hpp.
+LOTUS_DETAIL_PER_MODULE inline lazy_lookup<annotators> chosen_annotators;
+/// The annotation functions for PyTorch's profiler; null if no file of the program includes
+/// lotus/torch.hpp.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<const annotation_calls*> torch_annotation{nullptr};
 
 LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
@@ -7395,7 +7595,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // Bits in the order of the words in environment_table.
+  // Bit i stands for word i of the variable's list in environment_table.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
@@ -7403,9 +7603,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds the profilers that the environment asks for. The first call may load a profiler's library:
-/// do not make it while holding a lock. Other calls meanwhile do not wait: tasks begin when the
-/// library is loaded. Errors: reported once. Thread safety: all.
+/// Finds the profilers that the environment requests. The first call may load a profiler's library,
+/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not
+/// annotated until the library is loaded. Errors: reported once. Thread safety: any thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -7417,7 +7617,7 @@ LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
-/// A name as a C string for the profilers' functions, cut at 255 bytes.
+/// A name as a null-terminated string, at most 255 bytes long, to pass to a profiler.
 class task_text {
  public:
   explicit task_text(std::string_view name) noexcept {
@@ -7431,7 +7631,7 @@ class task_text {
   char text_[256];
 };
 
-/// Returns VTune's handle of a text; the first call stores it in `handle`.
+/// Returns VTune's handle for a text. The first call creates the handle and stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -7443,7 +7643,8 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// @param task  if all zeros, this thread's innermost task.
+/// Adds a number to a task.
+/// @param task  id of the task; all zeros: this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
   const itt_library& itt = *itt_library::get();
@@ -7462,10 +7663,12 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task of this thread. Call it only if annotation_wanted().
-/// @param name    copied; cut at 255 bytes.
-/// @param handle  used for this name only: null, or VTune's handle, which the first task stores.
-/// @param number  of the batch or stage: shown next to the name.
+/// Begins a task, an interval on a profiler's timeline, on this thread. Call it only if
+/// annotation_wanted().
+/// @param name    copied, and cut at 255 bytes.
+/// @param handle  the place where VTune's handle for this name is stored; null before the first
+///   task with this name.
+/// @param number  number of the batch or stage, which is shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,
     std::optional<std::uint64_t> number = std::nullopt) noexcept {
@@ -7485,8 +7688,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// Tasks that may end on another thread. If too many are open at once, further ones are on no
-/// timeline. Thread safety: all; only one thread at a time may use a number.
+/// The open tasks that may end on another thread. If too many are open at once, further tasks are
+/// not shown. Thread safety: any thread; but only one thread at a time may use a task's number.
 class async_tasks {
  public:
   struct task {
@@ -7494,18 +7697,19 @@ class async_tasks {
     std::uint64_t nvtx_range;
   };
 
-  /// Returns null if there is no free place.
+  /// Reserves a place for a task. Returns null if there is no free place.
   task* begin(std::uint32_t number) noexcept {
-    for (std::uint32_t i = 0; i < most_probes; ++i) {
+    for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
       std::uint64_t none = 0;
       if (place.key.compare_exchange_strong(none, std::uint64_t{number} + 1)) return &place;
     }
     return nullptr;
   }
-  /// Returns null if the task has not begun. The caller that ends it sets its key to 0.
+  /// Returns the place of a task; null if the task has not begun. The caller that ends the task
+  /// sets its key to 0.
   task* find(std::uint32_t number) noexcept {
-    for (std::uint32_t i = 0; i < most_probes; ++i) {
+    for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
       if (place.key.load() == std::uint64_t{number} + 1) return &place;
     }
@@ -7514,7 +7718,7 @@ class async_tasks {
 
  private:
   static constexpr std::uint32_t places = 1024;
-  static constexpr std::uint32_t most_probes = 16;
+  static constexpr std::uint32_t max_probes = 16;
 
   task tasks_[places]{};
 };
@@ -7524,10 +7728,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a segment of an asynchronous operation, which may overlap others of this thread and end
-/// on another thread. PyTorch's profiler does not support this. Call it only if
+/// Begins a segment of an asynchronous operation. The segment may overlap other tasks of this
+/// thread and end on another thread, which PyTorch's profiler does not support. Call it only if
 /// annotation_wanted().
-/// @param number  not used by any other open operation. For the other parameters see begin_task().
+/// @param number  unique among open operations. The other parameters are those of begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -7577,20 +7781,21 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
-// Names of operations: their form in a log line, and the table that maps them to small ids.
+// Defines how names of operations are written in log lines, and a table that maps names to ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut to this length
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name in the form used in log lines to `out` (max_line_name_bytes); returns
-/// the length. Replaces by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, a
-/// blank at either end, and the B of a name that begins with "Batch". So a name can neither end a
-/// field or line nor look like a batch record. lotus-tool reverses this.
+/// Writes "S" and the name as log lines contain it to `out`, which must have room for
+/// max_line_name_bytes. Returns the number of bytes written. Bytes that would end a field or a line
+/// are replaced by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, and a
+/// blank at either end. The B of a name that begins with "Batch" is replaced too, so that no name
+/// looks like a batch record. lotus-tool reverses the replacement.
 inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   constexpr char hex[] = "0123456789ABCDEF";
   const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
@@ -7612,15 +7817,15 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name that occurred once. Exists until the process exits.
+/// A name in the table. Entries exist until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  mutable std::atomic<void*> task_handle;  ///< a collector's handle for this name; managed by the
-                                           ///< collector
-  // Followed by the raw name, then by the name as at the start of a line, with the comma.
+  /// Handle of this name in a profiler's annotation interface, which alone uses this member.
+  mutable std::atomic<void*> task_handle;
+  // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
   std::string_view raw() const noexcept {
     return {reinterpret_cast<const char*>(this + 1), raw_bytes};
@@ -7630,13 +7835,13 @@ struct name_entry {
   }
 };
 
-/// The name for unnamed_id. Ring files do not list it, since recovery knows it.
+/// The name with the id unnamed_id. Ring files do not contain it, because recovery knows the name.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// Start of a line whose name is in no list.
+/// The start of a log line if the ring file does not contain the name.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// Looks up the start of a line, "S<name>,", by the id of its name.
+/// Returns the start of a log line, "S<name>,", for the id of a name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -7644,15 +7849,15 @@ struct name_lookup {
   std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
 };
 
-/// Interns names by content. Reading takes no lock. Nothing is ever freed, so ids and entries stay
-/// valid until the process exits. Ids count from 1; a name for which there is no room gets
-/// unnamed_id. Thread safety: all; also from signal handlers.
+/// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
+/// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
+/// until the process exits. Thread safety: all functions, also in signal handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
 
-  /// @param most_names  at most `limit`.
-  explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
+  /// @param max_names  at most `limit`.
+  explicit name_table(std::uint32_t max_names = limit) noexcept : max_names_{max_names} {
     put(unnamed_, 0, unnamed_id, unnamed_name, unnamed_line_start);
   }
 
@@ -7660,14 +7865,14 @@ class name_table {
     name = name.substr(0, max_name_bytes);
     const std::uint64_t hash = hash_of(name);
     if (const name_entry* found = find(name, hash)) return found->id;
-    if (size() >= most_names_) return unnamed_id;
+    if (size() >= max_names_) return unnamed_id;
     const signals_blocked quiet;
     const locked hold{mutex_};
     if (const name_entry* found = find(name, hash)) return found->id;
     return add(name, hash);
   }
 
-  /// @param id  a result of intern().
+  /// Returns the entry of a name. @param id  a result of intern().
   const name_entry& entry(std::uint32_t id) const noexcept {
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       return *reinterpret_cast<const name_entry*>(unnamed_);
@@ -7678,7 +7883,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Accepts any id: any process that maps a ring file can have written into it.
+  /// Returns the start of a line for any number as id, because damaged ring files contain any
+  /// number.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -7702,13 +7908,13 @@ class name_table {
     std::atomic<const name_entry*> entries[page_names];
   };
   struct index {
-    std::size_t slots;  ///< a power of two; the slots follow this struct
+    std::size_t slots;  ///< number of slots, a power of two; the slots follow this struct
     std::atomic<const name_entry*>* data() noexcept {
       return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
     }
   };
 
-  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  /// Hashes with FNV-1a (Fowler, Noll, Vo; 64 bits), which is fast for short texts such as names.
   static std::uint64_t hash_of(std::string_view name) noexcept {
     std::uint64_t h = 14695981039346656037U;
     for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -7730,8 +7936,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that is at most half full after one more name; an outgrown one is not freed,
-  /// because readers may still use it.
+  /// Returns an index that will be at most half full when one more name is added. The smaller index
+  /// that was replaced is not freed, because other threads may still be reading that index.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -7759,7 +7965,7 @@ class name_table {
     return p;
   }
 
-  /// Creates an entry in `memory`, which must have room for it and both texts.
+  /// Creates an entry in `memory`, which must have room for a name_entry and both texts.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
@@ -7771,7 +7977,7 @@ class name_table {
   }
 
   std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
-    if (size() >= most_names_) return unnamed_id;
+    if (size() >= max_names_) return unnamed_id;
     const std::uint32_t id = size() + 1;
     auto& page_slot = pages_[(id - 1) / page_names];
     name_page* page = page_slot.load(std::memory_order_relaxed);
@@ -7793,8 +7999,8 @@ class name_table {
     return id;
   }
 
-  const std::uint32_t most_names_;
-  /// Created in advance, because it is needed when there is no memory.
+  const std::uint32_t max_names_;
+  /// The entry with unnamed_id, created in advance because it is used when memory has run out.
   alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
                                     unnamed_line_start.size()];
   mutex mutex_;
@@ -7810,24 +8016,24 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_NAMES_HPP
 
-// The one session of a process: start and stop, steps, environment, shared objects, fork.
+// Provides the one session of a process, which starts and stops recording and handles forks.
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
-// Detects whether the state in memory belongs to this process.
+// Detects whether data in memory was written by this process or copied from its parent by a fork.
 #ifndef LOTUS_BASE_OWN_PROCESS_HPP
 #define LOTUS_BASE_OWN_PROCESS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Detects a child that was created without fork handlers (_Fork, clone): it has copies of
-/// everything, including locks that nobody will release. A child of vfork is not one, because it
-/// runs in its parent's memory. Thread safety: call claim() while the process has one thread;
-/// is_this() is safe on any thread, also in signal handlers.
+/// Detects a child that was created without fork handlers (_Fork, clone): such a child has copies
+/// of all data, including locks that no thread will ever release. A child of vfork is not detected,
+/// because it runs in its parent's memory. Thread safety: call claim() while the process has one
+/// thread; is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// Declares that the state in memory belongs to this process from now on.
+  /// Declares that the data in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -7853,8 +8059,8 @@ class own_process {
     }
   }
 
-  mark* mark_ =
-      nullptr;  ///< on a page that is cleared in children; null if the kernel cannot do that
+  /// A mark on a page that the kernel clears in children; null if the kernel cannot do that.
+  mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };
 
@@ -7870,12 +8076,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+/// The option log_file, split into directory and prefix: "run/lotustrace_log" becomes "run" and
+/// "lotustrace_log".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
 
-  /// Returns 0 or errno.
+  /// Splits a log_file. Returns 0 or errno.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
@@ -7899,10 +8106,11 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      if (made != 0 && error != EEXIST) break;  // open() will report what is wrong
+      // The error of opening the directory will show the reason.
+      if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
-    const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
+    const int fd = open_at_high_fd(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
     if (fd < 0) return -errno;
     if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
       const int error = errno;
@@ -7913,11 +8121,12 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory with descriptor `directory` (borrowed). Does
-/// not use opendir(), which allocates: the caller may be a signal handler that interrupted malloc.
+/// Calls `each(name)` for every entry of the directory that is open as `directory` (borrowed).
+/// opendir() is not used, because it allocates, and the caller may be a signal handler that
+/// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
-  const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
+  const int fd = open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;
@@ -7944,8 +8153,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_FORMAT_LINE_HPP
 #define LOTUS_FORMAT_LINE_HPP
 
-// The table that describes each kind of record: its log, its lines, its numbers, its encoding in
-// compact blocks and its drawing on a timeline. Both writers and both readers use this table.
+// Provides the table that describes each kind of record: its log, its lines, its numbers, its
+// encoding in compact blocks and its drawing on a timeline. Writers and readers use it.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -7954,19 +8163,19 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record's value contains.
+/// What the value in a record's tag consists of.
 enum class record_value : std::uint8_t {
   name,             ///< the id of a name; the line begins with that name
   name_and_number,  ///< the id of a name and a 32-bit number
   number,           ///< a 56-bit number
-  none,             ///< neither; a line, if there is one, has only its prefix and times
+  none,             ///< nothing; the record's line, if it has one, consists of its prefix and times
 };
 
-/// What a record's line contains as its duration.
+/// Which duration a record's text line contains.
 enum class written_duration : std::uint8_t {
   measured,
-  measured_unlike_placeholder,  ///< one ns more if it is exactly placeholder_ns
-  placeholder,                  ///< placeholder_ns, for events
+  measured_unlike_placeholder,  ///< the measured duration, but never placeholder_ns
+  placeholder,                  ///< always placeholder_ns, because the record is an event
   none,                         ///< nothing: the record has only a line in the side log
 };
 
@@ -7975,14 +8184,14 @@ inline constexpr std::int64_t placeholder_ns = 1000;
 
 /// How a record is drawn on a timeline.
 enum class record_drawing : std::uint8_t {
-  nothing,  ///< not drawn: a total, or a relation between other records
-  span,     ///< from its begin to its end
-  step,     ///< from its begin to the next wait of its thread
+  nothing,  ///< not drawn, because it is a total or a relation between other records
+  span,     ///< from its start to its end
+  step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  ahead,    ///< describes the operation that begins at this time; that operation's own record
-            ///< follows
-  gap,      ///< time to cut out of the spans before this record's time
+  /// Annotates the operation with the same start time; stored before the operation's record.
+  ahead,
+  gap,  ///< an interval that is cut out of the spans before this record's time
 };
 
 /// The meaning and unit of a number in a record.
@@ -7990,38 +8199,38 @@ enum class record_quantity : std::uint8_t {
   none,    ///< the field is unused
   batch,   ///< number of a batch
   item,    ///< number of an item
-  number,  ///< number of a batch, item, request or asynchronous operation, or at the end of a name
+  number,  ///< number of a batch, item, request or operation, or the number at the end of a name
   value,   ///< value of a counter, in the program's unit
   off_cpu_ns,
-  run_queue_ns,  ///< the part of off_cpu_ns spent waiting for a CPU
-  bytes,         ///< bytes of heap memory; calls for heap_total with count 1
-  count,         ///< calls, blocks or units; for heap_total it selects what the bytes mean
+  run_queue_ns,  ///< the part of off_cpu_ns during which the thread waited for a CPU
+  bytes,         ///< bytes of heap memory; for heap_total with count 1, a number of calls
+  count,         ///< calls, blocks or units; for heap_total it selects the meaning of `bytes`
 };
 
-/// Where the record stores the number.
-enum class field_source : std::uint8_t { number_beside_name, value, second_word };
+/// The part of a record in which a number is stored.
+enum class field_source : std::uint8_t { number_with_name, value, second_word };
 
 /// The range of a number in the text of a line.
 enum class field_type : std::uint8_t {
   natural,          ///< 0 to INT64_MAX
-  natural_or_none,  ///< 0 to INT64_MAX, or empty if the record contains missing_number()
-  integer,          ///< signed
+  natural_or_none,  ///< 0 to INT64_MAX, or an empty column if the record contains missing_number()
+  integer,          ///< signed 64-bit number
   bits,             ///< unsigned 64-bit number
 };
 
-/// How a compact block encodes the number.
+/// How a compact block encodes a number of a record.
 enum class field_coding : std::uint8_t {
-  difference,  ///< zigzag difference to the previous record of the same code; a second field: of
-               ///< any code
+  /// Zigzag difference from the previous record with the same code; for a record's second field,
+  /// from the previous record of any kind.
+  difference,
   plain,
-  one_more,  ///< the number plus one; 0: no number
+  one_more,  ///< the number plus one; 0 means that there is no number
 };
 
-/// Where a line contains the number: after its prefix, or in one of the last two columns of a
-/// side-log line.
+/// Where a line contains a number: after its prefix, or in column A or B of a side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
-/// A number of a record. All zeros: no such number.
+/// Describes one number of a record. If all members are zero, the record has no such number.
 struct record_field {
   record_quantity quantity;
   field_source source;
@@ -8030,38 +8239,40 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. A column A or B without a field is written as 0; if a duration is
-/// measured, it is written in column A.
+/// One row of the table. A side-log line has 0 in a column without a field; a kind with a measured
+/// duration has it in column A.
 struct record_kind {
   event_kind kind;
-  log_role role;  ///< the log that its lines are written to
+  log_role role;  ///< the log that contains the kind's lines
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// Identifies a kind without a name in compact blocks, independently of event_kind's numbers. 0:
-  /// the kind has names, and each name gets a code when it first occurs.
+  /// Code for this kind in compact blocks; it never changes, whatever event_kind's numbers are. 0
+  /// if records of the kind have names: then each name gets its own code when it first occurs.
   std::uint8_t code;
-  std::string_view prefix;  ///< beginning of its lines; empty if they begin with a name
-  /// Beginning of its line in the side log; empty if it has no such line.
-  std::string_view beside;
-  record_field fields[2];  ///< in the order in which compact blocks encode them
-  /// The fields in columns A and B, if any; the table fills them in.
+  std::string_view prefix;  ///< beginning of the kind's lines; empty if they begin with a name
+  /// Beginning of the kind's line in the side log; empty if it has no such line.
+  std::string_view side_begin;
+  /// The numbers of a record, in the order in which compact blocks contain them.
+  record_field fields[2];
+  /// The fields that columns A and B of a side-log line contain. record_kinds sets them.
   record_field columns[2] = {};
 
-  /// The name of such a span on a profiler's timeline; empty if the record has a name of its own.
+  /// Returns the name under which a profiler's timeline shows the span; empty if the record has a
+  /// name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
-  /// The first column of its lines in the side log.
-  constexpr std::string_view beside_name() const noexcept {
-    return beside.substr(0, beside.find(','));
+  /// Returns the first column of the kind's lines in the side log.
+  constexpr std::string_view side_log_name() const noexcept {
+    return side_begin.substr(0, side_begin.find(','));
   }
   /// Whether the record has a measured duration.
   constexpr bool lasts() const noexcept {
     return duration == written_duration::measured ||
            duration == written_duration::measured_unlike_placeholder;
   }
-  /// The field in this column of a line; null if there is none.
+  /// Returns the field in this column of a line; null if there is none.
   constexpr const record_field* field_in(line_column column) const noexcept {
     for (const record_field& f : fields) {
       if (f.quantity != record_quantity::none && f.column == column) return &f;
@@ -8070,20 +8281,19 @@ struct record_kind {
   }
 };
 
-/// The table: one row for each kind. A missing row is an error under any warning level.
-/// warnings.
+/// Returns the row of a kind. The pragma makes it an error if a kind has no row.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 constexpr record_kind row_of(event_kind kind) noexcept {
   using what = record_quantity;
   using from = field_source;
   using type = field_type;
-  using told = field_coding;
+  using coding = field_coding;
   using column = line_column;
   using drawn = record_drawing;
   constexpr log_role main = log_role::main;
   constexpr log_role worker = log_role::worker;
-  constexpr log_role beside = log_role::side;
+  constexpr log_role side = log_role::side;
   constexpr record_value name = record_value::name;
   constexpr record_value both = record_value::name_and_number;
   constexpr record_value alone = record_value::number;
@@ -8093,33 +8303,34 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr written_duration no_time = written_duration::none;
   constexpr std::uint8_t by_name = 0;
 
-  // In the prefix of a batch's lines.
-  constexpr record_field batch{what::batch, from::value, type::natural, told::difference,
+  // The number in the name of a batch's lines.
+  constexpr record_field batch{what::batch, from::value, type::natural, coding::difference,
                                column::prefix};
-  // Stored next to the name in the value.
-  constexpr record_field number{what::number, from::number_beside_name, type::natural,
-                                told::difference, column::b};
-  constexpr record_field maybe{what::number, from::number_beside_name, type::natural_or_none,
-                               told::difference, column::b};
-  constexpr record_field count{what::count, from::number_beside_name, type::natural,
-                               told::difference, column::b};
-  // Stored in the second word.
-  constexpr record_field bytes{what::bytes, from::second_word, type::natural, told::plain,
+  // The number that is stored together with a name in the tag's value.
+  constexpr record_field number{what::number, from::number_with_name, type::natural,
+                                coding::difference, column::b};
+  constexpr record_field maybe{what::number, from::number_with_name, type::natural_or_none,
+                               coding::difference, column::b};
+  constexpr record_field count{what::count, from::number_with_name, type::natural,
+                               coding::difference, column::b};
+  // Numbers that are stored in the second word of a record, or in the value bits of its first word.
+  constexpr record_field bytes{what::bytes, from::second_word, type::natural, coding::plain,
                                column::a};
-  constexpr record_field value{what::value, from::second_word, type::integer, told::difference,
+  constexpr record_field value{what::value, from::second_word, type::integer, coding::difference,
                                column::a};
-  constexpr record_field whole{what::number, from::second_word, type::bits, told::difference,
+  constexpr record_field whole{what::number, from::second_word, type::bits, coding::difference,
                                column::a};
-  constexpr record_field taker{what::batch, from::value, type::natural, told::difference,
+  constexpr record_field taker{what::batch, from::value, type::natural, coding::difference,
                                column::a};
-  constexpr record_field item{what::item, from::second_word, type::natural, told::difference,
+  constexpr record_field item{what::item, from::second_word, type::natural, coding::difference,
                               column::b};
-  constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, told::plain,
+  constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, coding::plain,
                              column::a};
   constexpr record_field queued{what::run_queue_ns, from::value, type::natural_or_none,
-                                told::one_more, column::b};
+                                coding::one_more, column::b};
 
-  // Kind, log, value, duration, drawing, code, prefix, side-log prefix, fields.
+  // The columns of each row are: kind, log, value, duration, drawing, code, prefix, side-log
+  // prefix, fields.
   switch (kind) {
     case event_kind::operation:
       return {kind, worker, name, timed, drawn::span, by_name, "", "", {}};
@@ -8135,55 +8346,55 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, main, alone, event, drawn::moment, 6, "SBatchQueued_", "", {batch}};
     case event_kind::stage:
       return {kind, worker, both, timed, drawn::span, by_name, "", "stage,", {maybe}};
-    case event_kind::async_piece:
+    case event_kind::async_segment:
       return {kind, worker, both, timed, drawn::span, by_name, "", "piece,", {number}};
     case event_kind::counter:
-      return {kind, beside, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
+      return {kind, side, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
     case event_kind::batch_takes:
-      return {kind, beside, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
     case event_kind::off_cpu:
-      return {kind, beside, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // selects the folder of the lines that follow
-      return {kind, beside, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
+      return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
+    case event_kind::loader:  // selects the folder of the lines of the following records
+      return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
-      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
+      return {kind, side, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
     case event_kind::arguments:
-      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "args,", {}};
+      return {kind, side, name, no_time, drawn::ahead, by_name, "", "args,", {}};
     case event_kind::range:
-      return {kind, beside, both, timed, drawn::span, by_name, "", "range,", {maybe}};
+      return {kind, side, both, timed, drawn::span, by_name, "", "range,", {maybe}};
     case event_kind::allocated:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "allocated,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "allocated,", {count, bytes}};
     case event_kind::freed:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "freed,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "freed,", {count, bytes}};
     case event_kind::retained:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "retained,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "retained,", {count, bytes}};
     case event_kind::heap_peak:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "peak,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "peak,", {count, bytes}};
     case event_kind::heap:
-      return {kind, beside, both, no_time, drawn::counter, by_name, "", "heap,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::counter, by_name, "", "heap,", {count, bytes}};
     case event_kind::held:
-      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "held,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::nothing, by_name, "", "held,", {count, bytes}};
     case event_kind::heap_total:
-      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "total,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::nothing, by_name, "", "total,", {count, bytes}};
     case event_kind::aggregated:
-      return {kind, beside, both, timed, drawn::gap, by_name, "", "aggregated,", {maybe}};
+      return {kind, side, both, timed, drawn::gap, by_name, "", "aggregated,", {maybe}};
     case event_kind::none:
       break;
   }
-  // A record from a damaged ring file, or from a later version of lotus.
+  // Used for records of unknown kinds, from a damaged ring file or a later version of the library.
   constexpr record_value lost = record_value::none;
   return {event_kind::none, worker, lost, timed, drawn::span, by_name, "Skind_lost,", "", {}};
 }
 #pragma GCC diagnostic pop
 
-/// The largest number of a kind plus one.
+/// Largest number of a kind, plus one.
 inline constexpr std::size_t record_kind_count = [] {
   std::size_t count = 256;
   while (row_of(static_cast<event_kind>(count - 1)).kind == event_kind::none) --count;
   return count;
 }();
 
-/// The rows, indexed by kind.
+/// The rows of all kinds; the index is the kind.
 LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   std::array<record_kind, record_kind_count> rows{};
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -8197,7 +8408,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// The row of a kind; row 0 if the number is not that of a kind.
+/// Returns the row of a kind; row 0 if there is no kind of this number.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -8210,29 +8421,29 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether its lines have the three columns of a batch: prefix and number, begin, duration.
+/// Whether the kind's lines have the three columns of a batch: prefix and number, begin, duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
 
-/// The id of the record's name; call it only for kinds that have one.
+/// Returns the id of the record's name. Call it only for kinds that have one.
 constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
   const bool both = kind.value == record_value::name_and_number;
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Avoids a branch, which would often be mispredicted.
+/// Returns a number of a record, without a branch, which would often be mispredicted.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
       field.source == field_source::second_word ? r.end_ticks : r.tag.value();
-  return field.source == field_source::number_beside_name ? word & UINT32_MAX : word;
+  return field.source == field_source::number_with_name ? word & UINT32_MAX : word;
 }
 
 /// The largest number that a record can store in this field.
-constexpr std::uint64_t most_of(const record_field& field) noexcept {
+constexpr std::uint64_t max_of(const record_field& field) noexcept {
   switch (field.source) {
-    case field_source::number_beside_name:
+    case field_source::number_with_name:
       return UINT32_MAX;
     case field_source::value:
       return (std::uint64_t{1} << record_tag::value_bits) - 1;
@@ -8242,18 +8453,19 @@ constexpr std::uint64_t most_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// The value that a record stores if it has no number.
+/// The value that a record stores if it does not have this number.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
-  return most_of(field);
+  return max_of(field);
 }
-static_assert(large_stage_number == UINT32_MAX &&
+static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Without them a wrong row would only show up as a damaged log.
+/// Compile-time checks of the table. Without them, a wrong row would be noticed only when a log is
+/// damaged.
 namespace row_checks {
 
-/// Whether `sound` is true for every row.
+/// Whether the function `sound` returns true for every row.
 template <class Sound>
 constexpr bool all(Sound&& sound) {
   for (const record_kind& row : record_kinds) {
@@ -8266,28 +8478,28 @@ static_assert(all([](const record_kind& row) {
                 return is_of_batch(row)
                            ? row.role != log_role::side && row.prefix.size() > 7 &&
                                  row.prefix.substr(0, 6) == "SBatch" && row.prefix.back() == '_' &&
-                                 row.beside.empty() && row.duration != written_duration::none
+                                 row.side_begin.empty() && row.duration != written_duration::none
                            : row.prefix.empty();
               }),
               "lines of batches begin with SBatch..._, in the main or the worker log; all other "
               "lines begin with a name");
 static_assert(all([](const record_kind& row) {
-                return row.role != log_role::side || !row.beside.empty() ||
+                return row.role != log_role::side || !row.side_begin.empty() ||
                        row.kind == event_kind::loader;
               }),
               "a kind whose lines stand beside says how these begin");
 static_assert(all([](const record_kind& row) {
-                const std::size_t name_bytes = row.beside_name().size();
-                return row.beside.empty() ||
-                       (row.beside.size() <= 16 &&
-                        row.beside.substr(name_bytes) == (has_name(row) ? "," : ",,"));
+                const std::size_t name_bytes = row.side_log_name().size();
+                return row.side_begin.empty() ||
+                       (row.side_begin.size() <= 16 &&
+                        row.side_begin.substr(name_bytes) == (has_name(row) ? "," : ",,"));
               }),
               "a line beside begins with at most 16 bytes: its kind, a comma and, where it has no "
               "name, one more");
 static_assert(all([](const record_kind& row) {
                 for (const record_kind& other : record_kinds) {
-                  if (!row.beside.empty() && row.kind != other.kind &&
-                      row.beside_name() == other.beside_name()) {
+                  if (!row.side_begin.empty() && row.kind != other.kind &&
+                      row.side_log_name() == other.side_log_name()) {
                     return false;
                   }
                 }
@@ -8299,7 +8511,7 @@ static_assert(all([](const record_kind& row) {
                   if (f.quantity == record_quantity::none) continue;
                   const bool by_name = row.value == record_value::name_and_number;
                   const bool alone = row.value == record_value::number;
-                  if (f.source == field_source::number_beside_name && !by_name) return false;
+                  if (f.source == field_source::number_with_name && !by_name) return false;
                   if (f.source == field_source::value && !alone) return false;
                   if (f.source == field_source::second_word &&
                       row.duration != written_duration::none) {
@@ -8332,12 +8544,11 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maximum size of one line: its name, its numbers including the bytes that put_number() writes
-/// past their end, and the prefix of a side-log line.
+/// Maximum size of one line: its name, its numbers, the prefix of a side-log line, and the bytes
+/// that put_number() writes after the end of a number.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` has the form of a line's beginning: a name as write_line_name() writes it, then a
-/// comma.
+/// Whether `text` has the form of a line's beginning: a name by write_line_name(), and a comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -8345,7 +8556,7 @@ inline bool is_line_start(std::string_view text) noexcept {
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // The escape must end before the last byte, which is the comma.
+    // An escape sequence such as %2C must end before the last byte, which is the comma.
     if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
       return false;
     }
@@ -8353,8 +8564,8 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Converts ticks to ns since the epoch during one drain. Construct it after the ring's head was
-/// read: then every record to be converted ended in the newest segment or an earlier one.
+/// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
+/// the ring's records were read: then no record ends after the newest segment of the map.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -8369,7 +8580,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// The segment for all ticks since its start.
+  /// Returns the newest segment, which is valid for all ticks from its start on.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -8386,7 +8597,8 @@ class tick_converter {
   }
 
  private:
-  /// Wraps instead of overflowing, because a damaged ring file may contain any value.
+  /// Returns a - b modulo 2^64. A signed subtraction could overflow, because a damaged ring file
+  /// may contain any values.
   static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
@@ -8404,10 +8616,10 @@ class tick_converter {
   clock_segment newest_{};
 };
 
-/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Computes four digits, then two, then one per lane, all lanes in one multiplication: division by
-/// 100 as (x * 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (a test checks
-/// every lane).
+/// Returns the eight decimal digits of a number below 10^8 as characters, the first in the lowest
+/// byte. Computes groups of four digits, then of two, then single digits, all groups in one
+/// multiplication: (x * 10486) >> 20 divides by 100 exactly below 10^4, and (x * 103) >> 10 divides
+/// by 10 exactly below 100 (a test checks every group).
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
   const std::uint64_t fours =
       below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
@@ -8417,7 +8629,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
-/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just below log10(2).
+/// Returns the number of decimal digits of a number below 10^9. 1233 / 4096 is just below log10(2).
 LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
   constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
                                       100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
@@ -8426,17 +8638,18 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
   return guess + (below_1e9 >= powers[guess] ? 1 : 0);
 }
 
-/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+/// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
+/// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted independently of the digits, so that the address of the next line does not depend on
-  // them.
+  // The digits are counted before they are computed, so that the address of the next text is known
+  // early.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
   return out + count;
 }
 
-/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+/// Writes `value` in decimal and returns the end. May write up to 24 bytes in all.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
   constexpr std::uint64_t e8 = 100'000'000;
   std::uint64_t rest[2];
@@ -8451,16 +8664,16 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// put_number() for rarely executed code: one copy that is not inlined.
-LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
+/// Like put_number(), for code that runs rarely: it is not inlined.
+LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
 
-/// Copies a short text without a function call; any number of bytes is allowed.
+/// Copies a text without a function call if it has 8 to 32 bytes; other lengths work too.
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Two moves that overlap in the middle.
+    // Short texts are copied in two parts that overlap in the middle.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -8479,8 +8692,8 @@ class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
-  /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  the beginning of the line, comma included, if the record has a name; else empty.
+  /// Writes one line and returns its end. `out` has room for max_line_bytes.
+  /// @param name  beginning of the line, with the comma, if the record has a name; otherwise empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -8500,19 +8713,20 @@ class line_formatter {
     return out;
   }
 
-  /// Writes the record's side-log line, "<kind>,<name>,<time>,<a>,<b>", and returns its end. Call
-  /// it only for kinds that have such a line. `out` and `name` as for format().
-  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
+  /// Writes the record's line for the side log, "<kind>,<name>,<time>,<a>,<b>", and returns the
+  /// line's end. Call this only for kinds that have such a line. `out` and `name` are as in
+  /// format().
+  char* format_side_line(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =
         clock_.convert(r.begin_ticks, kind.lasts() ? r.end_ticks : r.begin_ticks);
-    copy_short(out, kind.beside.data(), kind.beside.size());
-    out += kind.beside.size();
+    copy_short(out, kind.side_begin.data(), kind.side_begin.size());
+    out += kind.side_begin.size();
     if (!name.empty()) copy_short(out, name.data(), name.size());
     out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    out = kind.lasts() ? put_number_rarely(
+    out = kind.lasts() ? put_number_slow(
                              out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
                        : put_column(out, r, kind.columns[0]);
     *out++ = ',';
@@ -8522,7 +8736,8 @@ class line_formatter {
   }
 
  private:
-  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  /// Returns the duration for a batch's line. A measured wait of exactly 1000 ns becomes 1001 ns,
+  /// because 1000 ns marks a batch that arrived out of order.
   static constexpr std::int64_t batch_duration_ns(written_duration duration,
                                                   std::int64_t measured_ns) noexcept {
     switch (duration) {
@@ -8556,22 +8771,23 @@ class line_formatter {
       case field_type::bits:
         break;
     }
-    return put_number_rarely(out, number);
+    return put_number_slow(out, number);
   }
 
-  /// Caches the digits of the second, because consecutive records nearly always share it.
+  /// Writes a start time and returns the end of the text. Keeps the digits of the second, because
+  /// consecutive records nearly always begin in the same second.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
       fraction = ns - second_start_ns_;
       second_bytes_ = static_cast<std::size_t>(
-          put_number_rarely(second_, second_start_ns_ / 1'000'000'000) - second_);
+          put_number_slow(second_, second_start_ns_ / 1'000'000'000) - second_);
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_slow(out, ns);
     std::memcpy(out, second_,
-                16);  // a constant size compiles to one move; later writes overwrite the excess
+                16);  // one move instruction; the next text overwrites the excess bytes
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);
@@ -8591,66 +8807,70 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_LINE_HPP
 
-// Records the allocations of operations, as counted by liblotus_memory.so.
+// Records how much heap memory operations allocate and free, as counted by liblotus_memory.so.
 #ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
 #define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
 #include <ctime>
 
-// The interface between a session and liblotus_memory.so, a library loaded before the program's own
-// libraries that counts the program's allocations.
+// Defines the interface of liblotus_memory.so, a library that counts a program's allocations when
+// LD_PRELOAD names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// One thread's use of the heap between two moments. Bytes are those that were requested.
+/// How one thread used the heap during an operation. Sizes are those that the program requested.
 struct heap_change {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::uint64_t freed_bytes;  ///< of any blocks, whichever thread allocated them
+  /// Size of freed blocks, including those that other threads had allocated.
+  std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
-  std::uint64_t retained_bytes;  ///< allocated, and not freed by this thread meanwhile
+  /// Bytes that this thread allocated during the operation and did not free.
+  std::uint64_t retained_bytes;
   std::uint64_t retained_blocks;
-  std::uint64_t peak_bytes;  ///< maximum growth of its heap: allocated minus freed
+  std::uint64_t peak_bytes;  ///< maximum of allocated minus freed bytes during the operation
 };
 
-/// The process's use of the heap since it began or was forked. A name is that of the innermost
-/// operation at the allocation, or 0 outside any.
+/// How the process has used the heap since it began or was forked.
 struct heap_sums {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::int64_t held_bytes;  ///< allocated minus freed by all threads, including before a fork
-  std::uint64_t units;      ///< number of units that have begun
-  std::uint32_t unit_name;  ///< what a unit is: see enter(); 0: there was none
+  /// Allocated minus freed bytes, including those of a parent process before the fork.
+  std::int64_t held_bytes;
+  std::uint64_t units;      ///< number of units (see heap_hook::enter()) that have begun
+  std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The only symbol of that library besides the functions that it replaces. Thread safety: all;
-/// enter() and leave() refer to the calling thread. Signal safety: none, like malloc(3). None of
-/// the functions allocates.
+/// The interface, which is the library's only symbol except for the functions that it replaces.
+/// Thread safety: all functions; enter() and leave() apply to the calling thread. Signal safety:
+/// none, as for malloc(3). No function allocates.
 struct heap_hook {
   std::uint32_t version;
-  std::uint32_t bytes;  ///< size of this structure
-  /// An operation begins. Allocations are grouped into generations by units: batches if there are
-  /// any, else outermost operations.
-  /// @param name      of the operation; allocations in it are attributed to it.
-  /// @param is_batch  whether it builds a batch.
+  std::uint32_t bytes;  ///< size of this struct
+  /// Begins an operation. Allocations are grouped by generations, which consist of consecutive
+  /// units. A unit is the building of a batch; in a program without batches, an outermost
+  /// operation.
+  /// @param name  id of the operation's name, to which allocations in it but not in inner
+  /// operations are attributed.
+  /// @param is_batch  whether the operation builds a batch.
   void (*enter)(std::uint32_t name, bool is_batch) noexcept;
-  /// The innermost operation of this name ends, and with it all that began in it and have not
-  /// ended.
-  /// @return 0: there is none; 1: it ended; 2: it ended and was a unit.
+  /// Ends the innermost open operation of this name, and all operations still open inside it.
+  /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the operations that are open on all threads.
+  /// Forgets the open operations of all threads.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
-  /// Reports what is still held, whichever thread should free it: by name, and by the first unit of
-  /// the generation in which it was allocated. Excludes allocations before a fork.
+  /// Reports the memory in use that was allocated since the process began or was forked. Calls
+  /// `tell` once for each pair of a name (id 0: outside all operations) and a generation, with the
+  /// number of the generation's first unit and the number of bytes in use.
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Describes which allocations of this process it cannot see; an empty text if it knows of none.
+  /// Writes a description of allocations that the library cannot count; empty if it knows of none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 
@@ -8665,8 +8885,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the counting library if the program was started with it. Looks it up only if LD_PRELOAD
-/// is set, because the lookup may allocate. Do not call it while holding a lock.
+/// Returns the interface of liblotus_memory.so; null if the program was started without that
+/// library. Looks for the library only if LD_PRELOAD is set, because the lookup may allocate. Call
+/// this function without holding a lock.
 LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   const char* const preloaded = secure_getenv("LD_PRELOAD");
   if (preloaded == nullptr || *preloaded == '\0') return nullptr;
@@ -8679,45 +8900,48 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records the counts. Thread safety: all; a recording begins under the session's control lock.
+/// Records the counts of liblotus_memory.so. Thread safety: all functions, but call
+/// begin_recording() and begin_where_missed() only with the session's control lock held.
 class heap_account {
  public:
-  /// Call it before taking any lock.
+  /// Looks for liblotus_memory.so. Call this function before taking any lock.
   void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// A recording has begun: forgets operations that are open since the previous one. Records
-  /// nothing itself, because the caller holds the session's lock; the first operation will.
+  /// Begins a recording, and forgets operations that are still open from the previous one. Leaves
+  /// it to the first operation to record the state of the heap, because that needs a lock that the
+  /// caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
     if (!begun_) return;
     counts->forget();
-    if (!blind_told_.exchange(true)) {
+    if (!blind_reported_.exchange(true)) {
       char text[512];
       counts->blind_to(text, sizeof(text));
       if (text[0] != '\0') say("memory: %s", text);
     }
-    heap_told_.store(false, std::memory_order_relaxed);
+    heap_reported_.store(false, std::memory_order_relaxed);
   }
 
-  /// Does the same for a recording that began while the library was being looked up.
+  /// Calls begin_recording() if the recording began before find() had found the library.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
 
-  /// Call it before the recording ends.
+  /// Records the state of the heap. Must be called before the recording ends.
+  /// @param unit  id of the name to record if no unit (batch or outermost operation) has begun yet.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
-      tell_heap(*counts, unit);
-      tell_held(*counts, unit);
+      report_heap(*counts, unit);
+      report_held(*counts, unit);
     }
   }
 
-  /// Returns the name to which an operation's allocations are attributed; building a batch and
-  /// waiting for one count as operations too.
-  /// @param intern  returns the id of a name.
+  /// Returns the id of the name to which allocations are attributed during a span with this tag. A
+  /// kind of span without names, such as the building of a batch, has a fixed name.
+  /// @param intern  function that returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
     const record_kind& kind = kind_of(tag);
@@ -8733,14 +8957,14 @@ class heap_account {
   void begin(std::uint32_t name, bool is_batch) noexcept {
     const heap_hook* const counts = hook();
     if (counts == nullptr) return;
-    if (!heap_told_.load(std::memory_order_relaxed) && !heap_told_.exchange(true)) {
-      tell_heap(*counts, name);
+    if (!heap_reported_.load(std::memory_order_relaxed) && !heap_reported_.exchange(true)) {
+      report_heap(*counts, name);
     }
     counts->enter(name, is_batch);
   }
 
-  /// @param begin_ticks  of its record; 0 if there is no record.
-  /// @param begun_as     the name with which it began.
+  /// @param begin_ticks  start of the operation's record; 0 if the operation is not recorded.
+  /// @param begun_as     id of the name with which the operation began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
     const heap_hook* const counts = hook();
     heap_change change;
@@ -8753,7 +8977,7 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// The child keeps its parent's clock but counts batches from 0.
+  /// Adapts to a forked child, where liblotus_memory.so counts units from 0 again.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:
@@ -8772,17 +8996,16 @@ class heap_account {
     push(ticks, bytes, {kind, name, to_32_bits(number)});
   }
 
-  static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
+  static void report_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     const std::uint64_t ticks = now_ticks();
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
-    // Also records a value of 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
          {event_kind::heap, name, to_32_bits(sums.units)});
   }
 
-  LOTUS_DETAIL_COLD static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+  LOTUS_DETAIL_COLD static void report_held(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     std::uint64_t ticks = now_ticks();
@@ -8796,30 +9019,33 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the heap at most a thousand times a second. Records which operations hold it at
-  /// increasing intervals, so that all of it stays less than the records of the operations.
+  /// Records the size of the heap, at most a thousand times per second. Records at increasing
+  /// intervals how much of the heap each operation has allocated, because these records need much
+  /// space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);
+    std::int64_t last_ns = heap_reported_ns_.load(std::memory_order_relaxed);
     if (now_ns - last_ns >= between_heaps_ns &&
-        heap_told_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
-      tell_heap(counts, unit);
+        heap_reported_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
+      report_heap(counts, unit);
     }
     const std::uint64_t units = counts.units();
     std::uint64_t next = next_held_.load(std::memory_order_relaxed);
     if (units >= next &&
         next_held_.compare_exchange_strong(next, units + units / 4, std::memory_order_relaxed)) {
-      tell_heap(counts, unit);
-      tell_held(counts, unit);
+      report_heap(counts, unit);
+      report_held(counts, unit);
     }
   }
 
-  found_once<const heap_hook*> hook_;
-  bool begun_ = false;  ///< guarded by the session's control lock
-  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
-  std::atomic<bool> blind_told_{false};
-  std::atomic<bool> heap_told_{false};
-  std::atomic<std::int64_t> heap_told_ns_{0};
+  lazy_lookup<const heap_hook*> hook_;
+  /// Whether begin_recording() has run; protected by the session's control lock.
+  bool begun_ = false;
+  /// Ids of the fixed names of record kinds, see name(); 0: not known yet.
+  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};
+  std::atomic<bool> blind_reported_{false};
+  std::atomic<bool> heap_reported_{false};
+  std::atomic<std::int64_t> heap_reported_ns_{0};
   std::atomic<std::uint64_t> next_held_{first_held};
 };
 
@@ -8828,18 +9054,18 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
-// The list of shared objects that record; each is informed whether recording is on.
+// Provides the list of the shared objects in which the session stores whether recording is on.
 #ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
 #define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all. Call it with signals blocked.
+/// Thread safety: all functions. Block signals before calling any function.
 class module_list {
  public:
-  /// Passes `m` what it must know, and its mode again at each later set_mode(); adds it if it is
-  /// new.
+  /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each
+  /// later set_mode() also stores the mode in `m`.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {
@@ -8880,14 +9106,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
 
-// Computes from step numbers which steps are recorded, and where.
+// Determines which steps of a schedule are recorded, and in which folder.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together; `behind` is the step after it, 0 if there is none.
+/// A range of steps that are recorded together, from `first` up to but not including `behind`. The
+/// range is empty if `behind` is 0.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t behind = 0;
@@ -8897,12 +9124,13 @@ struct step_window {
   }
 };
 
-/// Returns the range that contains a step. @param steps  its `active` must not be 0.
+/// Returns the range of recorded steps that contains a step; empty if the step is not recorded.
+/// @param steps  the schedule; its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
   const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
   const std::uint64_t cycle = left_out + steps.active;
-  // As in PyTorch: counts cycles as if the first wait were already over.
+  // As in PyTorch, skip_first_wait makes the first cycle begin as if its wait were already over.
   const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
   const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
   if (steps.repeat != 0 && round >= steps.repeat) return {};
@@ -8910,10 +9138,11 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// A program's position in its schedule. Thread safety: none.
+/// A schedule and the number of the program's current step. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts with step 0; returns false, after reporting the reason, if that is impossible.
+  /// Starts at step 0. If the schedule or options::log_file is invalid, reports the reason and
+  /// returns false.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -8926,8 +9155,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // Already stored in location_; and since the session never ends, leak checkers would report its
-    // heap memory.
+    // location_ already has the contents of this text. The text is freed, because the session is
+    // never destroyed and leak checkers would report the text's memory.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -8943,7 +9172,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
   bool active() const noexcept { return window().behind != 0; }
 
-  /// Returns the options for recording the active steps: in a folder of their own,
+  /// Returns the options with which the current range of steps is recorded, in a folder of its own:
   /// DIRECTORY/steps_FIRST_LAST.
   options of_active() const {
     step_notice notice;
@@ -8953,7 +9182,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that the active steps are over. @return whether there is a listener to call.
+  /// Fills the notice that a range of steps was recorded. Returns whether there is a listener to
+  /// call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -8962,7 +9192,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
  private:
-  /// Writes the folder and the prefix of the logs in it.
+  /// Writes the path of the current range's folder, followed by '/' and the prefix of its logs.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
@@ -8982,22 +9212,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_STEP_RECORDING_HPP
 
-// Owns all parts of a recording and defines the order in which they begin and end.
+// Provides the recorder, which owns all parts of a recording and begins and ends them in order.
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
-// Gives threads' aggregates room in the ring file, and writes them when a recording ends.
+// Stores the aggregates of threads in the ring file, and writes them when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
-// Adds up the aggregates of one thread from the blocks that contain them.
+// Reads the aggregates of one thread from the memory blocks that contain them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The values of one aggregate at one moment.
+/// The values of one aggregate (one name and loader) at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -9009,22 +9239,21 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// State of the blocks to read.
+/// Whether the blocks may contain a mixture of several moments.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< unchanged copies of one moment; or in place, while the thread at most ends a call
-  moving,  ///< copied while the thread continued to add calls
+  whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
+  moving,  ///< the copies were made while the thread continued to add calls
 };
 
-/// Reads aggregates while their thread may be adding to them, and checks all values. For `moving`
-/// copies the counts are those of the buckets, and the sums are those of some moment during the
-/// copying.
+/// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
+/// copies, counts are taken from the buckets; the sums may then belong to a slightly different
+/// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
       : moving_{state == aggregate_state::moving} {}
 
-  /// Adds one block of the thread, in place or copied whole; it is not owned. Returns false if
-  /// memory is missing.
+  /// Adds a block, which must outlive this object. Returns false if there is no memory.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
     if (place == nullptr) return false;
@@ -9036,19 +9265,19 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// Returns the thread's id, or 0 if several threads used the blocks one after another.
+  /// Returns the thread's id; 0 if several threads used the blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
-  /// Calls `each(const whole_aggregate&)` for every aggregate that has a call.
+  /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
   /// @param to  buffer for one aggregate.
-  /// @return how many were left out because they are inconsistent.
+  /// @return number of aggregates that were left out because they are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
     std::uint64_t doubted = 0;
     std::uint32_t seen = 0;
     take_last();
     for_each_chunk([&](const chunk_header& head, const char* at) {
-      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
+      if (head.kind != chunk_kind::aggregate || ++seen > max_aggregates + 1) return;
       if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
         ++doubted;
       } else if (to.count > 0) {
@@ -9056,7 +9285,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return doubted;
-    // The last call is the first one of its name.
+    // If no aggregate has the key of the last call, this call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -9109,14 +9338,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     last_number_ = 0;
   }
 
-  /// Reads an aggregate; retries if the thread changes it meanwhile.
+  /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy does not change.
-    const int most_attempts = moving_ ? 1 : 100;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    // A copy does not change, so a second attempt would give the same result.
+    const int max_attempts = moving_ ? 1 : 100;
+    for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // These loads must come before the count is checked again.
+      // These loads use acquire order, because they must happen before the count is checked again.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
@@ -9136,7 +9365,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// For a copy during which calls were added: takes the count from the buckets.
+  /// Takes the number of calls from the buckets: calls were added while the block was copied, so
+  /// the stored number may not fit the buckets.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -9174,11 +9404,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
   bool moving_;
-  growing_memory blocks_;  ///< pointers to blocks
+  growing_memory blocks_;  ///< array of pointers to the blocks
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;
   aggregate_call last_{};
-  std::uint64_t last_number_ = 0;  ///< 0: already added, or there is none
+  /// Number of the last call if its aggregate does not contain it yet, otherwise 0.
+  std::uint64_t last_number_ = 0;
 };
 
 using each_block = function_ref<void(aggregates_block&)>;
@@ -9189,19 +9420,19 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
-// Copies of aggregate blocks in our own memory.
+// Copies blocks of aggregates to the reader's own memory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies of the blocks of all threads of a process. Add all of them, then call finish(). Thread
+/// Copies the blocks of all threads of a process. Add all blocks, then call finish(). Thread
 /// safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed room for a block of this size, or null if memory is missing; invalidates what
-  /// it returned before.
+  /// Returns zeroed room for a block of this size; null if there is no memory. Invalidates earlier
+  /// results.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -9214,16 +9445,16 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   }
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
-  /// adding one call, and must begin no other before this returns.
+  /// adding one call, and must not begin another before this returns.
   /// @param for_each_block  calls its argument for every block; it is called repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
     if (failed_) return;
-    // If nothing changed between copying and comparing, the copy shows one moment.
-    constexpr int most_attempts = 100;
+    // If the blocks are equal to their copies afterwards, the copies show one moment.
+    constexpr int max_attempts = 100;
     bool same = false;
-    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
+    for (int attempt = 0; !same && attempt < max_attempts; ++attempt) {
       std::size_t i = first;
       for_each_block(
           [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
@@ -9238,10 +9469,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// Call it when all blocks have been added.
+  /// Sorts the blocks by thread. Call it after all blocks were added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
-    // Shellsort: std::sort would be instantiated in every file that uses the library.
+    // This is a Shellsort, because std::sort would be compiled in every file that uses the library.
     for (std::size_t step = count() / 2; step > 0; step /= 2) {
       for (std::size_t i = step; i < count(); ++i) {
         for (std::size_t k = i; k >= step && places()[k] < places()[k - step]; k -= step) {
@@ -9251,7 +9482,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
     }
   }
 
-  /// Whether memory was missing, so that the copies must not be used.
+  /// Whether there was not enough memory for all copies; then the copies must not be used.
   bool failed() const noexcept { return failed_; }
   void fail() noexcept { failed_ = true; }
 
@@ -9282,7 +9513,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
            static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
   }
 
-  // Copies word by word, because another thread may be writing.
+  // Copies word by word with atomic loads, because the thread may be writing to the block.
   static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
     const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
     auto* const out = reinterpret_cast<std::uint64_t*>(&to);
@@ -9309,8 +9540,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
                                                 places()[i].in_blocks);
   }
 
-  growing_memory blocks_;  ///< blocks, one after another
-  growing_memory places_;  ///< elements of type block_place
+  growing_memory blocks_;  ///< the copied blocks, one after another
+  growing_memory places_;  ///< array of block_place, one for each block
   bool failed_ = false;
 };
 
@@ -9319,22 +9550,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
-// Provides a thread's aggregates with memory when they need it.
+// Provides the memory that a thread's aggregates need, when they need it.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns another block for the thread, or null if there is no memory.
+/// Function that returns one more block for the thread, or null if there is no memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// Blocks of one thread and the index of what they contain, in private memory directly from the
-/// kernel. Thread safety: none; guarded by the producer's guard, and only the thread itself adds to
-/// it.
+/// The blocks of one thread and an index of the aggregates in them, in private memory directly from
+/// the kernel. Thread safety: none. Only the thread itself adds blocks; other threads must hold the
+/// `guard` of its producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
-  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
+  static constexpr std::size_t max_blocks = std::size_t{1} << 14;
 
   struct page {
     page* before;
@@ -9347,17 +9578,18 @@ struct aggregate_memory {
   };
 
   std::uint32_t chain = 0;
-  std::uint32_t aggregates = 0;  ///< number of aggregates
+  std::uint32_t aggregates = 0;  ///< number of aggregates of this thread
   std::size_t blocks = 0;
-  bool retired = false;  ///< of a recording that has ended, or of a forked child's parent
+  /// Whether the blocks are no longer used: the recording has ended, or a parent process owns them.
+  bool retired = false;
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
-  std::size_t left = 0;  ///< free bytes in the last block
+  std::size_t left = 0;  ///< number of free bytes in the last block
   page* last_page = nullptr;
   local_aggregate** table = nullptr;
-  std::size_t places = 0;  ///< size of the table, a power of two
+  std::size_t places = 0;  ///< size of the hash table, a power of two
 
-  /// Returns null if there is no memory.
+  /// Creates the object; null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -9368,9 +9600,10 @@ struct aggregate_memory {
     return made;
   }
 
-  /// Releases all memory.
-  /// @param in_use  the thread was interrupted while adding a call and will continue with it:
-  /// replaces the blocks by private memory and releases nothing.
+  /// Releases all memory, including this object.
+  /// @param in_use  whether a signal handler interrupted this thread while it was adding a call,
+  ///   which it will continue. Then nothing is released, and the blocks are replaced by private
+  ///   memory.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -9381,7 +9614,7 @@ struct aggregate_memory {
       }
     }
     if (in_use) return;
-    // This object is in the first page, which is released last.
+    // The first page contains this object itself, so it must be released last.
     for (page* p = last_page; p != nullptr;) {
       page* const before = p->before;
       munmap(p, p->bytes);
@@ -9394,8 +9627,8 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call after making room for it and for the previous one, if needed. Returns false if
-  /// there is no memory.
+  /// Adds a call to the thread's aggregates. Makes room for this call and for the previous one if
+  /// needed. Returns false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
@@ -9418,17 +9651,17 @@ struct aggregate_memory {
     a.table = table;
     a.mask = places - 1;
     if (a.calls > 0 && !a.add_last(*first)) return false;
-    a.told_name = static_cast<std::uint32_t>(to->key);
-    a.untold_ticks += call.self_ticks;
+    a.reported_name = static_cast<std::uint32_t>(to->key);
+    a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // `to` is the shared aggregate if this name has none of its own.
+    // If there is no room for an aggregate of this name, `to` is the aggregate that all such names
+    // share.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Makes room for calls with this key and duration. Returns their aggregate, or null without
-  /// memory.
+  /// Makes room for calls with this key and duration. Returns their aggregate; null without memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -9461,7 +9694,7 @@ struct aggregate_memory {
 
   void* take_chunk(std::size_t bytes, new_aggregates_block new_block) noexcept {
     if (left < bytes) {
-      if (blocks == most_blocks) return nullptr;
+      if (blocks == max_blocks) return nullptr;
       auto* const more = static_cast<place*>(take(sizeof(place)));
       aggregates_block* const block = more == nullptr ? nullptr : new_block();
       if (block == nullptr) return nullptr;
@@ -9475,7 +9708,7 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Counts a chunk in only when it is complete.
+  /// Adds the chunk to the block's used bytes only when it is complete, so readers see all of it.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
@@ -9485,7 +9718,7 @@ struct aggregate_memory {
   local_aggregate* find_or_add(std::uint64_t key, new_aggregates_block new_block) noexcept {
     if (table == nullptr && !grow_table(64)) return nullptr;
     if (local_aggregate* const found = *place_of(key)) return found;
-    if (aggregates >= most_aggregates) {
+    if (aggregates >= max_aggregates) {
       key = unnamed_id;
       if (local_aggregate* const found = *place_of(key)) return found;
     }
@@ -9528,29 +9761,31 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
-// Aggregates as text: sections of the hidden file next to the logs of a process.
+// Writes aggregates as text, as sections of a hidden file in the run's directory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
-// The folder of each named loader's logs, inside the run's directory.
+// Opens or creates the folder of each named loader's logs, inside the run's directory.
 #ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
 #define LOTUS_FOLDER_LOADER_FOLDER_HPP
 
-// Functions that open a run's files. All files are opened through them, because everyone who can
-// write to the run's directory may have put a link, a pipe or anything else there.
+// Opens the files of a run safely. The library opens all files through these functions, because
+// every user who can write to the run's directory may have put a link, a pipe or another file
+// there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file, numbered far above all errno values.
+// Reasons to refuse a file. Their numbers are far above all errno values, so that one int can hold
+// either kind.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
 inline constexpr int not_a_folder = 10'004;
 
-/// Whether the file itself was refused, as opposed to a failure of the disk.
+/// Whether the error means that the file was refused, rather than that the disk failed.
 inline bool is_refusal(int error) noexcept {
   return error == ELOOP || error >= not_regular;
 }
@@ -9573,13 +9808,12 @@ inline const char* file_error_text(int error) noexcept {
 }
 
 /// Opens the regular file `name` in `directory` (borrowed). Follows no symbolic link and does not
-/// wait for the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons
-/// above.
+/// wait for the other end of a pipe. Returns a descriptor, -errno, or the negative number of a
+/// reason to refuse the file.
 inline int open_regular(int directory, const char* name, int flags, struct stat& status,
                         mode_t mode = 0) noexcept {
-  const int fd =
-      open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe without a reader
+  const int fd = open_at_high_fd(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // ENXIO: a pipe without a reader
   int error = fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
   if (error == 0) return fd;
@@ -9587,10 +9821,10 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// Which users' files this process may change in a directory.
+/// The users whose files this process may change in a directory.
 class file_owners {
  public:
-  /// The caller's files; for root also those of the directory's owner.
+  /// Returns the calling user, and for root also the owner of the directory.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();
@@ -9606,8 +9840,9 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// Treats the owner that the file system gives to new files as the caller, because a network file
-  /// system may map all users to one, or root to nobody. Finds out by creating a file.
+  /// Replaces the caller by the owner that the file system gives to new files, because a network
+  /// file system may map all users to one user, or map root to another user. To find that owner,
+  /// creates a file.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -9626,7 +9861,8 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it. Refuses files with other hard links and files of other users.
+/// Opens a file to change it. Refuses a file that has further links or belongs to another user.
+/// Returns like open_regular().
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -9647,8 +9883,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it; creates it if it does not exist.
-/// @param made  set to whether it was created.
+/// Opens a file to append to it; creates it if it does not exist. Returns like open_regular().
+/// @param made  set to true if this call created the file.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,
                                             struct stat& status, bool& made) noexcept {
@@ -9671,24 +9907,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where a process writes its logs, and how it creates them.
+/// The folder in which a process writes its logs, and the properties of new logs.
 struct log_folder {
-  int directory;  ///< the run's directory; a borrowed descriptor, or -errno if it cannot be opened
+  int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;
   file_owners owners;
-  mode_t mode;       ///< of new logs, before the umask applies
-  const char* info;  ///< name of the information file of the process that the logs belong to
+  mode_t mode;       ///< permissions of new logs, before the umask applies
+  const char* info;  ///< name of the information file of the process to which the logs belong
   name_lookup names;
-  bool compact;  ///< each thread has one log, which consists of blocks
-  /// New files get the owner, group and mode of this file; null: they keep what the system gives
-  /// them.
+  /// Whether each thread has a compact log, which consists of blocks, as its only log.
+  bool compact;
+  /// New files get the owner, group and permissions of this file. If null, they get those of any
+  /// new file.
   const struct stat* like = nullptr;
 
-  /// Gives a new file to the owner and group of `like`, which must not be null.
-  /// @param status  of `fd`, which has just been created.
+  /// Gives the new file `fd` the owner and group of `like`, which must not be null.
+  /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
-    // Ignores failures: only root may give a file away.
+    // Errors are ignored, because only root can change the owner of a file.
     if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
     if (fchmod(fd, new_mode) != 0) errno = 0;
   }
@@ -9696,9 +9933,9 @@ struct log_folder {
 
 inline constexpr std::size_t max_folder_name_bytes = 200;
 
-/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. The
-/// name is the loader's line start without the S and the comma, truncated if too long; `/` and a
-/// leading `.` are escaped so that it cannot point outside the run's directory.
+/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. It is
+/// the loader's name as it appears in log lines, without the leading S; a long name is cut. `/` and
+/// a leading `.` are escaped, so that the name cannot point outside the run's directory.
 inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
   char* const begin = out;
   const std::string_view name = line_start.substr(1, line_start.size() - 2);
@@ -9713,7 +9950,7 @@ inline void put_loader_folder_name(char* out, std::string_view line_start) noexc
   *out = '\0';
 }
 
-/// Opens the folders of loaders, creates missing ones, and closes them.
+/// Opens the folders of loaders, creates those that are missing, and closes them.
 class loader_folders {
  public:
   explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
@@ -9721,8 +9958,8 @@ class loader_folders {
   loader_folders& operator=(const loader_folders&) = delete;
   ~loader_folders() { close_last(); }
 
-  /// Returns a descriptor, owned by this object, or a negative error that file_error_text() knows.
-  /// A loader's descriptor stays open until another loader is requested.
+  /// Returns the descriptor of a loader's folder, or a negative error that file_error_text() can
+  /// describe. This object owns the descriptor, which stays open until another loader is requested.
   int of(std::uint32_t loader) noexcept {
     if (loader == 0 || run_.directory < 0) return run_.directory;
     if (fd_ < 0 || loader != opened_) {
@@ -9733,7 +9970,7 @@ class loader_folders {
     return fd_;
   }
 
-  /// Name of the folder that of() last opened or failed to open.
+  /// Returns the name of the folder that of() last opened or failed to open.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -9744,12 +9981,12 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Everyone who may read the folder's files may also search the folder.
+    // Permission to read files implies permission to enter their folder.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
-    const int fd = open_out_of_the_way(run_.directory, name_,
-                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd =
+        open_at_high_fd(run_.directory, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
     struct stat status {};
     int error = fstat(fd, &status) != 0 ? errno : 0;
@@ -9764,7 +10001,7 @@ class loader_folders {
     return fd;
   }
 
-  /// Returns the error for what exists under the folder's name but is not a folder.
+  /// Returns why the existing file with this name cannot be used as a folder.
   int what_is_there() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -9786,9 +10023,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns ns per tick, times 2^32, averaged over the whole map. Clock steps do not affect it.
+/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
+/// the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  constexpr std::uint64_t least_ns = 50'000'000;  // the two readings have an error of some ns
+  // Shortest interval that is used, because the readings at its ends are inexact by some ns.
+  constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
   const clock_segment& last = map.current();
@@ -9796,9 +10035,9 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   const std::uint64_t ns =
       (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
       (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  // Values from a file may be anything.
+  // The values may come from a damaged file, so a rate of 0 is possible.
   const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
-  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
+  if (ticks == 0 || ns < min_ns || ns > INT64_MAX) return latest;
   const wide rate = (wide{ns} << 32) / ticks;
   const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
   return near ? static_cast<std::uint64_t>(rate) : latest;
@@ -9806,20 +10045,21 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 
 /// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< begin of the recording
-  std::uint64_t late;      ///< 0, or the number of a call that ended after the recording did
+  std::uint64_t begun_ns;  ///< start of the recording, in ns since the epoch
+  /// Number of the call if the section is for one call that ended after the recording; else 0.
+  std::uint64_t late;
 };
 
-/// One section, for one loader.
+/// One section: the aggregates of one loader.
 class aggregate_text {
  public:
-  /// @param rate  ns per tick, times 2^32.
+  /// @param rate  ns per tick, multiplied by 2^32.
   aggregate_text(const section_name& name, std::uint64_t rate) noexcept
       : name_{name}, rate_{rate} {}
 
-  /// Adds a line.
-  /// @param line_start  "S<name>,".
-  /// @param tid         0 if several threads share the aggregate.
+  /// Adds the line of one aggregate.
+  /// @param line_start  beginning of the line, "S<name>,".
+  /// @param tid         id of the thread; 0 if several threads share the aggregate.
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
@@ -9838,7 +10078,7 @@ class aggregate_text {
     ++lines_;
   }
 
-  /// Returns the whole section; empty if no line was added or memory was missing.
+  /// Returns the complete section; empty if no line was added or there was no memory.
   std::string_view finish() noexcept {
     if (lines_ == 0) return {};
     put_bound("end,", lines_);
@@ -9863,7 +10103,7 @@ class aggregate_text {
   }
   LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
     char digits[32];
-    char* const end = put_number_rarely(digits, number);
+    char* const end = put_number_slow(digits, number);
     *end = behind;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
@@ -9881,11 +10121,11 @@ class aggregate_text {
   growing_memory text_;
 };
 
-/// Appends a section; returns 0 or an error that file_error_text() knows.
+/// Appends a section to a file. Returns 0 or an error that file_error_text() can describe.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
 /// Writes a section for each loader that has aggregates.
-/// @param for_each_chain  calls its argument for every thread; called once for each loader.
+/// @param for_each_chain  calls its argument for every thread; it is called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
                                               const name_lookup& names,
@@ -9915,15 +10155,16 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of a process's file of sections, which is in the folder of its run or loader.
+/// Writes the name of the file that holds a process's sections; the file is in the folder of the
+/// run or loader.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
 /// Appends a section to the file of its process and loader. Returns 0 or an error that
-/// file_error_text() knows; after an error, what was appended is not a valid section.
-/// @param pid  of the process.
+/// file_error_text() can describe; after an error, the appended text is not a valid section.
+/// @param pid  id of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,
                                                std::string_view section) noexcept {
@@ -9946,7 +10187,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
-// The producers of all threads: finds them, adds new ones, and reuses those of dead threads.
+// Provides the list of the producers, which hold the session's state of each thread.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -9961,7 +10202,8 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// A list that only grows and is therefore read without a lock; producers in it are reused.
+/// The list of producers (states of threads). It only grows, so it can be read without a lock;
+/// those of dead threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -9969,25 +10211,27 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// Returns a producer for this thread; null if there is no memory.
-  /// @param retire  bool(producer&): empties a dead thread's producer; false if that fails.
-  /// @param fits    bool(producer&): whether this thread may take over this dead thread's producer.
-  /// @param adopt   void(producer&): prepares a producer for this thread.
+  /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
+  /// @param retire  bool(producer&): drains a dead thread's producer; false if records are left.
+  /// @param fits  bool(producer&): returns whether this thread may reuse the producer of a dead
+  /// thread.
+  /// @param adopt  void(producer&): prepares a new or reused producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
-    // A producer with our thread id is ours, added through another shared object, or that of a dead
-    // thread whose id and logs we inherit: two rings must never write to one log.
+    // A producer with this thread's id is either this thread's own, created through another shared
+    // object, or that of a dead thread whose id the kernel has reused. In both cases this thread
+    // must use that producer and continue its logs, because only one ring may be written to a log.
     if (producer* p = find(tid)) return p;
     producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that do not fit yet will fit soon. If there are this many, take one anyway
-    // instead of adding more.
-    if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
+    // Producers that do not fit now may fit later, so a new one is added. But if too many do not
+    // fit, one of them is reused anyway, so that the list does not grow forever.
+    if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -10002,7 +10246,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   static constexpr std::size_t at_once = gate_distance / sizeof(producer);
   static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
 
-  static constexpr std::size_t most_that_do_not_fit = 256;
+  static constexpr std::size_t max_that_do_not_fit = 256;
 
   template <class Fits>
   producer* find_free(Fits& fits) const noexcept {
@@ -10017,10 +10261,10 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     return p;
   }
 
-  /// Frees the producers of dead threads. No hook is used at the end of a thread, so even its last
-  /// thread_local destructor may still record. The next call follows when there are twice as many
-  /// producers as running threads now: so the number of rings is bounded, and a new thread costs
-  /// little.
+  /// Frees the producers of dead threads. Threads do not report their end to the session, so that
+  /// even the last thread_local destructor of a thread can record. This function is next called
+  /// when there are twice as many producers as running threads now: often enough to bound the
+  /// number of rings, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t living = 0;
@@ -10066,48 +10310,51 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PRODUCERS_HPP
 
-// The files in a run's directory besides the logs: this process's ring file and information file.
+// Manages a process's files in the run's directory: its ring file and its information file.
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
 
 // Determines which process a log belongs to if several processes write to one directory.
 //
-// Logs are named by thread ids, and the same ids occur in every container. Before a process creates
-// the log of a thread, it claims the thread id in its information file, together with the namespace
-// that its ids belong to.
+// Logs are named by thread ids, and the same ids occur in every container. So before a process
+// creates the log of a thread, it writes the thread id into its information file, together with the
+// PID namespace. Other processes that find the id there choose another number.
 #ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
 #define LOTUS_FOLDER_LOG_CLAIMS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// No thread id is larger: PID_MAX_LIMIT of Linux.
+/// Maximum thread id: PID_MAX_LIMIT of Linux.
 inline constexpr std::uint32_t largest_thread_id = 4'194'304;
 
-/// A log number for a thread whose id another process already uses; different at every call.
+/// Returns a log number for a thread whose id is already used by another process's log. Each call
+/// returns another number.
 inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
                         (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
   mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
-  // Below 2^31, for readers that store it in a signed 32-bit number.
+  // The number stays below 2^31, because some readers store it in a signed 32-bit variable.
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// Limits how much of the information files is read for one log. Sufficient for thousands of
-/// processes, small compared to what others could put there. Each file counts as at least one page.
+/// Limits how many bytes of information files are read to find the number of one log. The limit is
+/// high enough for thousands of processes, and low enough to protect against huge files of other
+/// users. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
   void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
 
  private:
-  std::size_t bytes_ = std::size_t{16} << 20;  ///< enough for 600,000 threads, or for 4,096 files
+  /// Bytes that may still be read; enough for 600,000 threads or 4,096 files.
+  std::size_t bytes_ = std::size_t{16} << 20;
 };
 
-/// The lines of an information file, as store/run/run_info.hpp writes them.
+/// Reads the lines of an information file, which store/run/run_info.hpp writes.
 class claim_file {
  public:
-  /// @param name  in `directory` (borrowed); a file that cannot be read counts as empty.
+  /// @param name  a file in `directory` (borrowed); treated as empty if it cannot be read.
   claim_file(int directory, const char* name) noexcept {
     struct stat status {};
     fd_ = open_regular(directory, name, O_RDONLY, status);
@@ -10121,7 +10368,7 @@ class claim_file {
   /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
-    char text[least_page_bytes];
+    char text[min_page_bytes];
     std::size_t held = 0;
     std::size_t total = 0;
     while (fd_ >= 0 && !budget.spent()) {
@@ -10140,27 +10387,29 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      if (from == 0 && held == sizeof(text)) from = held;  // longer than any line of ours: skip it
+      // A line longer than any line that the library writes is skipped.
+      if (from == 0 && held == sizeof(text)) from = held;
       std::memmove(text, text + from, held - from);
       held -= from;
     }
-    if (total < least_page_bytes) budget.take(least_page_bytes - total);
+    if (total < min_page_bytes) budget.take(min_page_bytes - total);
   }
 
  private:
   int fd_ = -1;
 };
 
-/// Removes "<key> " from the front of a line. Returns false if the line has another key.
+/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if the line
+/// begins differently.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids belong to another namespace or machine may write the logs of this
-/// number. Returns true if there is more to read than the budget allows.
-/// @param info  the information file of the calling process; if it names no namespace, all other
+/// Whether a process whose ids belong to another namespace or machine may be writing the logs of
+/// this number. Returns true if the budget does not suffice to find out.
+/// @param info  information file of the calling process; if it contains no namespace, all other
 /// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
   char own[96] = {};
@@ -10177,24 +10426,24 @@ inline bool log_number_is_anothers(int directory, const char* info, std::uint32_
     constexpr std::size_t start = sizeof(run_info_start) - 1;
     if (taken || std::strncmp(name, run_info_start, start) != 0) return;
     if (std::strcmp(name, info) == 0) return;
-    bool stranger = true;
+    bool unknown = true;
     bool claims = false;
     claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
       if (take_key(line, "namespace ")) {
-        stranger = own[0] == '\0' || line != own;
+        unknown = own[0] == '\0' || line != own;
       } else if (take_key(line, "thread ") || take_key(line, "log ")) {
         claims = claims || take_key(line, digits);
       }
-      return stranger && !claims;
+      return unknown && !claims;
     });
-    taken = (stranger && claims) || budget.spent();
+    taken = (unknown && claims) || budget.spent();
   });
   return taken;
 }
 
-/// Adds to the information file that the logs of thread `tid` have this number; ignores failures.
-inline void tell_log_number(int directory, const char* info, const file_owners& owners,
-                            std::uint32_t number, std::uint32_t tid) noexcept {
+/// Adds to the information file that the logs of thread `tid` have this number. Ignores failures.
+inline void report_log_number(int directory, const char* info, const file_owners& owners,
+                              std::uint32_t number, std::uint32_t tid) noexcept {
   struct stat status {};
   const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
   if (fd < 0) return;
@@ -10217,8 +10466,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
 #define LOTUS_FOLDER_LOG_APPENDER_HPP
 
-// Log names, including those of parts. If logs have limits, a log that has grown is renamed to a
-// part, whose name contains the time, and the next lines begin a new log.
+// Writes and parses the names of logs. If the size of logs is limited, a log that has grown too
+// long is renamed: it becomes a part, whose name contains the time, and a new log begins.
 #ifndef LOTUS_FOLDER_LOG_PARTS_HPP
 #define LOTUS_FOLDER_LOG_PARTS_HPP
 
@@ -10229,10 +10478,11 @@ namespace detail {
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
 /// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
-/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. A part has "_part<k>" after the
-/// prefix.
-/// @param compact  the hidden log is the thread's only log.
-/// @param part     when the part was completed, in ms since the epoch; 0: the log still grows.
+/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. The name of a part has
+/// "_part<k>" after the prefix.
+/// @param compact  whether the hidden log is a compact log, the thread's only log.
+/// @param part     time at which the part was completed, in ms since the Unix epoch; 0 if the log
+///   still grows.
 inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
                          bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
   char which[32] = "";
@@ -10240,32 +10490,33 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
     std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
   }
   const bool hidden = role == log_role::side;
-  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : side_log_start;
   const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// The largest number of ms since the epoch whose ns fit into 64 bits.
-inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+/// The largest time in ms since the epoch that fits into 64 bits as ns.
+inline constexpr std::uint64_t max_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.
 struct log_name {
   log_role role = log_role::side;
-  bool compact = false;         ///< it is the only log of its thread
-  std::uint64_t part = 0;       ///< 0: the log still grows
+  bool compact = false;  ///< whether it is a compact log, the only log of its thread
+  /// Time at which the part was completed, in ms since the Unix epoch; 0 if the log still grows.
+  std::uint64_t part = 0;
   std::size_t part_at = 0;      ///< position of "_part<k>" in the name
   std::size_t part_length = 0;  ///< length of "_part<k>"
   std::uint64_t number = 0;     ///< the number at the end of the name
 
-  /// Returns false if `name` is not a log with this prefix.
+  /// Parses a file name. Returns false if it is not the name of a log with this prefix.
   LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
     *this = log_name{};
     const char* p = name;
     compact = take(p, compact_log_start);
-    const bool hidden = compact || take(p, beside_log_start);
+    const bool hidden = compact || take(p, side_log_start);
     if (!take(p, prefix)) return false;
     const char* const behind_prefix = p;
-    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= max_part_ms) {
       part_at = static_cast<std::size_t>(behind_prefix - name);
       part_length = static_cast<std::size_t>(p - behind_prefix);
     } else {
@@ -10292,7 +10543,8 @@ struct log_name {
     return true;
   }
 
-  /// Returns false if there is no number of at most 18 digits.
+  /// Removes a number of at most 18 digits from the beginning of the text. Returns false if there
+  /// is no digit.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
@@ -10310,21 +10562,23 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maximum number of bytes of one append.
+/// Maximum number of bytes that one append operation adds to a log.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// The number in the names of a ring's logs.
+/// Returns the number that the names of a ring's logs contain.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
-/// Appends to the logs of one ring. A commit before and after every append records the length of
-/// the log, so that after a crash the bytes of an unfinished append, and only those, can be
-/// removed.
+/// Appends to the logs of one ring. Before and after every append, the length of the log is stored
+/// in the ring (a commit). So the bytes of an append that a crash interrupted can be removed
+/// exactly.
 class log_appender {
  public:
-  /// @param logs       borrowed; opened if closed, and left open.
-  /// @param ring_file  if `ring` is a copy: descriptor of the file that also receives the commits.
+  /// @param logs       the ring's logs; borrowed. A log is opened when it is needed, and stays
+  ///   open.
+  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; commits are then written
+  ///   to the file too.
   /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
@@ -10338,21 +10592,22 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// The last committed state of a log.
+  /// Returns the last committed state of a log.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Marks the log as about to grow. Returns 0 or an error that file_error_text() knows.
-  /// @param loader  the loader whose log grows: the id of its name, 0 for the default loader.
+  /// Records in the ring that the log is about to grow. Returns 0 or an error that
+  /// file_error_text() can describe.
+  /// @param loader  id of the name of the loader to which the lines belong; 0: the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
     struct stat status {};
     bool open = log.file.holds(status);
     const bool another = position(role).loader != loader;
     if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
-      undo(role);    // of an earlier append that failed
-      open = false;  // deleted or moved while it was open: create a new one
+      undo(role);    // removes the bytes of an earlier append that failed
+      open = false;  // the log was deleted or moved while it was open, so a new one is created
     }
     commit_point c = ring_.committed();
     log_position& at = c.logs[static_cast<std::size_t>(role)];
@@ -10368,7 +10623,8 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines after begin(). On error the file is restored. Returns 0 or errno.
+  /// Appends whole lines; call begin() before. If that fails, restores the file. Returns 0 or
+  /// errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -10379,7 +10635,7 @@ class log_appender {
     return 0;
   }
 
-  /// Removes what was appended since the last commit.
+  /// Removes the bytes that were appended since the last commit.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -10391,27 +10647,28 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// Selects the ring whose records commit() refers to from now on: the ring itself, as initially,
-  /// or a copy of it in private memory. The positions of the logs are committed to the ring in both
-  /// cases, because its commits survive a kill.
+  /// Selects the ring whose records commit() refers to from now on: initially the ring itself,
+  /// later possibly a copy of it in private memory. The positions in the logs are always stored in
+  /// the ring itself, because its contents survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Commits that the records before `tail` of `lane` are in the logs, and which loader the next
-  /// records of the main lane belong to. Returns 0 or errno.
+  /// Stores in the ring that the records of `lane` before `tail` are in the logs, and to which
+  /// loader the next records of the main lane belong. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // A single commit of the ring both counts these records as logged and no longer as in memory.
+    // Until now these records were only in memory, so the ring's number of records in memory
+    // becomes smaller in the same commit.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Cuts off what an append that a crash interrupted has left. That is at most max_append_bytes;
-  /// if more bytes follow, another process appended them. Call it before anything else is appended.
+  /// Removes the bytes of an append that a crash interrupted. At most max_append_bytes are removed;
+  /// if there are more, another process appended them. Call this before any append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -10425,7 +10682,8 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      logs_[i].file.close();  // the log may have been moved
+      // Close the log, because it may have been opened under its new name, that of a part.
+      logs_[i].file.close();
     }
   }
 
@@ -10440,14 +10698,16 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // Without the commit these lines would be appended again later.
+      // The lines of a failed commit are removed from the log, because they will be appended again
+      // later.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// The index is written last in the file, too, so that it always refers to a complete commit.
+  /// Commits to the ring, and to the ring file if there is one. The index that selects the valid
+  /// commit is written last, so that it always refers to a complete one.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -10472,7 +10732,7 @@ class log_appender {
     put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
-  /// Whether an open log was renamed, as by logrotate. Checks at most twice a second.
+  /// Whether an open log was renamed, for example by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
     std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
@@ -10481,14 +10741,15 @@ class log_appender {
     looked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    if (folder < 0) return true;  // opening it again reports the reason
+    // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
+    if (folder < 0) return true;
     put_name(role, log_number(ring_, at));
     struct stat named {};
     if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
     return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
   }
 
-  /// Opens the log with the unfinished append, under its own name or a name that it was moved to.
+  /// Opens the log that a crash left with an unfinished append, even if the log was renamed.
   int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
     if (folder < 0) return folder;
@@ -10509,7 +10770,9 @@ class log_appender {
     return fd;
   }
 
-  /// @param at  its number changes if another process uses the log of that number.
+  /// Opens or creates a log. Returns its descriptor or a negative error.
+  /// @param at  position of the log; its `number` changes if another process uses the log with that
+  ///   number.
   LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
                                       struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
@@ -10517,12 +10780,13 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread have the same number if possible.
+    // All logs of a thread should have the same number, so the numbers of its other logs are tried
+    // first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }
-    constexpr int most_numbers = 16;
-    for (int attempt = 0; attempt < most_numbers; ++attempt) {
+    constexpr int max_numbers = 16;
+    for (int attempt = 0; attempt < max_numbers; ++attempt) {
       const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
       const std::uint32_t named = at.number != 0 ? at.number : tid;
       put_name(role, named);
@@ -10539,7 +10803,7 @@ class log_appender {
       }
       close(fd);
       at.number = number_of_no_thread(tid);
-      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
+      report_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
     }
     return -EEXIST;
   }
@@ -10563,14 +10827,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the text of one append.
+/// Holds the text that one drain appends to each log of a thread.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// How many records of each lane were complete at one moment.
+/// The number of records in each lane that were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -10579,7 +10843,7 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// Number of records that are complete but not in the logs yet.
+  /// Returns the number of records that are complete but not in the logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
@@ -10587,11 +10851,12 @@ struct lane_heads {
   }
 };
 
-/// Copies the records between `from`'s committed tails and `heads` to a ring of the same capacity,
-/// together with the tails and heads.
+/// Copies the records from the committed tails of `from` up to `heads` to a ring of the same
+/// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Only one ring may own the logs' positions and the count of records in memory.
+  // The copy gets no log positions and no count of records in memory, because only the original
+  // ring has them.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -10604,8 +10869,7 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
 }
 
 /// Marks the records before `heads` as processed.
-/// @param in_memory  the number of these records that were copied to memory and are not in the logs
-/// yet.
+/// @param in_memory  number of these records that are now in memory and not in the logs.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
@@ -10619,8 +10883,8 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
 }
 
 /// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): the beginning of the line, comma
-/// included.
+/// @param names   std::string_view operator()(std::uint64_t id): beginning of the line, with the
+/// comma.
 template <class Names>
 class line_filler {
  public:
@@ -10633,21 +10897,22 @@ class line_filler {
     return 0;
   }
 
-  /// Text lines have no faster path for operations, unlike compact_filler.
+  /// Does nothing: only compact_filler has a faster path for operations.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// Returns false if the buffer has no room left.
+  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room
+  /// left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
     if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
     const std::string_view name =
         has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
-    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
-      if (!add_beside(r, name)) return false;
+    if (LOTUS_DETAIL_UNLIKELY(!kind.side_begin.empty())) {
+      if (!add_side_log(r, name)) return false;
       if (kind.role == log_role::side) return true;
     }
     char* const out = buffer_.text[role] + buffer_.bytes[role];
@@ -10656,7 +10921,8 @@ class line_filler {
     return true;
   }
 
-  /// Appends the buffer's contents. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the buffer's contents to the sink. Returns 0 or the sink's error; after an error,
+  /// nothing was appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -10676,12 +10942,12 @@ class line_filler {
   void failed() noexcept {}
 
  private:
-  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
-    constexpr auto beside = static_cast<std::size_t>(log_role::side);
-    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
-    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
-    buffer_.bytes[beside] =
-        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+  LOTUS_DETAIL_COLD bool add_side_log(const record& r, std::string_view name) noexcept {
+    constexpr auto side = static_cast<std::size_t>(log_role::side);
+    if (drain_buffer::capacity - buffer_.bytes[side] < max_line_bytes) return false;
+    char* const out = buffer_.text[side] + buffer_.bytes[side];
+    buffer_.bytes[side] =
+        static_cast<std::size_t>(formatter_.format_side_line(r, name, out) - buffer_.text[side]);
     return true;
   }
 
@@ -10692,13 +10958,14 @@ class line_filler {
 
 /// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
 /// after each append, so no record is written twice.
-/// @param heads  read before the clock of `fill` was constructed.
-/// @param fill   a line_filler or a compact_filler: begin(sink, loader), then add(record) until it
-/// returns false, or add_operations(ring, lane, from, to), which returns how far it came, then
-/// append(sink, loader), then committed(sink) or failed().
-/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader), position(role); all but undo and position return 0 or an error that file_error_text()
-/// knows. A loader is the id of its name, 0 the default loader.
+/// @param heads  positions up to which records are written. They must have been read before the
+///   tick_converter of `fill` was constructed.
+/// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then
+///   add(record) until it returns false, or add_operations(ring, lane, from, to), which returns the
+///   position that it reached, then append(sink, loader), then committed(sink) or failed().
+/// @param sink   has begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+///   loader) and position(role). All but undo and position return 0 or an error that
+///   file_error_text() can describe. A loader is the id of its name, 0 the default loader.
 /// @return 0, or the error of the sink; then the remaining records stay in the ring.
 template <class Filler, class Sink>
 int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
@@ -10706,8 +10973,8 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // Lane 1 holds the records of signal handlers that interrupted a push; they never enter a
-      // loader.
+      // Lane 1 holds records of signal handlers that interrupted the thread while it stored a
+      // record. A handler that enters a loader stores no loader record in that lane.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };
@@ -10743,12 +11010,12 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_DRAIN_HPP
 
-// Reads the CPU time of threads, but only after a context switch was noticed.
+// Measures how long threads are off the CPU, and reads clocks only if the thread was switched out.
 //
-// Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
-// 2.35). When a thread continues after it was switched out or received a signal, the kernel clears
-// the pointer in that area unless the thread is inside the sequence that it points to. We let it
-// point to a sequence that no thread is ever in.
+// Linux has an area for restartable sequences for each thread (rseq(2); glibc 2.35 and later
+// register it). When a thread continues after it was switched out or received a signal, the kernel
+// clears the pointer in that area, unless the thread is executing the sequence to which it points.
+// lotus stores a pointer to a sequence that no thread ever executes, so switches clear it.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -10762,7 +11029,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pointer in this thread's rseq area; null if the thread has none.
+/// Returns the address of the pointer in this thread's rseq area; null if the thread has no such
+/// area.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -10778,14 +11046,16 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks. Information files contain it as a word.
+/// When threads read their CPU clocks: never, per batch or after switches. Named in information
+/// files.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Must be in memory that is never freed, because every thread's rseq area points into it. Thread
-/// safety: all; an account belongs to its thread.
+/// Measures the time off the CPU. The object must be in memory that is never freed, because every
+/// thread's rseq area points into it. Thread safety: any thread may call all functions, but only
+/// with its own account.
 class cpu_clock {
  public:
-  /// @param wanted  whether threads are watched from now on.
+  /// @param wanted  whether to measure from now on.
   void begin(bool wanted) noexcept {
     const bool sequences = sequence_pointer() != nullptr;
     if (sequences) make_sequence();
@@ -10797,7 +11067,7 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// Returns the time off the CPU since this thread's last call; the first call returns none.
+  /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
@@ -10807,7 +11077,8 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // Data of some threads only would look to the tool like data of all, so all change mode.
+      // The mode changes for all threads, because logs do not show whether only some threads have
+      // data.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -10817,15 +11088,15 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears the account of a dead thread, or of the parent's thread in a forked child, for another
-  /// thread.
+  /// Clears an account so that another thread can use it. The previous thread is dead or, in a
+  /// forked child, was a thread of the parent.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// In a forked child, whose clocks start at 0: forces its first look to read them.
+  /// Makes a forked child's first check read the clocks, because its CPU clock starts at 0.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -10835,10 +11106,11 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // makes threads that do not watch look again
+    // Threads without an rseq area compare this number, and read their clocks when it changes
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 
-  /// The kernel's layout: struct rseq_cs of linux/rseq.h.
+  /// A restartable sequence in the kernel's layout, which is struct rseq_cs of linux/rseq.h.
   struct alignas(32) sequence {
     std::uint32_t version;
     std::uint32_t flags;
@@ -10847,17 +11119,18 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// Shorter times are no switch, but the interval between reading the two clocks.
-  static constexpr std::int64_t least_off_ns = 500;
-  /// After this many futile readings within futile_ns, another user of the rseq area is assumed.
-  static constexpr std::uint32_t most_futile = 1000;
+  /// A shorter time off the CPU is ignored: it is only the time between the readings of two clocks.
+  static constexpr std::int64_t min_off_ns = 500;
+  /// If this many readings within futile_ns find no time off the CPU, another library probably
+  /// keeps changing the rseq area.
+  static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
-  static constexpr std::uint32_t most_open_files = 32;
+  static constexpr std::uint32_t max_open_files = 32;
 
   /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
-    if (sequence_.start_ip != 0) return;  // the kernel may be reading it
+    if (sequence_.start_ip != 0) return;  // the sequence exists, and the kernel may be reading it
     signature_[0] = RSEQ_SIG;
     sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
                  reinterpret_cast<std::uintptr_t>(&signature_[1])};
@@ -10879,40 +11152,41 @@ class cpu_clock {
     }
   }
 
-  /// Reads the CPU time second: a switch between the two readings is found the next time.
+  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock,
+  /// so that the next call finds a switch between the two readings.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    const std::int64_t new_off_ns = off_ns - account.told_off_ns;
-    if (account.begun && new_off_ns < least_off_ns) return {};
+    const std::int64_t new_off_ns = off_ns - account.reported_off_ns;
+    if (account.begun && new_off_ns < min_off_ns) return {};
     const std::int64_t queue_ns = run_queue_ns(account);
     const bool first = !account.begun;
     account.begun = true;
-    account.told_off_ns = off_ns;
+    account.reported_off_ns = off_ns;
     const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
     if (first || queue_ns < 0) {
-      if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
+      if (queue_ns >= 0) account.reported_run_queue_ns = queue_ns;
       return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
     }
-    // If the thread is switched out after its clocks were read, often on return from the kernel,
-    // its run-queue time already includes a wait that counts as off-CPU time only at the next
-    // call. The excess is reported then.
-    const std::int64_t waited_ns = queue_ns - account.told_run_queue_ns;
-    const std::int64_t told_ns = waited_ns < 0            ? 0
-                                 : waited_ns < new_off_ns ? waited_ns
-                                                          : new_off_ns;
-    account.told_run_queue_ns += told_ns;
-    return {found_ns, static_cast<std::uint64_t>(told_ns)};
+    // If the thread is switched out after the clocks were read and before the run queue time was
+    // read, the run queue time includes a wait that the time off the CPU does not include yet. The
+    // next call reports the rest of that wait.
+    const std::int64_t waited_ns = queue_ns - account.reported_run_queue_ns;
+    const std::int64_t reported_ns = waited_ns < 0            ? 0
+                                     : waited_ns < new_off_ns ? waited_ns
+                                                              : new_off_ns;
+    account.reported_run_queue_ns += reported_ns;
+    return {found_ns, static_cast<std::uint64_t>(reported_ns)};
   }
 
   static bool is_futile(cpu_account& account) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (account.futile++ == 0) account.futile_since_ns = now_ns;
-    if (account.futile < most_futile) return false;
+    if (account.futile < max_futile) return false;
     account.futile = 0;
     return now_ns - account.futile_since_ns < futile_ns;
   }
 
-  /// How long this thread has waited for a CPU so far; -1 if the kernel does not report it.
+  /// Returns how long this thread has waited for a CPU since it began, in ns; -1 if unknown.
   std::int64_t run_queue_ns(cpu_account& account) noexcept {
     if (!account.schedstat.holds()) open_schedstat(account);
     char text[96];
@@ -10929,16 +11203,16 @@ class cpu_clock {
   }
 
   static int open_schedstat_file() noexcept {
-    return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
+    return open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Keeps the file open, unless too many are.
+  /// Opens /proc/thread-self/schedstat and keeps it open, unless max_open_files are open already.
   void open_schedstat(cpu_account& account) noexcept {
-    if (account.schedstat.number() >= 0) {  // the program has closed it
+    if (account.schedstat.number() >= 0) {  // the program has closed the descriptor
       open_files_.fetch_sub(1, std::memory_order_relaxed);
       account.schedstat = {};
     }
-    if (open_files_.fetch_add(1, std::memory_order_relaxed) < most_open_files) {
+    if (open_files_.fetch_add(1, std::memory_order_relaxed) < max_open_files) {
       account.schedstat = owned_descriptor{open_schedstat_file()};
       if (account.schedstat.number() >= 0) return;
     }
@@ -10946,7 +11220,8 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  sequence marked_sequence_{};  ///< the same at another address, for cpu_watch::mark()
+  /// Another unused sequence: its address in the rseq area marks the watch; see cpu_watch::mark().
+  sequence marked_sequence_{};
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;
@@ -10959,22 +11234,23 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
-// Tracks which names are in the ring file and thus readable after a kill.
+// Tracks which names are in the ring file, from which recovery reads them after a kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
-// The shared file mapping that keeps rings, names and clock readable after the process died.
+// Provides the ring file: a file mapping from which the rings, names and clock of a process can be
+// read after the process has died.
 #ifndef LOTUS_STORE_RING_FILE_HPP
 #define LOTUS_STORE_RING_FILE_HPP
 
-// The open directory of a run; reopened if the program closes the descriptor.
+// Keeps the directory of a run open, and reopens it if the program closes the descriptor.
 #ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+/// Thread safety: descriptor() on any thread; open() and close() under the session's control lock.
 class run_directory {
  public:
   /// Finds or creates the directory. Returns 0 or errno.
@@ -10987,8 +11263,9 @@ class run_directory {
     return 0;
   }
 
-  /// Returns its descriptor for immediate use; reopens the directory if the program closed it.
-  /// Returns -errno if that fails; -ESTALE if the path now leads to another directory.
+  /// Returns the directory's descriptor for immediate use. If the program has closed the
+  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path leads
+  /// elsewhere.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
@@ -11000,14 +11277,14 @@ class run_directory {
     *path_ = '\0';
   }
 
-  /// Appends the path of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
-  /// finds logs even if the program chose their place. Ignores failures.
+  /// Appends the path and prefix of the logs to the file that LOTUS_RUN_LIST names, so that
+  /// `lotus-tool run` finds logs even if the program chooses their directory. Ignores failures.
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
     char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
     const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
-    const int fd = open_out_of_the_way(AT_FDCWD, list, O_WRONLY | O_APPEND);
+    const int fd = open_at_high_fd(AT_FDCWD, list, O_WRONLY | O_APPEND);
     if (fd < 0) return;
     write_all(fd, line, static_cast<std::size_t>(length));
     ::close(fd);
@@ -11016,8 +11293,8 @@ class run_directory {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Stores an absolute path, because the program may change its working directory. Stores none if
-  /// the path is too long.
+  /// Stores the directory's absolute path, because the program may change its working directory.
+  /// Stores an empty path if the path is too long.
   void keep_path(const char* path) noexcept {
     char here[sizeof(path_) / 2] = "";
     const bool absolute = *path == '/';
@@ -11025,10 +11302,10 @@ class run_directory {
     std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
   }
 
-  /// Returns 0, or -1 with errno.
+  /// Reopens the directory by its path. Returns 0, or -1 with errno set.
   int reopen() noexcept {
     const file_identity before = held_.file();
-    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    const owned_descriptor again{open_at_high_fd(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
     if (again.number() < 0) return -1;
     if (again.file().device == before.device && again.file().inode == before.inode) {
       held_ = again;
@@ -11041,7 +11318,8 @@ class run_directory {
 
   mutex lock_;
   owned_descriptor held_;
-  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
+  /// Absolute path of the directory; empty if unknown.
+  char path_[2 * sizeof(log_location::directory)] = "";
 };
 
 }  // namespace detail
@@ -11052,15 +11330,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// This process's ring file. A lock on its owner_lock_byte shows other processes that this process
-/// is running; the kernel releases it when the process ends or execs. If there is no file, blocks
-/// are private memory.
-/// Thread safety: none; the session locks. Trivially destructible.
+/// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
+/// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
+/// created, blocks are private memory. Thread safety: none; callers hold the lock of run_files.
+/// Trivially destructible.
 class ring_file {
  public:
-  /// Creates the file in `in` (borrowed, must outlive this object). Returns 0 or errno.
-  /// @param name_ns   the last part of its name, shared with the information file.
-  /// @param begun_ns  distinguishes this recording of the process from others.
+  /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
+  /// Returns 0 or errno.
+  /// @param name_ns  number in the file's name, the same as in the name of the information file.
+  /// @param begun_ns  start of this recording, in ns of CLOCK_REALTIME.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
                                std::uint64_t begun_ns) noexcept {
@@ -11084,7 +11363,7 @@ class ring_file {
       fill_header(prefix, flags);
       header_->begun_ns = begun_ns;
       store_clock(clock);
-      // The file gets the name of a recoverable file only now that it is complete.
+      // The file is complete. Now it gets the name by which recovery finds it.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -11096,9 +11375,9 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// Returns a new ring block for `tid`, in private memory if the file cannot grow, or null without
-  /// memory.
-  /// @param error  set to 0 if the block survives the process, else to the reason why it does not.
+  /// Returns a new ring block for the thread `tid`; null if there is no memory. The block is
+  /// private memory if the file cannot grow.
+  /// @param error  set to 0 if the block is in the file; otherwise to the errno of the reason.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
@@ -11113,7 +11392,8 @@ class ring_file {
     return ring;
   }
 
-  /// Returns a block for aggregates; parameters as for add_ring().
+  /// Returns a new block for aggregates; see add_ring().
+  /// @param chain  number of the chain of blocks to which the block belongs.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -11129,8 +11409,8 @@ class ring_file {
     return block;
   }
 
-  /// Copies records from private memory to the file. Returns false if the file cannot grow.
-  /// @param heads  copy the records before them.
+  /// Copies a ring from private memory to the file. Returns false if the file cannot grow.
+  /// @param heads  positions in the ring; records before them are copied.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
@@ -11146,16 +11426,16 @@ class ring_file {
     return true;
   }
 
-  /// Unmaps a ring. Its place in the file stays, as an empty ring.
+  /// Unmaps a ring. Its block stays in the file.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Maps private memory at a ring's address.
+  /// Replaces a ring's mapping by private memory at the same address, filled with zeros.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
-  /// Stores the names added since the last call. Returns false if the file cannot grow.
+  /// Stores the names that were added since the last call. Returns false if the file cannot grow.
   LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
     if (!exists()) return false;
     while (names_stored_ < names.size()) {
@@ -11181,8 +11461,9 @@ class ring_file {
     header_->clock_index.store(next, std::memory_order_release);
   }
 
-  /// Closes the file; ring blocks stay mapped, because their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds records that are not in the logs.
+  /// Closes the file. The rings stay mapped, because their threads may be writing to them.
+  /// @param keep  whether the file stays on the disk, because it contains records that are not in
+  /// the logs.
   void finish(bool keep) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
@@ -11190,7 +11471,7 @@ class ring_file {
     forget();
   }
 
-  /// In a forked child: releases the parent's file and lock.
+  /// Closes the file without deleting it; in a forked child, the copy of the parent's file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -11200,11 +11481,11 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Holds about ten names whose durations span a few octaves.
+  /// Size of a block of aggregates: ten names, each with durations within a factor of ten.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Extends the file and maps the new part with all pages populated: a page for which the disk has
-  /// no room must fail here, not as SIGBUS in a scope.
+  /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
+  /// if the disk is full, this function must fail, instead of a later scope with SIGBUS.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
@@ -11219,9 +11500,8 @@ class ring_file {
     return memory;
   }
 
-  /// Reopens the file after the program closed the descriptor. The lock is still held: it belongs
-  /// to the original opening of the file, and the mapped header keeps that alive. Returns 0 or
-  /// errno.
+  /// Reopens the file after the program has closed the descriptor. Returns 0 or errno. The owner's
+  /// lock is still held: the mapped header keeps the original opening of the file alive.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;
@@ -11277,15 +11557,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() any thread; the caller of the other functions locks the ring file.
+/// Thread safety: has() on any thread; the caller of the other functions holds the ring file's
+/// lock.
 class kept_names {
  public:
-  /// Returns true for all names if there is no ring file.
+  /// Whether the name with this id is in the ring file. Also true if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // A thread that adds a name from now on sees that it is not stored, and waits for the lock. A
-    // name added before is already in the table.
+    // Names that other threads have already added to the table are stored by store_names(). A
+    // thread that adds a name from now on finds has() false, and waits for the lock.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);
@@ -11304,11 +11585,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_NAMES_HPP
 
-// Moves the records that dead processes left in their ring files to the logs.
+// Recovers leftovers: appends the records in dead processes' ring files to the logs.
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
 
-// Recovers the records that dead processes left in their ring files.
+// Appends records that dead processes left in their ring files to the logs (recovery).
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
@@ -11316,7 +11597,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Copies the aggregates in a ring file, block by block.
+// Copies the aggregates from a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -11325,10 +11606,10 @@ namespace detail {
 
 /// The ring file from which aggregates are read.
 struct aggregates_source {
-  int descriptor;          ///< not owned
-  std::uint64_t begun_ns;  ///< from the file's header
-  std::uint64_t rate;      ///< mean_rate() of its clock
-  name_lookup names;       ///< starts of lines
+  int descriptor;          ///< descriptor of the file; borrowed
+  std::uint64_t begun_ns;  ///< start of the recording, from the file's header
+  std::uint64_t rate;      ///< mean_rate() of the file's clock
+  name_lookup names;       ///< returns the start of a line, "S<name>,", for a name's id
 };
 
 using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
@@ -11337,7 +11618,7 @@ using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
 class LOTUS_DETAIL_PER_MODULE dead_aggregates {
  public:
   /// @param state           `moving` if the file's process may still be running.
-  /// @param for_each_block  calls its argument for the place of every block in the file.
+  /// @param for_each_block  calls its argument with position and size of every block in the file.
   dead_aggregates(const aggregates_source& of, aggregate_state state,
                   function_ref<void(each_place)> for_each_block) noexcept
       : of_{of}, state_{state} {
@@ -11348,7 +11629,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   /// Returns the number of blocks that were ignored as implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
-  /// See detail::for_each_section().
+  /// Writes all aggregates as text; see detail::for_each_section().
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
@@ -11357,7 +11638,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// Larger than all blocks that the library writes.
+  /// A block above this size is implausible, because the library's own blocks are smaller.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -11370,7 +11651,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    block->header.bytes = bytes;  // the process may have changed it after its size was read
+    // Set again, because the process may have changed the size since it was read.
+    block->header.bytes = bytes;
   }
 
   const aggregates_source of_;
@@ -11384,22 +11666,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
-// Reads the ring file that a process left. All its contents are checked before they are used.
+// Reads the ring file of a process that has died. All contents are checked before they are used.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
-// Copies one ring of a ring file to private memory, window by window.
+// Copies one ring of a ring file to private memory, a limited number of records at a time.
 //
-// Anyone who can write to the directory may have created the file, and may change or shorten it
-// while it is read. So the file is not mapped: each part is read once, the copy is checked, and
-// only the copy is used.
+// Any user who may write to the directory could have created the file, and could change or shorten
+// it while it is being read. So the file is not mapped into memory: each part is read once, and
+// only the copy is checked and used.
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy of one ring; at most window_records of its records at a time.
+/// A copy of one ring, with at most window_records of its records at a time.
 class ring_copy {
  public:
   static constexpr std::size_t window_records = 4096;
@@ -11411,8 +11693,8 @@ class ring_copy {
     if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
   }
 
-  /// Copies the ring at `at` without its records. Returns false if the ring is damaged or there is
-  /// no memory.
+  /// Copies the ring at position `at` of the file, except for the records of its main lane. Returns
+  /// false if the ring is damaged or if there is no memory.
   /// @param bytes  size of the ring's block.
   bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
     if (ring_ == nullptr) {
@@ -11429,7 +11711,8 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte with an arbitrary value is not a valid bool
+      // Read as a byte, because a damaged byte may not be a valid bool.
+      unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
     }
@@ -11447,8 +11730,7 @@ class ring_copy {
     return true;
   }
 
-  /// Copies the next records after the committed ones. Returns false if there are no more valid
-  /// ones.
+  /// Copies the first records that are not committed to the logs. Returns false if there are none.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -11467,13 +11749,12 @@ class ring_copy {
 
   ring_block& ring() noexcept { return *ring_; }
   std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete but not in the logs.
+  /// Returns the number of complete records that are not in the logs yet.
   std::uint64_t left() const noexcept {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether the ring contains records that no process can have stored; the records after them are
-  /// ignored.
+  /// Whether the ring contains an invalid record. That record and all later ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
@@ -11483,7 +11764,7 @@ class ring_copy {
 
   void doubt(std::uint64_t good) noexcept {
     doubted_ = true;
-    // Nothing after the first invalid record of this ring is used.
+    // No record of the ring after the first invalid one is used.
     const std::uint64_t tail = ring_->committed().tail[0];
     head_ = good - tail <= head_ - tail ? good : tail;
   }
@@ -11491,7 +11772,7 @@ class ring_copy {
   ring_block* ring_ = nullptr;
   int fd_ = -1;
   std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< capacity of the ring in the file
+  std::uint64_t capacity_ = 0;  ///< number of records that the ring in the file can hold
   std::uint64_t head_ = 0;
   bool doubted_ = false;
 };
@@ -11504,28 +11785,27 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether a moment of CLOCK_MONOTONIC has passed; false if none is given.
+/// Returns whether a time limit, in ns of CLOCK_MONOTONIC, has passed; false if there is no limit.
 inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process. While it is being recovered, it is locked against other
-/// processes.
+/// The ring file of a dead process. During recovery a lock on the file excludes other processes.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< another process has recovered and deleted it meanwhile
-    living,         ///< its process is running
-    busy,           ///< another process is recovering it at this moment
-    damaged,        ///< not a ring file
-    other_version,  ///< written by another version of the library
-    refused,        ///< see error()
-    doubted,        ///< some of its contents are damaged and exist nowhere else
+    gone,           ///< the file does not exist, or another process has deleted it after recovery
+    living,         ///< the process that writes the file is running
+    busy,           ///< another process is recovering the file
+    damaged,        ///< the file's header is not that of a ring file
+    other_version,  ///< another version of the library wrote the file
+    refused,        ///< the file cannot be opened safely; see error()
+    doubted,        ///< parts of the file are damaged, so it is kept after recovery
   };
 
-  /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to recover and delete it; otherwise only to read it.
+  /// Opens the file `name` in `directory` (borrowed).
+  /// @param writable  true to recover and delete the file; false to only read it.
   LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
                                const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
@@ -11542,8 +11822,8 @@ class dead_ring_file {
     return check_header();
   }
 
-  /// Opens the file for reading whether or not its process runs. Changes that the process makes
-  /// meanwhile may be seen in part.
+  /// Opens the file for reading, even if its process is still running. If that process changes the
+  /// file meanwhile, the reader may see only some of the changes.
   state open_any(int directory, const char* name, const file_owners& owners) noexcept {
     fd_ = open_own(directory, name, O_RDONLY, owners, status_);
     if (fd_ >= 0) return check_header();
@@ -11559,38 +11839,37 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Why the file was refused; file_error_text() knows it.
+  /// The error because of which the file was refused; file_error_text() can describe it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether another process has recovered the file since it was opened for reading, or is doing
-  /// so.
+  /// Whether another process is recovering the file, or has recovered it since it was opened here.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
            now.st_nlink == 0;
   }
 
-  /// Finds rings, names and aggregates up to the first damaged block. Ignores what exceeds the
-  /// limits of a real process.
-  /// @param until_ns  of CLOCK_MONOTONIC; none: unlimited.
-  /// @return 0, ENOMEM, or ETIME if the time was exceeded.
+  /// Finds the rings, names and aggregates up to the first damaged block. Ignores blocks and names
+  /// in excess of what a real process can have.
+  /// @param until_ns  time, in ns of CLOCK_MONOTONIC, at which to give up; none: never.
+  /// @return 0, ENOMEM, or ETIME if the time was up.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
-    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+    for (std::size_t blocks = 0; size - at >= min_page_bytes; ++blocks) {
       block_header block{};
       const bool read = read_at(fd_, static_cast<void*>(&block), sizeof(block), at);
       const block_kind kind = block.kind.load(std::memory_order_relaxed);
       if (read && kind == block_kind::none) return 0;
-      if (!read || block.bytes < least_page_bytes || block.bytes > size - at ||
-          block.bytes % least_page_bytes != 0) {
+      if (!read || block.bytes < min_page_bytes || block.bytes > size - at ||
+          block.bytes % min_page_bytes != 0) {
         damaged_ = true;
         return 0;
       }
-      if (blocks == most_blocks) {
+      if (blocks == max_blocks) {
         too_much_ = true;
         return 0;
       }
@@ -11624,8 +11903,8 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return how many rings are damaged completely or in part; all blocks that were ignored count
-  /// as one.
+  /// @return the number of rings that are damaged at least in part; all ignored blocks together
+  /// count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -11638,7 +11917,7 @@ class dead_ring_file {
     return doubted;
   }
 
-  /// Calls `each(at, bytes)` for every block of aggregates.
+  /// Calls `each(at, bytes)` with the file position and size of every block of aggregates.
   void for_each_aggregates_block(
       function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
     for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
@@ -11647,16 +11926,16 @@ class dead_ring_file {
     }
   }
 
-  /// The clock to convert the records with.
+  /// Returns the converter from the records' ticks to time.
   tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
   const clock_map& clocks() const noexcept {
     return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
   }
 
-  /// Whether its logs are compact.
+  /// Whether the process's logs are in the compact format.
   bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
-  /// The beginning of a line with the name `id`.
+  /// Returns the start of a log line, "S<name>,", for the name with this id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
@@ -11678,16 +11957,17 @@ class dead_ring_file {
     std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Maximum number of blocks. Each ring of a running process is a mapping next to its thread's
-  /// stack, and Linux allows a process 65,530 mappings.
-  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Maximum size of all names: 300,000 of the longest ones, or as many usual ones as a process can
-  /// have.
-  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// The library's blocks are smaller; a larger one is not read.
-  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+  /// Maximum number of blocks. A process cannot have more, because each ring is one mapping and the
+  /// stack of the ring's thread another, and Linux allows a process 65,530 mappings.
+  static constexpr std::size_t max_blocks = std::size_t{1} << 16;
+  /// Maximum size of all names: enough for 300,000 names of maximum length, or for as many names of
+  /// usual length as a process can have.
+  static constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
+  /// Maximum size of a block of names. The library creates only smaller blocks.
+  static constexpr std::size_t max_names_block_bytes = std::size_t{1} << 20;
 
-  /// A file that cannot be written may still belong to a running process.
+  /// Determines why a file was not opened for writing. Tries to open it for reading, because its
+  /// process may be running even if this process has no permission to write.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -11715,12 +11995,12 @@ class dead_ring_file {
     const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
     const bool usable = h.layout == ring_file_layout &&
                         h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
-                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
-                        index <= 1 && h.clocks[index].valid();
+                        h.header_bytes % min_page_bytes == 0 && is_prefix(h.prefix) && index <= 1 &&
+                        h.clocks[index].valid();
     return usable ? state::opened : state::damaged;
   }
 
-  /// Whether `prefix` is a plain file name, as it precedes "_main_pid_1".
+  /// Whether `prefix` can begin a file name: it is not empty and has no '/' or control characters.
   static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
     const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
     if (end == nullptr || end == prefix) return false;
@@ -11730,11 +12010,11 @@ class dead_ring_file {
     return true;
   }
 
-  /// Returns false if the block is damaged: names are numbered consecutively, and a name that
-  /// occurs again must be the same.
+  /// Reads a block of names. Returns false if the block is damaged: ids must be consecutive, and an
+  /// id that occurs again must have the same name.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
-    if (bytes > most_names_block_bytes ||
+    if (bytes > max_names_block_bytes ||
         !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
         used > bytes - sizeof(names_block)) {
       return false;
@@ -11744,7 +12024,7 @@ class dead_ring_file {
     if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
     for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
       if (names_.bytes() / sizeof(name_place) == name_table::limit ||
-          text_.bytes() > most_text_bytes) {
+          text_.bytes() > max_text_bytes) {
         too_much_ = true;
         return true;
       }
@@ -11763,7 +12043,7 @@ class dead_ring_file {
     return true;
   }
 
-  /// Escapes a name that the library did not write itself.
+  /// Adds the start of a line; escapes a text that the library cannot have written in this form.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -11784,12 +12064,12 @@ class dead_ring_file {
   int error_ = 0;
   struct stat status_ {};
   ring_file_header* header_ = nullptr;
-  growing_memory rings_;       ///< of ring_place
-  growing_memory aggregates_;  ///< of ring_place
-  growing_memory names_;       ///< of name_place, by id - 1
+  growing_memory rings_;       ///< array of ring_place
+  growing_memory aggregates_;  ///< array of ring_place
+  growing_memory names_;       ///< array of name_place, indexed by id - 1
   growing_memory text_;
   bool too_much_ = false;
-  bool damaged_ = false;  ///< a block and everything after it were ignored
+  bool damaged_ = false;  ///< whether a damaged block, and everything after it, was ignored
 };
 
 }  // namespace detail
@@ -11800,7 +12080,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the aggregates. @param file  not owned; its blocks must have been read.
+/// Copies the aggregates.
+/// @param file   borrowed; its blocks must have been read.
 /// @param state  `moving` if the file's process may still be running.
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
@@ -11815,16 +12096,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Writes records as blocks of a compact log.
+// Encodes records as blocks of a compact log.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
 #include <algorithm>
 
-// Compact logs: the layout of a block of records and the encoding of its numbers.
+// Defines the layout of a block of a compact log, and the encoding of its numbers.
 //
 // A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
-// earlier block; any other block uses the names announced since the last such block and continues
+// earlier block. Any other block uses the names announced since the last such block, and continues
 // from the last numbers.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
@@ -11848,9 +12129,9 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 inline constexpr std::size_t varint_bytes = 10;
 
 /// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
-/// Returns the end; touches at least 2 and at most varint_bytes bytes.
+/// Returns the end; writes at least 2 and at most varint_bytes bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most numbers need one or two bytes in random order, so a branch would often be mispredicted.
+  // Numbers of one and of two bytes occur in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
     const auto more = static_cast<unsigned>(value > 0x7F);
     const auto both =
@@ -11863,8 +12144,9 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Reads what put_varint() wrote, without checking where the input ends; returns the position after
-/// it. Reads at most varint_bytes, whatever they contain.
+/// Reads a number that put_varint() wrote, without checking where the input ends. Returns the
+/// position after the number. Reads at most varint_bytes bytes, even if they do not contain a valid
+/// number.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {
   std::uint64_t byte = static_cast<unsigned char>(*from++);
@@ -11876,7 +12158,8 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Same for untrusted bytes that end at `end`; returns null if no number ends before `end`.
+/// Reads a number like the function above, but from untrusted bytes that end at `end`. Returns null
+/// if the number is not complete.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {
@@ -11898,9 +12181,10 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Smaller codes are kinds of records without a name; larger ones count the announced names.
+/// Codes below this number stand for kinds of records without a name. The others stand for names,
+/// in the order of their announcement.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Stands in place of a record's code and means that a name follows.
+/// Takes the place of a record's code, and means that a new name and its code follow.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -11917,7 +12201,7 @@ static_assert(row_checks::all(code_fits),
               "a kind without a name has a code from 1 to 15, by which compact blocks identify it");
 static_assert(row_checks::all(code_is_its_own), "a code identifies one kind");
 
-/// The kind for each code below first_named_code; event_kind::none for unused codes.
+/// Kind of record for each code below first_named_code; event_kind::none for unused codes.
 inline constexpr auto kind_by_code = [] {
   std::array<event_kind, first_named_code> kinds{};
   for (const record_kind& row : record_kinds) {
@@ -11928,54 +12212,56 @@ inline constexpr auto kind_by_code = [] {
 
 struct compact_block_header {
   char magic[4];
-  std::uint32_t bytes;  ///< size of the block, this header included
+  std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that the records have lines in
+  /// Bit i is set if the records would have lines in the text log with log_role i.
+  std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: the reference for the first record's time
-  std::int64_t first_ns;   ///< no record begins earlier
-  std::int64_t last_ns;    ///< no record ends later
-  std::uint64_t checksum;  ///< of all other bytes
+  /// Time in ns since the Unix epoch, relative to which the first record's time is stored.
+  std::int64_t base_ns;
+  std::int64_t first_ns;   ///< no record begins earlier (ns since the epoch)
+  std::int64_t last_ns;    ///< no record ends later (ns since the epoch)
+  std::uint64_t checksum;  ///< checksum of all other bytes of the block
 };
 static_assert(sizeof(compact_block_header) == 48 &&
                   std::is_trivially_copyable_v<compact_block_header>,
               "it stands in files");
 
-/// Difference of two 64-bit numbers modulo 2^64.
+/// Difference of two 64-bit numbers modulo 2^64, as a signed number.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Encoded instead of a record's time if the record ends before the previous one; the distance
-/// follows.
+/// Stored instead of a time if a record ends before the end of the previous record; the difference
+/// of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// Encodes the time of a record that ends no earlier than the previous one.
+/// Encodes the time of a record that ends no earlier than the previous record.
+/// @param since  ns from the end of the previous record to the end of this one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
 }
 
-/// Encodes a record's time by its end, or by its begin if that is shorter, as for a long span that
-/// begins shortly after the previous record ends. Returns the end of the output; touches at most 20
-/// bytes.
-/// @param since  ns from the end of the previous record to the end of this one; wraps around if
-/// negative.
+/// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
+/// that begins shortly after the end of the previous record. Returns the end of the output; writes
+/// at most 20 bytes.
+/// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
-  const std::uint64_t to_begin = since - duration;  // wraps around if negative
+  const std::uint64_t to_begin = since - duration;  // modulo 2^64
   return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
 }
 
-/// Decodes time_by_end() or a begin from put_time(), but not earlier_time: ns from the previous
-/// record's end to this one's.
-constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
-  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
+/// Decodes a time that put_time() wrote, if it is not earlier_time. Returns the ns from the end of
+/// the previous record to the end of this one.
+constexpr std::uint64_t end_of_coded_time(std::uint64_t coded, std::uint64_t duration) noexcept {
+  return (coded & 1U) == 0 ? coded >> 1U : (coded >> 2U) + duration;
 }
 
-/// Hashes words of 8 bytes. Two independent chains, one for every other word, keep the processor's
-/// multiplier busy.
+/// Hashes words of 8 bytes. Two independent computations, each for every second word, keep the
+/// processor's multiplier busy.
 inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
   std::uint64_t sum = count;
@@ -12002,7 +12288,7 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Checksum of a block. Detects damage, not manipulation.
+/// Returns the checksum of a block. It detects damage, but no deliberate change.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
@@ -12017,20 +12303,21 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a reader of one compact log knows after its blocks so far: names with their codes, and last
-/// numbers. All zeros is the initial state. Thread safety: none.
+/// What a reader of a compact log knows after the blocks read so far: the code of each name, and
+/// the last number of each code. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
-    std::uint64_t key;  ///< 0: unused entry
+    std::uint64_t key;  ///< kind and name; 0: the entry is unused
     std::uint32_t code;
     std::uint32_t unused;
-    std::uint64_t last;  ///< last number or value
+    std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log to be appended to is that of the last block and still ends with that block.
-  bool goes_on(const log_position& at) const noexcept {
-    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
+  /// Whether the log ends with the last block of this chain. Only then can the next block continue
+  /// the chain.
+  bool continues(const log_position& at) const noexcept {
+    return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
   void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
   void appended(const log_position& at) noexcept {
@@ -12039,24 +12326,27 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// The entry of a name in a kind; an entry with key 0 is unused. Null if the table is full.
+  /// Returns the entry for a name and kind, or an unused entry (key 0) if there is none; null if
+  /// the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
       entry& e = entries_[i % slots];
       if (e.key == key) return &e;
-      if (e.key == 0) return used_ < most_names ? &e : nullptr;
+      if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// The code of an operation's name, or 0 if the name is not in its first slot.
+  /// Returns the code of an operation's name; 0 if the first slot that may contain the name does
+  /// not contain it.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  std::uint64_t last_of[first_named_code];  ///< first field, by code of kinds without a name
-  std::uint64_t last_second;                ///< second field of any kind
+  /// For each kind of record without a name: the first number of the previous record.
+  std::uint64_t last_of[first_named_code];
+  std::uint64_t last_second;  ///< the second number of the previous record that has two numbers
 
  private:
   static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
@@ -12067,10 +12357,9 @@ class compact_chain {
   }
 
   static constexpr std::uint32_t slots = 1024;
-  static constexpr std::uint32_t most_names = 700;
-  /// A damaged block makes the following blocks unreadable up to the next new beginning: at most
-  /// this many.
-  static constexpr std::uint32_t most_blocks = 64;
+  static constexpr std::uint32_t max_names = 700;
+  /// Maximum number of blocks in a chain. A damaged block makes the rest of its chain unreadable.
+  static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;
   std::uint64_t length_;
@@ -12079,21 +12368,21 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block per append, all to the log with the role log_role::side. Same
-/// interface as line_filler.
+/// Encodes records as one block for each append, always to the log with the role log_role::side.
+/// Has the same interface as line_filler.
 template <class Names>
 class compact_filler {
  public:
   compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
                  drain_buffer& buffer) noexcept
       : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
-    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
+    static_assert(max_append_bytes >= 2 * max_record_bytes, "a block holds a record");
   }
 
   template <class Sink>
   int begin(Sink& sink, std::uint32_t loader) noexcept {
     if (const int error = sink.begin(log_role::side, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::side));
+    const bool anew = full_of_names_ || !chain_.continues(sink.position(log_role::side));
     if (anew) chain_.begin_anew();
     full_of_names_ = false;
     head_ = {};
@@ -12104,9 +12393,9 @@ class compact_filler {
     return 0;
   }
 
-  /// Returns false if the buffer has no room left.
+  /// Adds a record to the block. Returns false if the buffer or the table of names is full.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
-    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
+    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < max_record_bytes) {
       return false;
     }
     const record_kind& kind = kind_of(r.tag);
@@ -12131,21 +12420,22 @@ class compact_filler {
     end_ = put_record(put_varint(p, code), r, kind, *last);
     ++head_.records;
     head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.beside.empty()) head_.roles |= beside_bit;
+    if (!kind.side_begin.empty()) head_.roles |= beside_bit;
     return true;
   }
 
-  /// Adds a run of operations, the most frequent records, whose names are already announced. Stops
-  /// at the first record that is something else or does not fit and returns its position. Does the
-  /// same as add() but keeps all state in local variables: writes through a char pointer may alias
-  /// any member, so members would be reloaded after each.
+  /// Adds consecutive records of operations, which are the most frequent kind, as long as their
+  /// names are already announced. Stops at the first other record, or if the buffer is full, and
+  /// returns the position of that record. The result is the same as that of add(), but all state is
+  /// kept in local variables: a write through a char pointer may alias any member, so the compiler
+  /// would load members again after each write.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
     const record* const slots = ring.slots();
     const std::uint64_t mask = ring.capacity - 1;
     const clock_segment clock = clock_.newest();
-    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
+    const char* const last_begin = block_ + max_append_bytes - max_record_bytes;
     const std::uint64_t begin = at;
     std::int64_t first_ns = head_.first_ns;
     std::int64_t last_ns = head_.last_ns;
@@ -12176,7 +12466,8 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the block to the sink. Returns 0 or the sink's error; after an error, nothing was
+  /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
     if (head_.records == 0) return 0;
@@ -12195,19 +12486,18 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Starts a new chain, because the last block may not be in the log.
+  /// Begins a new chain, because the log may not contain the last block.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
-  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+  static constexpr std::size_t max_record_bytes = max_line_name_bytes + 1 + 80;
 
-  /// @param since  ns from the end of the previous record to the end of this one; wraps around if
-  /// negative.
+  /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
-    // The usual case: at most five bytes, written as one word.
+    // The usual case takes at most five bytes, which are written as one word.
     if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
       const std::uint64_t time = time_by_end(since);
       const std::uint64_t more_time = time > 0x7F ? 1 : 0;
@@ -12230,7 +12520,7 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// Writes a number as its difference to the previous one.
+  /// Writes a number as its difference from the previous one.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
@@ -12304,30 +12594,31 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Which files and records of a directory are recovered.
+/// Selects the ring files and records of a directory that are recovered.
 struct recovery_limits {
-  const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
-  std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
-  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; the rest is left for later
-  bool advance = true;  ///< recover at least a part, even if the time is already up
+  const char* prefix = nullptr;  ///< only ring files whose logs have this prefix; null: all files
+  std::uint32_t tid = 0;         ///< only the rings of the thread with this id; 0: all rings
+  /// CLOCK_MONOTONIC time at which to stop; none: never.
+  std::optional<std::int64_t> until_ns;
+  bool advance = true;  ///< whether to recover at least some records even if the time is already up
 };
 
 struct recovery {
-  std::uint64_t files = 0;          ///< dead ring files that were read to their end
-  std::uint64_t records = 0;        ///< lines appended to the logs
-  std::uint64_t living = 0;         ///< ring files left alone because their processes are running
+  std::uint64_t files = 0;          ///< ring files of dead processes that were recovered completely
+  std::uint64_t records = 0;        ///< records appended to the logs
+  std::uint64_t living = 0;         ///< ring files whose processes are running
   std::uint64_t busy = 0;           ///< ring files that another process is recovering
-  std::uint64_t damaged = 0;        ///< files that are not ring files
+  std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were damaged completely or in part
-  std::uint64_t lost = 0;           ///< records that were only in the memory of dead processes
-  bool left = false;                ///< the time was up before everything was recovered
-  int error = 0;                    ///< of the first log that failed; file_error_text() knows it
+  std::uint64_t doubted = 0;        ///< rings that were damaged at least in part
+  std::uint64_t lost = 0;  ///< records lost because they were only in a dead process's memory
+  bool left = false;       ///< whether the time was up before everything was recovered
+  int error = 0;  ///< first error, of an append to a log (failed_log) or of an allocation; 0: none
   char failed_log[log_name_bytes] = {};
 };
 
-/// Where a dead process's logs are, and how to create them: like its ring file.
+/// Returns the place of a dead process's logs. New logs get its ring file's owner and mode.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -12341,8 +12632,8 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 }
 
 /// Appends the records of one ring to its logs.
-/// @param info  name of the information file of its process.
-/// @return 0, ETIME, or an error that file_error_text() knows.
+/// @param info  name of the dead process's information file.
+/// @return 0, ETIME, or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -12380,9 +12671,9 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
   return error;
 }
 
-/// Appends a dead process's aggregates to the files that it would have written itself. Appending
-/// the same aggregates twice does no harm: readers count them once. Returns 0 or an error that
-/// file_error_text() knows.
+/// Appends a dead process's aggregates to the files to which the process would have written them.
+/// Aggregates may be appended twice without harm, because readers count them once. Returns 0 or an
+/// error that file_error_text() can describe.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
@@ -12398,8 +12689,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Marks the file, so that the aggregates of a ring file that is kept are not appended at each
-  // start.
+  // Marks the ring file, so that if it is kept, its aggregates are not appended at each start.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -12407,9 +12697,9 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Writes to a dead process's information file how many records were only in its memory.
-inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
-                              std::uint64_t records) noexcept {
+/// Adds the number of records that died in a process's memory to the process's information file.
+inline void report_lost_records(int directory, const char* info, const file_owners& owners,
+                                std::uint64_t records) noexcept {
   struct stat status {};
   const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
   if (fd < 0) return;
@@ -12420,10 +12710,10 @@ inline void tell_lost_records(int directory, const char* info, const file_owners
   close(fd);
 }
 
-/// Appends what the rings of one dead process still hold to the logs, then deletes the ring file. A
-/// file with damaged contents is kept, because these exist nowhere else.
-/// May be killed at any moment and run again: the commits in the file record the progress.
-/// @return false if the file is kept for that reason.
+/// Appends the records in the rings of one dead process to the logs, then deletes the ring file. A
+/// file with damaged contents is kept, because the contents exist nowhere else. If this process is
+/// killed at any moment, another recovery continues from the commits in the ring file.
+/// @return false if the file is kept because of damaged contents.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
@@ -12457,14 +12747,14 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   }
   result.lost += lost;
   ++result.files;
-  if (lost > 0) tell_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
+  if (lost > 0) report_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
   if (result.doubted != doubted_before) return false;
   unlinkat(directory, name, 0);
   return true;
 }
 
-/// Deletes an empty ring file whose process died while creating it, at least a minute ago. Returns
-/// 0, or why the file was refused.
+/// Deletes a ring file that is older than a minute and whose process died before the file was
+/// complete. Returns 0, or the error because of which the file was not opened.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -12479,9 +12769,9 @@ inline int delete_if_unfinished(int directory, const char* name,
 
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
-/// Recovers the dead ring files in `directory` (borrowed).
-/// @param report  called for each file that is left although its process is dead; `error` is set if
-/// the file was refused.
+/// Recovers the ring files of dead processes in `directory` (borrowed).
+/// @param report  called for each file that is kept although its process is dead; its `error` is
+/// set if the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -12529,7 +12819,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// @param prefix  only files of runs with this prefix; null: all.
+/// Recovers everything, without reports.
+/// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;
@@ -12541,7 +12832,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP
 
-// Messages to the program about its run's files.
+// Reports events and errors of the run's files as messages.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
@@ -12559,8 +12850,8 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Errors that may recur are reported once per run.
-/// Thread safety: disk() any thread; the callers of the other functions lock.
+/// Reports errors that may occur often, each once per run. Thread safety: disk() on any thread; the
+/// callers of the other functions hold a lock.
 class storage_reports {
  public:
   void run_begins() noexcept {
@@ -12569,8 +12860,8 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Reported once for consecutive runs in the same place: a program that stops and starts again
-  /// appends to its own logs.
+  /// Reports that logs with this directory and prefix exist already. Reports nothing if this
+  /// process has just recorded there, because the logs are its own.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -12599,9 +12890,10 @@ class storage_reports {
         std::strerror(error));
   }
 
-  /// Call it after each attempt to append to the logs.
-  /// @param error  0, or an error that file_error_text() knows
-  /// @param log    name of the log that was opened last
+  /// Must be called after each attempt to append to the logs. Reports when appending begins to fail
+  /// and when it works again.
+  /// @param error  0, or an error that file_error_text() can describe.
+  /// @param log  name of the log that was opened last.
   void disk(const log_location& location, int error, const char* log) noexcept {
     if (is_refusal(error)) return refused(location, error, log);
     const bool failed = error != 0;
@@ -12616,7 +12908,7 @@ class storage_reports {
   }
 
  private:
-  /// One log may be refused while others are written. Each kind of refusal is reported once.
+  /// Reports that a log was refused, each kind of refusal once. Other logs may still be writable.
   void refused(const log_location& location, int error, const char* log) noexcept {
     const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
     if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
@@ -12625,7 +12917,7 @@ class storage_reports {
         log, file_error_text(error));
   }
 
-  // 64-bit FNV-1a.
+  // The constants of 64-bit FNV-1a (Fowler, Noll, Vo).
   static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
   static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
     constexpr std::uint64_t prime = 0x100000001b3U;
@@ -12635,11 +12927,12 @@ class storage_reports {
     return hash;
   }
 
-  std::uint64_t existing_reported_in_ = 0;  ///< hash of a directory and a prefix; 0: none
+  /// Hash of the directory and prefix for which existing_logs() last reported; 0: none.
+  std::uint64_t existing_reported_in_ = 0;
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   std::atomic<bool> disk_failed_{false};
-  std::atomic<std::uint32_t> refused_{0};  ///< a bit for each kind
+  std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported
 };
 
 }  // namespace detail
@@ -12650,14 +12943,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The start of a recording waits only briefly for this; the drain thread does the rest. But a
-/// thread with the same id as a dead thread first recovers the records of that thread, because both
-/// use the same log: its own lines must not be mistaken for the end of an unfinished append.
+/// Recovers leftovers step by step: the start of a recording waits only briefly, and the drain
+/// thread does the rest. A thread with the id of a dead thread uses the same log. So before such a
+/// thread writes, it recovers the dead thread's records; otherwise its new lines would look like
+/// the end of the dead thread's unfinished append.
 ///
-/// Thread safety: all; only one thread accesses the files at a time.
+/// Thread safety: all functions.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
-  /// @param directory  the same at every call, borrowed.
+  /// @param directory  the run's directory, the same at every call; borrowed.
   LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
     const locked hold{lock_};
     location_ = &location;
@@ -12668,7 +12962,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
   }
 
-  /// Recovers a bit more. Returns whether there is still more.
+  /// Recovers leftovers for step_ns. Returns whether there is more to recover.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -12680,7 +12974,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// Recovers all records of one thread, before another thread with this id logs.
+  /// Recovers all records of dead threads with this id; needed before a thread with this id writes.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -12691,7 +12985,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     take(recover(directory, limits));
   }
 
-  /// The recording ends: recovers the rest, within a time limit.
+  /// Recovers leftovers, for at most finish_ns, when the recording ends.
   void finish(run_directory& directory) noexcept {
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -12699,13 +12993,13 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// The process ends: the rest is left for a later process.
+  /// Leaves all remaining leftovers to a later process, because this process is about to exit.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// In a forked child, which looks for leftovers itself.
+  /// Forgets the leftovers in a forked child, which looks for them when it creates a ring file.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -12715,13 +13009,12 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   static constexpr std::int64_t step_ns = 20'000'000;
   static constexpr std::int64_t finish_ns = 1'000'000'000;
 
-  // --- the caller holds lock_
+  // --- The caller of the following functions holds lock_.
 
-  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
-                             bool advance) noexcept {
+  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t max_ns, bool advance) noexcept {
     recovery_limits limits;
     limits.prefix = location_->prefix;
-    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
+    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + max_ns;
     limits.advance = advance;
     const recovery r = recover(directory, limits);
     take(r);
@@ -12753,7 +13046,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     }
   }
 
-  /// Reports each kind once, with the first file of that kind.
+  /// Reports each kind of problem once, with the name of the first file that has it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
       say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
@@ -12763,7 +13056,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
       say("%s/%s is no ring file and left alone", location_->directory, name);
     }
     if (state == dead_ring_file::state::other_version && first(8)) {
-      say("%s/%s is of another version of lotus, whose `lotus-tool recover` it needs",
+      say("%s/%s is of another version of lotus: use the `lotus-tool recover` of that version",
           location_->directory, name);
     }
     if (state == dead_ring_file::state::refused && first(error == ELOOP         ? 16U
@@ -12805,24 +13098,26 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
-// Limits how much of a run is kept: deletes the oldest parts of its logs first.
+// Keeps a run within limits of size and age by deleting the oldest parts of its logs.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
-// Finds all logs in a run's directory, whichever process writes them.
+// Finds all logs in a run's directory, no matter which process writes them.
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log: a regular file whose owner `file_owners` allows. Valid only during the callback.
+/// A log of a run: a regular file that belongs to one of the allowed owners. Valid only during the
+/// callback.
 struct run_log {
-  int folder;          ///< descriptor of the folder that contains it
-  const char* loader;  ///< name of that folder if it is a loader's; empty: the run's directory
+  int folder;  ///< descriptor of the folder that contains the log
+  /// Name of the loader in whose folder the log is; empty if the log is in the run's directory.
+  const char* loader;
   const char* name;
   struct stat status;
-  log_name said;
+  log_name parsed;
 };
 
 /// Calls `each(run_log)` for the logs of one folder.
@@ -12831,7 +13126,7 @@ inline void for_each_log_in(int folder, const char* loader, const char* prefix,
                             function_ref<void(const run_log&)> each) noexcept {
   for_each_entry(folder, [&](const char* name) {
     run_log log{folder, loader, name, {}, {}};
-    if (!log.said.parse(name, prefix)) return;
+    if (!log.parsed.parse(name, prefix)) return;
     if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
   });
@@ -12858,7 +13153,7 @@ inline void for_each_run_folder(int directory, const file_owners& owners,
       return;
     }
     const int folder =
-        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        open_at_high_fd(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (folder < 0) return;
     if (!is_other_run(folder)) each(folder, name);
     close(folder);
@@ -12882,54 +13177,56 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What was deleted.
-struct forgotten_logs {
+/// Describes the logs that were deleted because of the limits.
+struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< since the epoch: the last write to any of them
+  std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
 };
 
-/// Limits the total of all logs in a directory, whichever process wrote them: several processes
-/// with limits share the total, and logs of killed processes are deleted too.
+/// Limits the total size and the age of all logs in a directory, including logs of other processes
+/// and of dead ones.
 ///
-/// Only parts, which no process appends to, and logs of dead threads are deleted. Thread safety:
-/// begin() while nothing else is called; everything else any thread. Trivially destructible.
+/// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
+/// grown) and logs of dead threads. Thread safety: call begin() while no other function is running;
+/// all other functions on any thread. Trivially destructible.
 class log_limits {
  public:
-  /// @param most_bytes   maximum total size of the logs; 0: unlimited
-  /// @param most_age_ns  maximum age; 0: unlimited
-  void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
-    most_bytes_ = most_bytes;
-    most_age_ns_ = most_age_ns;
+  /// @param max_bytes  maximum total size of the logs in bytes; 0: unlimited.
+  /// @param max_age_ns  maximum age of a log in ns; 0: unlimited.
+  void begin(std::uint64_t max_bytes, std::int64_t max_age_ns) noexcept {
+    max_bytes_ = max_bytes;
+    max_age_ns_ = max_age_ns;
     looked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
     now_looking_.store(false, std::memory_order_relaxed);
   }
 
-  bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
-  /// The size from which on a log becomes a part.
+  bool any() const noexcept { return max_bytes_ != 0 || max_age_ns_ != 0; }
+  /// Size in bytes at which a log becomes a part.
   std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
-  /// How long a log grows before it becomes a part, whatever its size; 0: unlimited.
-  std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
+  /// Time in ns after which a log becomes a part, whatever its size; 0: never.
+  std::int64_t part_ns() const noexcept { return max_age_ns_ / 8; }
 
   void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that became parts.
+  /// Adds to the number of bytes that have become parts since keep() last looked at the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes became parts that the next look should not wait for the drain thread.
+  /// Whether so many bytes have become parts that keep() should be called at once.
   bool overdue() const noexcept {
-    return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
+    return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Looks once a second, and sooner if logs grow fast. Returns false if it did not look.
+  /// Deletes the logs that exceed the limits. Looks at the directory at most once a second, or more
+  /// often if logs grow fast. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
-                              forgotten_logs& forgotten) noexcept {
+                              deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
-                     (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
+                     (max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
     if (!due || !begin_look()) return false;
     looked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
@@ -12940,9 +13237,9 @@ class log_limits {
   }
 
  private:
-  /// Only one thread looks at a time. If it is delayed while logs keep growing, the threads that
-  /// make them grow wait for it, but at most 0.1 s: the caller may be a signal handler that
-  /// interrupted it.
+  /// Allows only one thread at a time to look at the directory; returns false to the others. If
+  /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
+  /// caller may be a signal handler that interrupted that very thread.
   bool begin_look() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -12963,42 +13260,43 @@ class log_limits {
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
-    if (most_bytes_ == 0) return UINT64_MAX;
-    return most_bytes_ / parts > least ? most_bytes_ / parts : least;
+    if (max_bytes_ == 0) return UINT64_MAX;
+    return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// When its last lines were appended. A part's name contains that time on the clock of its lines;
-  /// the file system's time may be some ms behind, or come from another machine.
+  /// Returns when the log's last lines were appended, in ns since the epoch. The name of a part
+  /// contains this time. The file system's time may come from another machine.
   static std::int64_t written_ns(const run_log& log) noexcept {
-    if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
+    if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
     return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
   }
 
-  /// Whether no process appends to it any more.
+  /// Whether no process will append to the log any more.
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
-    if (log.said.part != 0) return true;
+    if (log.parsed.part != 0) return true;
     if (written_ns(log) >= now_ns - quiet_ns) return false;
-    return log.said.number > largest_thread_id || is_of_the_dead(log);
+    return log.parsed.number > largest_thread_id || is_of_dead_process(log);
   }
-  /// Whether its thread is dead, as far as this process can see: in another container it may run.
-  static bool is_of_the_dead(const run_log& log) noexcept {
-    // The log belongs to no thread or to several, so this cannot be known before it is quiet.
-    if (log.said.number > largest_thread_id) return false;
-    return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  /// Whether the log's thread is dead. A thread in another container also counts as dead, because
+  /// this process cannot see it.
+  static bool is_of_dead_process(const run_log& log) noexcept {
+    // A log with such a number belongs to several threads, whose ids are not known here.
+    if (log.parsed.number > largest_thread_id) return false;
+    return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// Counts whole blocks, because small files occupy more space than their size.
+  /// Returns the space that a file occupies: a small file occupies more space than its size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest logs. Returns whether there may be more to delete.
+  /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
   LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
-                              forgotten_logs& forgotten) noexcept {
+                              deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -13006,9 +13304,9 @@ class log_limits {
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
-      // Logs of dead processes are deleted only after a while. They are not counted until then, so
-      // that they do not displace newer logs.
-      if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
+      // Logs of dead threads are deleted only a minute after their last append. Until then their
+      // size does not count, so that other logs are not deleted in their place.
+      if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
       } else {
@@ -13016,12 +13314,12 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // Leaves room for the logs that still grow.
-    const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
+    // An eighth of the limit is left free for logs that still grow.
+    const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
       const candidate& log = oldest[i];
-      const bool too_old = most_age_ns_ != 0 && log.written_ns < now_ns - most_age_ns_;
+      const bool too_old = max_age_ns_ != 0 && log.written_ns < now_ns - max_age_ns_;
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
@@ -13051,19 +13349,19 @@ class log_limits {
 
   static bool remove(int directory, const candidate& log) noexcept {
     if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
-    const int folder = open_out_of_the_way(directory, log.loader,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int folder =
+        open_at_high_fd(directory, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (folder < 0) return false;
     const bool removed = unlinkat(folder, log.name, 0) == 0;
     close(folder);
     return removed;
   }
 
-  std::uint64_t most_bytes_ = 0;
-  std::int64_t most_age_ns_ = 0;
+  std::uint64_t max_bytes_ = 0;
+  std::int64_t max_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // UINT64_MAX stands for "unlimited": it is compared at every append, without a lock.
+  // UINT64_MAX means unlimited, so that each append needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };
@@ -13073,11 +13371,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
-// Decides which logs of a process become parts, and when parts are deleted.
+// Decides when a process's logs become parts, and when parts are deleted (see log_limits.hpp).
 #ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 #define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// Renames logs that have grown to parts.
+// Renames logs that have grown. A renamed log is called a part; no process appends to it any more.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -13086,9 +13384,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Supplies the numbers in the names of parts: the current time in ms, but each larger than the one
-/// before. If two logs got the same number, the second could not be renamed and would grow into a
-/// part too large to delete on its own. Thread safety: any thread.
+/// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
+/// if necessary so that each number is larger than the one before it. So no two parts of a log get
+/// the same name. Thread safety: all functions.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -13101,12 +13399,12 @@ class part_numbers {
     return next;
   }
 
-  /// Makes the next number larger than that of an existing part, because another process' numbers
-  /// may be ahead of the clock. Ignores a number that is further ahead than any run could be.
-  void begin_behind(std::uint64_t part) noexcept {
-    constexpr std::uint64_t most_ahead_ms = 3'600'000;
+  /// Makes the next number larger than that of an existing part, because the numbers of another
+  /// process may be ahead of the clock. Ignores a number that is over an hour ahead.
+  void begin_after(std::uint64_t part) noexcept {
+    constexpr std::uint64_t max_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
-    if (part > now_ms + most_ahead_ms) return;
+    if (part > now_ms + max_ahead_ms) return;
     std::uint64_t last = last_.load(std::memory_order_relaxed);
     while (last < part && !last_.compare_exchange_weak(last, part, std::memory_order_relaxed)) {
     }
@@ -13116,11 +13414,12 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Renames a ring's logs to parts, so that its next lines begin new logs. A kill in between leaves
-/// each log under one of its two names, with nothing half appended. If renaming fails, the log
-/// continues. The caller holds the guard of the ring's producer; no append is in progress.
-/// @param logs   closed if they become parts.
-/// @param least  minimum size in bytes; smaller logs continue.
+/// Makes a thread's logs parts, so that the thread's next lines begin new logs. If the process is
+/// killed during this function, each log has either its old or its new name and contains complete
+/// lines. If a log cannot be renamed, it continues. The caller holds the producer::guard of that
+/// thread; no append is in progress.
+/// @param logs  the thread's open logs; those that become parts are closed.
+/// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
 /// @return number of bytes that became parts.
 LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
                                                  open_log (&logs)[log_roles], std::uint64_t least,
@@ -13161,17 +13460,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether only the newest records are kept; see lotus::options.
+/// Whether the recording keeps only the newest records; see options::keep_bytes.
 inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: begin() while nothing else is called; after_drain() with the producer's guard;
-/// everything else any thread. Trivially destructible.
+/// Thread safety: call begin() while no other function is running, after_drain() while
+/// producer::guard is held, and all other functions on any thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // 0 means unlimited.
+    // Returns the smaller of two limits, of which 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };
@@ -13181,18 +13480,18 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Ensures that the numbers of new parts are larger than those of existing parts.
-  void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
+  /// Makes the numbers of new parts larger than those of existing parts.
+  void begin_after_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
-                 [this](const run_log& log) { numbers_.begin_behind(log.said.part); });
+                 [this](const run_log& log) { numbers_.begin_after(log.parsed.part); });
   }
 
   bool any() const noexcept { return limits_.any(); }
 
-  /// Makes all logs become parts at their next drain, whatever their size.
+  /// Makes each log become a part when its thread is drained next, whatever the log's size.
   void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
-  /// Whether the producer's logs have not become parts since the last roll_all().
+  /// Whether roll_all() was called since the thread's logs last became parts.
   bool is_due(const producer& p) const noexcept {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
@@ -13206,26 +13505,27 @@ class log_retention {
     }
   }
 
-  /// Makes the producer's logs parts, whatever their size.
+  /// Makes a thread's logs parts, whatever their size.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
 
-  /// Whether keep() should not wait for the drain thread.
+  /// Whether so many bytes have become parts that old ones should be deleted at once.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While held, no log becomes a part because of its size, so that a snapshot contains either all
-  /// of a log or nothing of it.
+  /// While held, no log becomes a part because of its size. Set while a snapshot is taken, which
+  /// could otherwise contain the newest lines of a log without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// In a forked child, where no thread continues what other threads were doing.
+  /// Must be called in a forked child: ends the operations of parent threads, which do not exist
+  /// there.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false if it did not look.
-  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+  /// Deletes logs that exceed the limits. Returns false if it did so only a short time ago.
+  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
         now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {
@@ -13248,34 +13548,34 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// One small file per process of a run with its identity, its threads and its record counts.
+// Writes the information file, of which each process of a run has one: a small file with the
+// process's identity, threads and record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
-// The lines with which a process describes itself in its information file.
+// Builds the lines with which a process describes itself in its information file.
 #ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
 #define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
 #include <cstdarg>
 
-// How many CPUs this process may use.
+// Determines how many CPUs this process may use.
 #ifndef LOTUS_STORE_CPU_LIMITS_HPP
 #define LOTUS_STORE_CPU_LIMITS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Number of CPUs that this thread may run on, by its affinity mask; 0 if the kernel does not
-/// report it.
+/// Returns the number of CPUs on which this thread may run (its affinity mask); 0 if unknown.
 inline int cpus_of_affinity() noexcept {
-  // Larger than one cpu_set_t, because the kernel may know more CPUs than that has bits.
+  // The mask is an array, because a system may have more CPUs than one cpu_set_t has bits.
   cpu_set_t masks[8];
   CPU_ZERO_S(sizeof(masks), masks);
   if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
   return CPU_COUNT_S(sizeof(masks), masks);
 }
 
-/// Number of CPUs that a cgroup's "<quota> <period>" allows; 0: no limit.
+/// Returns how many CPUs a cgroup's limit, a text "<quota> <period>", allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
   char* behind_quota = nullptr;
   const double quota = strtod(text, &behind_quota);
@@ -13283,7 +13583,8 @@ inline double cpus_of_quota(const char* text) noexcept {
   return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The lowest limit of this process's cgroups (version 2) up to the root; 0: no limit, or unknown.
+/// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
+/// ancestors; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);
@@ -13313,8 +13614,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Builds the lines described at run_info. Omits what the kernel does not report and what does not
-/// fit. Thread safety: none.
+/// Builds lines in the format that class run_info documents. Omits values that the kernel does not
+/// report, and lines that do not fit into the buffer. Thread safety: none.
 /// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
@@ -13322,8 +13623,8 @@ class process_lines {
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Identifies the process and how it was started: lotus, host, pid, parent, forked, run, command,
-  /// namespace, rank.
+  /// Adds the lines that identify the process and how it was started: lotus, host, pid, parent,
+  /// forked, run, command, namespace, rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -13341,12 +13642,12 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // printf would use the locale's decimal separator.
+    // Not printed by %f, which would use the decimal separator of the program's locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
-  /// @param tid  this thread, or another running one.
+  /// @param tid  id of any running thread.
   void add_thread(std::uint32_t tid) noexcept {
     char path[64];
     char name[64] = {};
@@ -13356,9 +13657,9 @@ class process_lines {
   }
 
  private:
-  static constexpr std::size_t most_of_command = 1000;
+  static constexpr std::size_t max_of_command = 1000;
 
-  /// A name, escaped so that it stays on one line and cut if it is too long.
+  /// A text, cut to at most `Most` bytes and escaped so that it stays on one line.
   template <std::size_t Most>
   struct line {
     char text[3 * Most + 2];
@@ -13367,7 +13668,7 @@ class process_lines {
     }
   };
 
-  /// Adds one or more whole lines.
+  /// Adds one or more complete lines, formatted as by printf, if they fit into the buffer.
   __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
     const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
     va_list values;
@@ -13377,16 +13678,16 @@ class process_lines {
     if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
   }
 
-  /// Reads the first line of a file of the kernel; empty if it cannot be read.
+  /// Reads the first line of a file in /proc. The text is empty if the file cannot be read.
   template <std::size_t Most>
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Distinguishes the processes of one run from those of the next if the process that started them
-  /// records nothing itself: whether the parent runs the same program, so it is not a shell, and
-  /// which file `lotus-tool run` created for this run.
+  /// Adds lines that distinguish the processes of one run from those of the next in the same
+  /// directory. "forked": the parent runs the same program, so it is not a shell. "run": the file
+  /// that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -13401,9 +13702,9 @@ class process_lines {
     if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
-  /// The command line as the process was started, or as the process changed it since.
+  /// Adds the command line as /proc shows it, even if the process has changed it since its start.
   void add_command() noexcept {
-    char command[most_of_command + 1];
+    char command[max_of_command + 1];
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
     std::size_t end = bytes;
     while (end > 0 && command[end - 1] == '\0') --end;
@@ -13411,11 +13712,11 @@ class process_lines {
     for (std::size_t i = 0; i < end; ++i) {
       if (command[i] == '\0') command[i] = ' ';
     }
-    if (bytes == most_of_command) std::memcpy(command + most_of_command - 3, "...", 4);
-    add("command %s\n", line<most_of_command>{command}.text);
+    if (bytes == max_of_command) std::memcpy(command + max_of_command - 3, "...", 4);
+    add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// The namespace that the process and thread ids belong to.
+  /// Adds the namespace to which process and thread ids belong.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);
@@ -13446,33 +13747,34 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far the end of a span recorded with given times is from now.
+/// The distance from now to the end of a span that the program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;
 
-  /// @param over_for_ns  time since the span ended; negative: it ends in the future.
+  /// @param over_for_ns  time since the span's end in ns; negative if the end is in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
       : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
                                  : 0 - static_cast<std::uint64_t>(over_for_ns)},
         behind{over_for_ns >= 0} {}
 };
 
-/// How long before and after the moment of recording a span may end, according to the information
-/// file. Any thread may ask; everything else is done under the session's lock.
+/// What the information file reports about spans that the program measured itself: how far their
+/// ends are, at most, before or after the moment of their recording. Thread safety: covers() on any
+/// thread; callers of the others hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
   reported_reach(const reported_reach&) = delete;
   reported_reach& operator=(const reported_reach& other) noexcept {
     if (this == &other) return *this;
-    behind_ns_.store(other.behind_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    margin_ns_.store(other.margin_ns_.load(std::memory_order_relaxed), std::memory_order_release);
     ahead_ns_.store(other.ahead_ns_.load(std::memory_order_relaxed), std::memory_order_release);
     return *this;
   }
   ~reported_reach() = default;
 
-  /// Whether a span with this end needs no line in the file.
+  /// Whether the file already covers a span with this end, so that no new line is needed.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -13480,25 +13782,26 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// Call it after the file contains this.
+  /// Stores a value after it was written to the information file.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
-    (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
+    (behind ? margin_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // The times of different threads may differ by this much anyway.
+  // A shorter distance needs no line in the file: readers must expect that the times of different
+  // threads differ by this much.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
-    return behind ? behind_ns_ : ahead_ns_;
+    return behind ? margin_ns_ : ahead_ns_;
   }
 
-  std::atomic<std::uint64_t> behind_ns_{0};
+  std::atomic<std::uint64_t> margin_ns_{0};
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>"; if a key occurs again, the last line counts:
-///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line is valid:
+///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
@@ -13508,18 +13811,20 @@ class reported_reach {
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
-/// Space for the lines "records" and "forgotten" is reserved when the file is created, so that they
-/// can be written when the disk is full.
-/// A process that records again in the same directory continues its file; records add up. Names and
-/// the command are written as names are in logs, after an S. Failures are ignored: nothing depends
-/// on the file. Thread safety: none except covers(); the session locks. Trivially destructible.
+/// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
+/// these lines can be written even if the disk is full. A process that records again in the same
+/// directory continues its file, and "records" contains the sums. Names and the command have the
+/// form of names in logs, with an S before them. Failures are ignored, because recording does not
+/// depend on the file. Thread safety: covers() on any thread; the callers of the other functions
+/// hold the lock of run_files. Trivially destructible.
 class run_info {
  public:
+  /// Creates the file, or continues the previous file if it has the same settings.
   /// @param directory  borrowed.
-  /// @param mode       of the file, before the umask applies.
+  /// @param mode       permissions of the file, before the umask applies.
   /// @param watching   when threads read their CPU clocks.
   /// @param limited    whether parts of logs may be deleted.
-  /// @return the last part of its name; the ring file, which does not exist yet, must use the same.
+  /// @return the number in the file's name, which the name of the ring file must contain too.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
                             cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
@@ -13544,14 +13849,14 @@ class run_info {
     return name_ns_;
   }
 
-  /// Reports when threads read their CPU clocks, if that has changed.
-  void tell_watching(cpu_watching watching) noexcept {
+  /// Adds a line if the moments at which threads read their CPU clocks (cpu_watching) have changed.
+  void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
     add_cpus(watching);
   }
 
-  /// @param tid  this thread, or another running one.
+  /// @param tid  id of any running thread.
   void add_thread(std::uint32_t tid) noexcept {
     process_lines<320> lines;
     lines.add_thread(tid);
@@ -13566,15 +13871,15 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already covers spans that end as far away as this one. Any thread may ask,
-  /// without the session's lock.
+  /// Whether the file already covers spans that end as far away as this one. Thread safety: any
+  /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Call it before a span with this end is recorded. If the line cannot be written, covers() stays
-  /// false, and the next such span tries again.
+  /// Adds a line to the file if it does not cover this span's end yet; call this before the span is
+  /// recorded. If the line cannot be written, the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
-    // Rounds up to a power of two, so that there are few lines.
+    // The distance is rounded up to a power of two, so that there are few lines.
     constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
     std::uint64_t new_ns = std::uint64_t{1} << 20;
     while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
@@ -13584,7 +13889,7 @@ class run_info {
     if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
-  /// Adds the counts of one recording.
+  /// Adds the record counts of one recording to the line "records".
   void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
     written_ += written;
     dropped_ += dropped;
@@ -13595,7 +13900,7 @@ class run_info {
     put(text, n, records_bytes, records_end_);
   }
 
-  void add_forgotten(const forgotten_logs& now) noexcept {
+  void add_deleted(const deleted_logs& now) noexcept {
     if (now.files == 0 || directory_ == nullptr) return;
     forgotten_.files += now.files;
     forgotten_.bytes += now.bytes;
@@ -13618,9 +13923,10 @@ class run_info {
     append(lines);
   }
 
-  /// Whether the file still exists, is not too long, and no ring file shares its name.
+  /// Whether a new recording may continue the file: it still exists, is not too long, and there is
+  /// no ring file with the same number in its name.
   bool can_go_on() const noexcept {
-    constexpr off_t most_bytes = off_t{1} << 20;
+    constexpr off_t max_bytes = off_t{1} << 20;
     const int directory = directory_->descriptor();
     struct stat status {};
     const int fd = open_own(directory, file_, O_RDONLY, file_owners::of_caller(directory), status);
@@ -13629,7 +13935,7 @@ class run_info {
     char ring[sizeof(file_)];
     std::snprintf(ring, sizeof(ring), "%s%s", ring_file_start, file_ + sizeof(run_info_start) - 1);
     struct stat other {};
-    return file_identity_.is(status) && status.st_size < most_bytes &&
+    return file_identity_.is(status) && status.st_size < max_bytes &&
            fstatat(directory, ring, &other, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
   }
 
@@ -13645,7 +13951,7 @@ class run_info {
     append(lines.text(), lines.bytes());
   }
 
-  /// Returns where the file ends afterwards, or 0 if it could not be written.
+  /// Appends text to the file. Returns the new end of the file, or 0 if it could not be written.
   off_t append(const char* text, int bytes) noexcept {
     struct stat status {};
     const int fd = open_file(status);
@@ -13657,7 +13963,7 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
-  /// Appends a blank line of this size. Returns its end, as append() does.
+  /// Appends a blank line of this size, to reserve space. Returns the new end of the file, or 0.
   off_t append_room(int bytes) noexcept {
     char text[forgotten_bytes];
     std::memset(text, ' ', sizeof(text));
@@ -13665,20 +13971,20 @@ class run_info {
     return append(text, bytes);
   }
 
-  /// Writes a line into the space that ends at `room_end`, padded with blanks to overwrite an
-  /// earlier line completely; appends it if there is no such space.
+  /// Writes a line into the reserved space that ends at `room_end`, padded with blanks so that the
+  /// line overwrites an earlier line completely. Appends the line if no space is reserved.
   void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
     std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
     text[room_bytes - 1] = '\n';
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the space that create() reserved. Returns false if there is none.
+  /// Writes into the space that create() reserved. Returns false if there is no such space.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
-    // With O_APPEND every write goes to the end of the file, so the flag is removed.
+    // The flag O_APPEND is removed, because with it every write goes to the end of the file.
     const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
                         lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
@@ -13686,21 +13992,23 @@ class run_info {
     return error == 0;
   }
 
-  // Length of the longest such lines, including a blank at the end.
+  // Maximum lengths of the lines "records" and "forgotten", including a blank at the end.
   static constexpr int records_bytes = 52;
   static constexpr int forgotten_bytes = 74;
 
   run_directory* directory_ = nullptr;
   mode_t mode_ = 0;
   char file_[64] = {};
-  unsigned long long name_ns_ = 0;  ///< CLOCK_REALTIME
+  /// Time when the file was created, in ns of CLOCK_REALTIME; part of the file's name.
+  unsigned long long name_ns_ = 0;
   file_identity file_identity_;
   cpu_watching watching_{};
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
-  forgotten_logs forgotten_;
+  deleted_logs forgotten_;
   reported_reach reach_;
-  off_t records_end_ = 0;  ///< end of the space reserved for the line; 0: none
+  /// End of the space reserved in the file for the line "records"; 0: none.
+  off_t records_end_ = 0;
   off_t forgotten_end_ = 0;
 };
 
@@ -13709,23 +14017,24 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_RUN_INFO_HPP
 
-// The running session's clock, which ties its map from ticks to time to the wall clock again and
-// again.
+// Provides the session's clock, which converts ticks to time and repeatedly adjusts the conversion
+// to the wall clock.
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions.
+/// Thread safety: all functions, except those whose caller must hold lock_.
 class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
 
-  /// Whether ticks come from the hardware counter rather than from CLOCK_MONOTONIC in ns.
+  /// Whether ticks come from the hardware counter; otherwise they are ns of CLOCK_MONOTONIC.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Takes 1 ms, which determines the rate to about 20 ppm; the first tie, 5 ms later, improves it.
+  /// Begins a new map from ticks to time. Takes 1 ms to measure the counter's rate to about 20 ppm;
+  /// the first tie(), 5 ms later, improves the rate.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -13737,14 +14046,14 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Ties the map to CLOCK_REALTIME again if that is due. The first ties follow quickly because
-  /// they determine the rate.
-  /// @param stored  called with the map, under the clock's lock, after it has changed.
-  /// @return the step of the wall clock that was found, in ns, or 0.
+  /// Compares the map with CLOCK_REALTIME and corrects it, if 90 ms have passed since the last
+  /// comparison; 5 ms at first, to improve the rate quickly.
+  /// @param stored  function to call with the changed map, under the clock's lock.
+  /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // CLOCK_BOOTTIME also runs while the machine sleeps: so a tie is due when it wakes up.
+    // CLOCK_BOOTTIME also runs while the machine sleeps, so the map is compared after each sleep.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -13771,7 +14080,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Converts a duration to ticks, if the rate is known yet.
+  /// Converts a duration in ns to ticks; nothing if the rate is not known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -13784,9 +14093,11 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    std::int64_t over_for_ns;  ///< since its end on the logs' clock; negative: it ends later
+    /// Time from the span's end to now in ns, on the logs' clock; negative: the end is in the
+    /// future.
+    std::int64_t over_for_ns;
   };
-  /// Places a span with these times of CLOCK_MONOTONIC, using the current rate.
+  /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.
   placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
     const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
@@ -13804,13 +14115,13 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Time that the machine slept since the last call; the caller holds lock_.
+  /// Returns how long the machine slept since the last call, in ns. The caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// The caller holds lock_.
+  /// Converts a time of CLOCK_MONOTONIC to ticks. The caller holds lock_.
   std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
@@ -13820,7 +14131,8 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
-  /// Reads the three clocks at one moment: takes the tightest of a few readings.
+  /// Reads the ticks, CLOCK_MONOTONIC and CLOCK_REALTIME at nearly the same moment: reads them five
+  /// times and returns the reading that took the least time.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
     std::uint64_t tightest = ~std::uint64_t{0};
@@ -13853,9 +14165,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run and the files in it that belong to the process rather than to a thread.
-/// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
-/// session's control lock; everything else any thread.
+/// The directory of a run, and this process's ring file and information file in it. Thread safety:
+/// call open, make_ring_file, close_files, close and after_fork_in_child under the session's
+/// control lock, all other functions on any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -13869,7 +14181,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or creates the directory. Returns 0 or errno; reports the reason once.
+  /// Finds or creates the directory. Returns 0 or errno; reports the error of a run once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -13886,23 +14198,25 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return 0;
   }
 
-  /// Call it after open(). @param limited  whether logs are deleted when they exceed limits.
+  /// Creates the ring file. Must be called after open().
+  /// @param limited  whether logs are deleted when they exceed limits.
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
     make_ring_file_locked();
   }
 
-  /// In a forked child, which creates its own file at the first use.
+  /// Creates a forked child's ring file, unless it exists. A child calls this when it first
+  /// records.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
   }
 
-  /// Closes the ring file and completes the run's information.
-  /// @param keep     leave the ring file on disk, because it holds records that are not in the
-  /// logs.
-  /// @param dropped  records lost since open().
+  /// Closes the ring file and completes the information file.
+  /// @param keep  whether the ring file stays on the disk, because it contains records that are not
+  /// in the logs.
+  /// @param dropped  number of records lost since open().
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
@@ -13916,16 +14230,18 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether a name can be found after a kill. It must be so before any record uses the name.
+  /// Whether recovery can find a name after a kill. If not, call keep_names() before a record uses
+  /// the name.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
     kept_names_.store(file_, names_);
   }
 
-  // --- for threads
+  // --- Functions for threads.
 
-  /// Writes what a dead process's thread with this id left to its logs, before this thread logs.
+  /// Recovers the records of dead processes' threads with this id. Must be called before a thread
+  /// with this id writes logs.
   void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
 
   void add_thread(std::uint32_t tid) noexcept {
@@ -13933,17 +14249,17 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// Returns a number for logs that several threads will share and that no other log has; `tid` is
-  /// the first of these threads.
+  /// Returns a number for logs that several threads will share, which no other log has.
+  /// @param tid  id of the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
     const std::uint32_t number = number_of_no_thread(tid);
-    tell_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
+    report_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
     return number;
   }
 
-  /// Returns a ring for a thread; null without memory.
-  /// @param survives  set to whether it survives the process.
+  /// Returns a ring for a thread; null if there is no memory.
+  /// @param survives  set to whether the ring is in the ring file and so survives the process.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
     const locked hold{lock_};
     int error = 0;
@@ -13970,26 +14286,34 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return file_.add_copy(from, heads);
   }
 
-  /// How many records are in the logs; incremented by the threads that write them.
+  /// Number of records that this recording has written to logs. Threads that drain increment it.
   std::atomic<std::uint64_t>& written() noexcept { return written_; }
 
-  // --- what the files contain about the run
+  // --- Functions about the information and the clock in the files.
 
-  /// When this recording began; the ring file contains the same time.
+  /// Returns when this recording began, in ns since the epoch: ring_file_header::begun_ns.
   std::uint64_t begun_ns() noexcept {
     const locked hold{lock_};
     return begun_ns_;
   }
 
+  /// Copies the name of this process's information file to `name`; "" if it has none yet.
+  template <std::size_t Bytes>
+  void put_info_name(char (&name)[Bytes]) noexcept {
+    const locked hold{lock_};
+    std::snprintf(name, Bytes, "%s", info_.file());
+  }
+
   void tie_clock() noexcept {
     const locked hold{lock_};
-    info_.tell_watching(cpu_.mode());
+    info_.report_watching(cpu_.mode());
     const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Called before a span with this end is recorded. The first span that ends so far away waits for
-  /// the disk, later ones do not.
+  /// Reports the end of a measured span before the span is recorded. Writes to the information
+  /// file, and may wait for the disk, if no earlier span ended as far from the time of its
+  /// recording.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -13997,20 +14321,20 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_span(end);
   }
 
-  void add_forgotten(const forgotten_logs& forgotten) noexcept {
+  void add_deleted(const deleted_logs& forgotten) noexcept {
     const locked hold{lock_};
-    info_.add_forgotten(forgotten);
+    info_.add_deleted(forgotten);
   }
 
-  // --- what dead processes left
+  // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Writes some of these records to the logs. Returns whether more are left.
+  /// Appends some of these records to the logs. Returns whether more are left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
-  // --- fork
+  // --- Functions for a fork.
 
-  /// The ring file belongs to the parent.
+  /// Forgets the files in a forked child, because they belong to the parent.
   void after_fork_in_child() noexcept {
     file_.forget();
     leftovers_.forget();
@@ -14020,14 +14344,15 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.no_file();
   }
 
-  // The directory's lock is a leaf; the other two are taken in this order.
+  // Lock order: lock_, then the lock of the leftovers. No other lock is taken while the directory's
+  // lock is held.
   mutex& fork_lock() noexcept { return lock_; }
   mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
   mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
 
  private:
-  /// First recovers what dead processes left, because the new file may use a process or thread id
-  /// of theirs. The caller holds lock_.
+  /// Creates the ring file. First recovers leftovers, because this process or its threads may have
+  /// the ids of dead ones. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
@@ -14056,7 +14381,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   storage_reports reports_;
   leftovers leftovers_;
 
-  mutex lock_;  ///< protects everything below that is not atomic
+  mutex lock_;  ///< protects all following members that are not atomic
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
@@ -14073,16 +14398,18 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: any thread that holds the guard of the producer in question; functions with `all`
-/// need no guard.
+/// Stores the aggregates of all threads. Thread safety: any thread may call these functions while
+/// it holds the `guard` of the producer that it passes; functions with the parameter `all` need no
+/// guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  // --- for one thread
+  // --- Functions for one thread.
 
-  /// Adds a call for which there may be no room yet. Returns false if there is no memory.
+  /// Adds a call for which there may be no room yet, and makes room. Returns false if there is no
+  /// memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -14104,7 +14431,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call at once, because nothing will write it later.
+  /// Writes a call that ended after the recording directly to its file.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -14122,11 +14449,11 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Another thread continues with the sums of a dead one.
+  /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
   LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
-    a.inner_ticks = a.untold_ticks = 0;
+    a.inner_ticks = a.unreported_ticks = 0;
     a.interrupting = 0;
     if (a.memory == nullptr || a.memory->retired) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
@@ -14138,7 +14465,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call use the slow path.
+  /// Makes the thread's next call take the slow path, where it waits for producer::guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
@@ -14149,33 +14476,35 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// Call it after close(): waits for a call that is being added at this moment, unless its thread
-  /// is not running.
+  /// Waits until the thread has added the call that it is adding now. Call close() before. Gives up
+  /// after 100 attempts, because the thread may not be running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// The next call begins new aggregates.
+  /// Ends the thread's aggregates; the thread's next call begins new ones.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// In a forked child: these aggregates belong to the parent.
+  /// Discards the aggregates of a forked child, because they belong to its parent.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
-    a.untold_ticks = 0;
-    // `storing` is not 0 if a signal handler that interrupted a call forks.
+    a.unreported_ticks = 0;
+    // `storing` is not 0 if fork was called in a signal handler that interrupted the adding of a
+    // call.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
 
-  // --- for all threads
+  // --- Functions for all threads.
 
-  /// Writes the sums of all threads, and makes their next calls use the slow path. Returns false if
-  /// they remain in the ring file only.
+  /// Writes the aggregates of all threads to files, and makes the next call of each thread take the
+  /// slow path. Returns false if the aggregates could not be written and remain only in the ring
+  /// file.
   LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
     bool any = false;
     all.for_each([&any](producer& p) {
@@ -14202,16 +14531,17 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Writes them to a copy of the run in `folder`, each thread's as of one moment. The threads
-  /// continue; a call that ends just then waits for so long. Returns 0 or an error that
-  /// file_error_text() knows.
+  /// Writes the aggregates of each thread, as they are at one moment, to the copy of the run in
+  /// `folder`. The threads keep running; a call that ends at that moment waits. Returns 0 or an
+  /// error that file_error_text() can describe.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // The thread's next call takes the slow path and waits for this guard there.
+      // Now the thread's next call takes the slow path, where it waits for the guard that is held
+      // here.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
@@ -14219,7 +14549,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;
-    // From here on no lock is held, so no thread waits for the disk.
+    // No lock is held while the files are written, so no thread waits for the disk.
     return for_each_section(
         {files_.begun_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
@@ -14250,7 +14580,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   run_files& files_;
   session_clock& clock_;
   const name_table& names_;
-  mutex lock_;  ///< guards all threads' blocks while they grow or are written
+  mutex lock_;  ///< protects the blocks of all threads while they grow or are written
   std::uint32_t chains_ = 0;
   std::uint64_t late_calls_ = 0;
 };
@@ -14260,50 +14590,54 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
-// The thread that drains in the background. It is an optimization: nothing depends on it.
-#ifndef LOTUS_STORE_DRAIN_THREAD_HPP
-#define LOTUS_STORE_DRAIN_THREAD_HPP
+// Provides background threads, such as the one that drains rings (writes their records to the
+// logs). No record is lost if such a thread cannot be started.
+#ifndef LOTUS_STORE_BACKGROUND_THREAD_HPP
+#define LOTUS_STORE_BACKGROUND_THREAD_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Determines the pauses between the rounds of a recording. Thread safety: all.
+/// Determines the pauses between a recording's drain rounds. Thread safety: all functions.
 class drain_pace {
  public:
   void begin(std::uint32_t interval_ms) noexcept {
-    most_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
+    max_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
     early_ms_.store(5, std::memory_order_relaxed);
   }
 
-  /// Returns 5, 20 and 80 ms first, because early ties improve the clock's rate; then the program's
-  /// interval.
-  /// @param more_to_do  there is work besides draining: limits the pause to 100 ms.
+  /// Returns the next pause: first 5, 20 and 80 ms, because comparing clocks early improves the
+  /// clock's rate; then the interval that the program has chosen.
+  /// @param more_to_do  whether leftovers remain to be recovered; then the pause is at most 100 ms.
   std::uint32_t next_ms(bool more_to_do) noexcept {
     const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t most_ms =
+    const std::uint32_t chosen_ms = max_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t max_ms =
         more_to_do && chosen_ms > early_until_ms ? early_until_ms : chosen_ms;
     if (early_ms < early_until_ms) early_ms_.store(early_ms * 4, std::memory_order_relaxed);
-    return early_ms < early_until_ms && early_ms < most_ms ? early_ms : most_ms;
+    return early_ms < early_until_ms && early_ms < max_ms ? early_ms : max_ms;
   }
 
  private:
   static constexpr std::uint32_t early_until_ms = 100;
 
-  std::atomic<std::uint32_t> most_ms_{0};
+  std::atomic<std::uint32_t> max_ms_{0};
   std::atomic<std::uint32_t> early_ms_{0};
 };
 
-/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
-/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
-class drain_thread {
+/// A thread that calls a function at intervals. The thread is detached and never joined, because
+/// the process may end at any moment. Thread safety: all functions. The caller of wake() must have
+/// signals blocked, because the thread inherits its signal mask.
+class background_thread {
  public:
-  /// @param round  called with `context`; returns the pause until the next round in ms, or 0 to
-  /// sleep until wake() is called.
-  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
-      : round_{round}, context_{context} {}
+  /// @param name  the thread's name, at most 15 characters; must stay valid.
+  /// @param round  function that the thread calls with `context`. Returns the pause until the next
+  /// call in ns; 0: until wake() is called.
+  background_thread(const char* name, std::uint64_t (*round)(void*) noexcept,
+                    void* context) noexcept
+      : name_{name}, round_{round}, context_{context} {}
 
-  /// Starts the thread, or the next round if it runs already. Does nothing if no thread can be
+  /// Starts the thread, or ends its pause if it is running. Does nothing if no thread can be
   /// created.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
@@ -14317,26 +14651,28 @@ class drain_thread {
     pthread_attr_destroy(&detached);
   }
 
-  /// Whether the thread runs; false in a child that was just forked.
+  /// Whether the thread is running. A forked child has no such thread.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
-  /// In a forked child, which has no such thread.
+  /// Forgets the parent's thread in a forked child, so that wake() starts a new one.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:
   LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "lotus-drain");
-    auto& thread = *static_cast<drain_thread*>(self);
+    auto& thread = *static_cast<background_thread*>(self);
+    pthread_setname_np(pthread_self(), thread.name_);
     for (;;) {
       const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
-      const std::uint32_t pause_ms = thread.round_(thread.context_);
-      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
-      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
+      const std::uint64_t pause_ns = thread.round_(thread.context_);
+      const timespec pause{static_cast<time_t>(pause_ns / 1'000'000'000),
+                           static_cast<long>(pause_ns % 1'000'000'000)};
+      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ns == 0 ? nullptr : &pause,
               nullptr, 0);
     }
   }
 
-  std::uint32_t (*round_)(void*) noexcept;
+  const char* name_;
+  std::uint64_t (*round_)(void*) noexcept;
   void* context_;
   std::atomic<std::uint32_t> wakes_{0};
   std::atomic<bool> runs_{false};
@@ -14345,24 +14681,25 @@ class drain_thread {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_DRAIN_THREAD_HPP
+#endif  // LOTUS_STORE_BACKGROUND_THREAD_HPP
 
-// Keeps the recorder consistent in parent and child when the process forks.
+// Keeps the recorder consistent in the parent and in the child when the process forks.
 #ifndef LOTUS_STORE_FORK_GUARD_HPP
 #define LOTUS_STORE_FORK_GUARD_HPP
 
-// The state that every thread checks: whether recording is on, and what happens to a full ring.
+// Provides the state that recording threads check: whether recording is on, and what to do when a
+// ring is full.
 #ifndef LOTUS_STORE_RECORDING_STATE_HPP
 #define LOTUS_STORE_RECORDING_STATE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all; begin() and the functions after it, one at a time.
+/// Thread safety: all functions; call begin(), write_through() and end() one at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether each record is written to its log at once, because the process exits and no later
+  /// Whether each record is written to its log at once, because the process is exiting and no later
   /// drain follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {
@@ -14388,36 +14725,37 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP
 
-// What a thread does if it cannot store its record in its ring at once.
+// Provides the slow path of recording: what a thread does if it cannot store a record at once.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
-// The rings of all threads, and the path of their records to the logs.
+// Manages the rings of all threads, and drains them: writes their records to the logs.
 #ifndef LOTUS_STORE_STORAGE_HPP
 #define LOTUS_STORE_STORAGE_HPP
 
-// Keeps records in memory while the disk does not accept them.
+// Keeps records in memory while they cannot be written to the disk.
 #ifndef LOTUS_STORE_BACKLOG_HPP
 #define LOTUS_STORE_BACKLOG_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy, in private memory, of a ring that was full while it could not be written.
+/// A copy, in private memory, of a ring that became full while its records could not be written.
 struct backlog_chunk {
   backlog_chunk* next;
-  std::uint64_t bytes;  ///< size of the mapping
-  ring_block ring;      ///< last, because its records follow it
+  std::uint64_t bytes;  ///< size of this chunk's mapping
+  ring_block ring;      ///< the last member, because the ring's records follow it
 };
 
-/// The records that were moved to memory, in order of age for each thread.
-/// Thread safety: begin() while nothing else is called; everything else with the producer's guard.
+/// Moves records from rings to memory, into a list of chunks for each thread, the oldest first.
+/// Thread safety: call begin() while no other function is running, and the others while
+/// producer::guard is held.
 class backlog {
  public:
   void begin(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
 
-  /// Moves the records of `p`'s ring to memory and empties the ring. Returns false if the memory
-  /// limit is reached; then nothing was moved.
+  /// Moves all records of `p`'s ring to memory. Returns false, without moving anything, if the
+  /// memory limit is reached or no memory is available.
   bool set_aside(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
@@ -14436,7 +14774,7 @@ class backlog {
     return true;
   }
 
-  /// Frees the oldest chunk of `p`. Returns how many records are lost with it.
+  /// Frees the oldest chunk of `p`. Returns how many unwritten records were in the chunk.
   std::uint64_t drop_oldest(producer& p) noexcept {
     backlog_chunk* const chunk = p.backlog_first;
     if (chunk == nullptr) return 0;
@@ -14463,17 +14801,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_BACKLOG_HPP
 
-// Buffers for the threads that drain.
+// Provides buffers for the threads that drain rings.
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few unused buffers for the next drain. Thread safety: all.
+/// Keeps a few unused buffers for later drains. Thread safety: all functions.
 class drain_buffers {
  public:
-  /// Returns null if there is no memory.
+  /// Returns a buffer; null if there is no memory.
   drain_buffer* take() noexcept {
     const locked hold{lock_};
     if (spare_count_ > 0) return spare_[--spare_count_];
@@ -14504,21 +14842,21 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP
 
-// Which threads' logs stay open between two drains.
+// Limits how many threads' log files stay open between two drains.
 #ifndef LOTUS_STORE_KEPT_LOGS_HPP
 #define LOTUS_STORE_KEPT_LOGS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Opening the logs for each drain would cost more than writing to them, but the program needs the
-/// descriptors too. So only some threads' logs stay open. Thread safety: all, with the producer's
-/// guard.
+/// Keeps the log files of some threads open: opening them for each drain would cost more than
+/// writing, but with all of them open the program could run out of file descriptors. Thread safety:
+/// all functions, while producer::guard is held.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {
     if (p.logs_kept_open) return;
-    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
+    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < max_threads;
     if (p.logs_kept_open) return;
     threads_.fetch_sub(1, std::memory_order_relaxed);
     close_all(p.logs);
@@ -14531,7 +14869,8 @@ class kept_logs {
   }
 
  private:
-  static constexpr std::uint32_t most_threads = 32;  ///< with three logs each
+  /// Maximum number of threads whose logs stay open; a thread has up to three logs.
+  static constexpr std::uint32_t max_threads = 32;
 
   std::atomic<std::uint32_t> threads_{0};
 };
@@ -14548,10 +14887,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kernel's start time, accurate to 10 ms; read at the first use.
+/// The kernel's start time of the calling thread, accurate to 10 ms; read when it is first needed.
 class thread_start {
  public:
-  /// Whether the thread certainly started later than `ticks`.
+  /// Returns true if the thread certainly started later than the time `ticks`.
   LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
     if (!known_) find(clock);
     return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
@@ -14564,14 +14903,14 @@ class thread_start {
     age_ticks_ = UINT64_MAX;
     char text[1024];
     read_beginning("/proc/thread-self/stat", text);
-    // After the name, which may contain anything, follows "state ppid pgrp ..."; the start is the
-    // 20th of these fields.
+    // The text is "tid (name) state ppid pgrp ...". The name may contain anything, so the fields
+    // are counted from the last ')'; the 20th field after it is the start time.
     const char* at = std::strrchr(text, ')');
     for (int field = 0; at != nullptr && field < 20; ++field) at = std::strchr(at + 1, ' ');
     if (at == nullptr) return;
     const long long per_second = sysconf(_SC_CLK_TCK);
     if (per_second <= 0) return;
-    // The kernel rounds down, so the thread seems older than it is.
+    // The kernel rounds the start time down, so the thread never seems younger than it is.
     const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
     const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
     if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns).value_or(UINT64_MAX);
@@ -14579,7 +14918,7 @@ class thread_start {
 
   bool known_ = false;
   std::uint64_t now_ = 0;
-  std::uint64_t age_ticks_ = 0;  ///< the thread's age at now_
+  std::uint64_t age_ticks_ = 0;  ///< age of the thread, in ticks, at the time now_
 };
 
 }  // namespace detail
@@ -14587,24 +14926,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_THREAD_START_HPP
 
-// Writes all records of one thread to its logs.
+// Drains one thread: writes all of its records to its logs.
 #ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
 #define LOTUS_STORE_PRODUCER_DRAIN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a drain needs besides the thread and its logs.
+/// The arguments of a drain, except for the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;
   bool compact;
   drain_buffer& buffer;
   backlog& set_aside;
-  std::atomic<std::uint64_t>& written;  ///< incremented by the number of records written
+  /// Increased by the number of records that the drain writes.
+  std::atomic<std::uint64_t>& written;
 };
 
-/// Writes the records that were moved to memory first, then those in the ring.
+/// Writes first the records in the thread's backlog, which are older, and then those in its ring.
 template <class Filler>
 int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
                log_appender& logs) noexcept {
@@ -14628,8 +14968,10 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   return error;
 }
 
-/// Returns 0 or errno; then the records that were not written stay. The caller holds p.guard.
-/// @param heads  read before the clock was constructed.
+/// Drains one thread. Returns 0 or errno; records that could not be written stay in the backlog and
+/// in the ring. The caller holds p.guard.
+/// @param heads  positions in the ring up to which records are written. Must have been read before
+/// context.clock was constructed, so that the clock covers these records.
 inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
                           log_appender& logs) noexcept {
   const name_lookup names = context.names.line_starts();
@@ -14653,27 +14995,27 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The records of a thread that were not written to its logs when it was drained for the last time.
+/// How many records of a thread could not be written to its logs in the thread's last drain.
 struct unwritten_records {
-  std::uint64_t recoverable = 0;  ///< they are in the ring file
+  std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: open() under the session's control lock; everything else from any thread that
-/// holds the guard of the producer concerned.
+/// Thread safety: call open() under the session's control lock, and functions with a producer as
+/// argument under that producer's guard.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Returns 0 or errno; reports the reason once.
+  /// Opens the run's files. Returns 0 or errno; reports the error of a run once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
     backlog_.begin(chosen.backlog_bytes);
     retention_.begin(chosen);
     const log_folder folder = files_.logs_folder();
-    retention_.begin_behind_parts(folder.directory, folder.prefix, folder.owners);
+    retention_.begin_after_parts(folder.directory, folder.prefix, folder.owners);
     own_logs_.store(0, std::memory_order_relaxed);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
@@ -14681,9 +15023,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return 0;
   }
 
-  // --- a thread's ring
+  // --- A thread's ring.
 
-  /// Gives the producer a ring of this run. Returns false if there is no memory.
+  /// Gives a thread's state (producer) a new ring in this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -14706,10 +15048,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread may take over a dead thread's ring. It may have begun a span before
-  /// it first called the session. If it would share the dead thread's logs, all spans in them must
-  /// have ended before it started, because readers treat spans of one log that lie within each
-  /// other as nested.
+  /// Returns whether the calling thread may reuse a dead thread's ring. If the two threads share
+  /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
+  /// spans of the dead thread must have ended before the calling thread started, because the
+  /// calling thread may have begun a span before its first call of the session.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -14719,7 +15061,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return started.is_after(ended, clock_);
   }
 
-  /// Gives the ring of a drained producer to another thread.
+  /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
@@ -14732,7 +15074,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // The existing logs become parts, so that they can be deleted if there are limits.
+      // If limits apply, the dead thread's logs become parts, so that they can be deleted.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -14744,9 +15086,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.ring->commit(c);
   }
 
-  /// Takes the ring out of use. It stays mapped until the next attach, because its thread may be
-  /// storing a record at this moment. Records that were not written are discarded.
-  /// @return how many records that were only in memory are lost.
+  /// Ends the use of a thread's ring and discards records that are not in the logs. The ring stays
+  /// mapped until the next attach(), because its thread may be storing a record now.
+  /// @return how many of the discarded records were not in a ring file either, and so are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
@@ -14756,10 +15098,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return lost;
   }
 
-  // --- from rings to logs
+  // --- Writing records to logs.
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then the records that were
-  /// not written stay in the ring.
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
+  /// written stay where they are.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -14780,14 +15122,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Moves the records of a ring that cannot be drained to memory. Returns false if the limit is
-  /// reached.
+  /// Moves the records of a ring that cannot be drained to memory. Returns false if the memory
+  /// limit is reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
-  /// Drops the oldest records that a producer has in memory. Returns how many.
+  /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Called if the last drain of `p` failed. Copies records that are only in memory to the ring
-  /// file as far as it can grow, and discards the rest.
+  /// Copies records that are only in memory to the ring file, as far as the file can grow, and
+  /// discards the rest. Called when the last drain of `p` has failed.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
     while (p.backlog_first != nullptr) {
@@ -14804,17 +15146,18 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Deletes the logs that exceed their limits.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
-    forgotten_logs forgotten;
+    deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
-    files_.add_forgotten(forgotten);
+    files_.add_deleted(forgotten);
   }
 
   log_retention& retention() noexcept { return retention_; }
 
-  // --- in a forked child: the rings and their records belong to the parent
+  // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler that interrupted a scope forks, that scope continues to use the ring.
+    // If a signal handler forked while it interrupted the storing of a record, the interrupted code
+    // will continue to use the ring's address.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -14827,11 +15170,12 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Only the first threads get logs of their own. With very many short-lived threads, each would
-  /// leave files of a few lines, too many for the limits to examine.
+  /// Whether a thread that reuses the ring of a dead thread also continues its logs. If not
+  /// limited, the first threads get logs of their own. Later threads share logs, because many
+  /// short-lived threads would otherwise create many tiny files.
   bool shares_logs() const noexcept {
-    constexpr std::uint32_t most_own_logs = 64;
-    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;
+    constexpr std::uint32_t max_own_logs = 64;
+    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;
   }
 
   LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
@@ -14846,7 +15190,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
-  std::atomic<std::uint32_t> own_logs_{0};  ///< threads that have had logs of their own
+  std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;
   log_retention retention_;
   backlog backlog_;
@@ -14861,20 +15205,20 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives a thread its ring, makes room in a full ring, and enters a loader. The functions of the
-/// first part block signals and take the producer's guard themselves; the caller of those of the
-/// second part holds the guard. Thread safety: all.
+/// Gives threads rings, makes room in full rings, and changes threads' loaders. The functions that
+/// the owning thread calls block signals and lock the producer's guard themselves; the caller of
+/// the other functions holds the guard. Thread safety: all functions.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
-            cpu_clock& cpu, drain_thread& drains) noexcept
+            cpu_clock& cpu, background_thread& drains) noexcept
       : state_{state}, rings_{rings}, aggregates_{aggregates}, cpu_{cpu}, drains_{drains} {}
 
-  // --- for the owning thread
+  // --- Functions that the owning thread calls.
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // A limit other than 0 means that the ring is just full or half full.
+    // If full rings drop records, a limit other than 0 means that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -14888,10 +15232,11 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.writes_through()) drain(p);
   }
 
-  /// Stores a record from a signal handler that interrupted this thread while it was storing one. A
-  /// record from a second handler that interrupts the first one here is dropped and counted.
+  /// Stores a record of a signal handler that interrupted this thread while it was storing another
+  /// record. If a second handler interrupts the first one here, the second handler's record is
+  /// dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or while recording is off, there is no room.
+    // The limit is 0 while recording is off, and before the first record, when there is no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -14912,8 +15257,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
-  /// Adds a call for which there is no memory yet, perhaps not even for the call before. Returns
-  /// false if it is lost.
+  /// Adds an aggregated call after allocating memory for it. Returns false if the call is lost
+  /// because there is no memory.
   bool aggregate(producer& p, const aggregate_call& call) noexcept {
     if (this_thread_forks) return lose(p);
     const signals_blocked quiet;
@@ -14934,16 +15279,16 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.is_on() && !p.attached) attach(p);
   }
 
-  /// Returns the loader that the thread's records belonged to before.
+  /// Assigns the thread's later records to a loader. Returns the thread's previous loader.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
     if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Without a ring nothing needs to be recorded: the ring will begin with this loader.
+    // Without a ring, nothing is recorded: a ring that is attached later begins with p.loader.
     if (p.attached && state_.is_on()) {
-      // Without this record all following records would be assigned to the wrong loader, so it must
-      // not be dropped even if records may be.
+      // This record is not dropped even if full rings drop records, because without it all later
+      // records would be assigned to the wrong loader.
       if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
         drop(p);
         return before;
@@ -14955,8 +15300,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// If full rings drop records, off-CPU records are dropped first: they may not use a ring's last
-  /// quarter.
+  /// Returns the time off the CPU, which the caller records. If full rings drop records, records of
+  /// kind off_cpu are dropped first: they may not use the last quarter of a ring.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
@@ -14965,7 +15310,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return {};
   }
 
-  // --- the caller holds the guard
+  // --- Functions whose caller holds the producer's guard.
 
   int drain(producer& p) noexcept {
     const int error = rings_.drain(p);
@@ -14973,7 +15318,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return error;
   }
 
-  /// Lets the owner store records until the ring is full of uncommitted ones.
+  /// Lets the owning thread store records, without calling the session, until the ring is full; if
+  /// full rings drop records, until the ring is half full.
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
@@ -14986,7 +15332,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
                            std::memory_order_release);
   }
 
-  /// Forces the owner's next record onto the slow path.
+  /// Makes the owning thread take the slow path for its next record.
   static void close_lanes(producer& p) noexcept {
     gate_of(p).limit.store(0, std::memory_order_relaxed);
     gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
@@ -15012,8 +15358,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring: writes its records to the disk, or moves them to memory if that
-  /// fails or the thread must not wait for the disk.
+  /// Makes room in a full ring. Writes the records to the logs, or moves them to memory if writing
+  /// fails or if full rings drop records, because then the thread must not wait for the disk.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       p.drained_itself.store(true, std::memory_order_relaxed);
@@ -15026,9 +15372,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Stores a record without ever waiting for the disk. A half-full ring wakes the drain thread. A
-  /// full ring is moved to memory, where the oldest records are dropped if the limit is reached.
-  /// Fails if the drain thread is just writing the ring.
+  /// Stores a record without ever waiting for the disk. If the ring is half full, wakes the drain
+  /// thread. If the ring is full, moves its records to memory, and drops the oldest records there
+  /// if the memory limit is reached. Returns false if the record was not stored, such as while the
+  /// drain thread writes the ring's records.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);
@@ -15051,7 +15398,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   storage& rings_;
   aggregate_store& aggregates_;
   cpu_clock& cpu_;
-  drain_thread& drains_;
+  background_thread& drains_;
 };
 
 }  // namespace detail
@@ -15059,10 +15406,950 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SLOW_PATH_HPP
 
+// Records at random times what the threads of a recording wait for.
+//
+// The wait sampler has a thread of its own: looks are a fair sample only if they happen at random
+// times, but the drain thread works at regular times and may wait for the disk.
+#ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
+#define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
+
+// Provides random pauses, with an exponential distribution, between looks at threads.
+#ifndef LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
+#define LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
+
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The parts of a recorder that have a lock, or that a child must not share with its parent.
+/// Random numbers by xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift
+/// generators, 2016). Thread safety: none.
+class random_bits {
+ public:
+  void seed(std::uint64_t from) noexcept { state_ = from | 1; }
+  std::uint64_t next() noexcept {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545F4914F6CDD1DULL;
+  }
+  /// Returns a random number from 0 to limit - 1; `limit` must not be 0.
+  std::uint32_t below(std::uint32_t limit) noexcept {
+    return static_cast<std::uint32_t>((next() >> 32) * limit >> 32);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+/// Returns an exponentially distributed pause in ns. With such pauses, the share of looks that find
+/// a thread in a state is the share of time that the thread spends in that state, even if the
+/// thread works periodically (Wolff, Poisson arrivals see time averages, 1982). Computed without
+/// libm, which the program may not link.
+inline std::uint64_t exponential_ns(std::uint64_t mean_ns, random_bits& bits) noexcept {
+  // The pause is -mean * ln u, for a random u with 0 < u < 1. Let u = m * 2^-k with 1 <= m < 2.
+  // Then -ln u = k ln 2 - ln m.
+  const std::uint64_t u = bits.next() | 1;
+  const int k = __builtin_clzll(u) + 1;
+  const double x =
+      static_cast<double>((u << (k - 1)) & INT64_MAX) / 9223372036854775808.0;  // x = m - 1
+  // ln(1 + x), exact to 1e-5: Abramowitz and Stegun, Handbook of Mathematical Functions, 4.1.43.
+  const double ln_m =
+      x * (0.99949556 + x * (-0.49190896 + x * (0.28947478 + x * (-0.13606275 + x * 0.03215845))));
+  const double pause = static_cast<double>(mean_ns) * (k * 0.69314718 - ln_m);
+  return pause > 1 ? static_cast<std::uint64_t>(pause) : 1;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
+
+// Finds out what a thread of this process waits for at this moment.
+#ifndef LOTUS_WAITS_THREAD_LOOK_HPP
+#define LOTUS_WAITS_THREAD_LOOK_HPP
+
+// Determines what a thread in futex(2) waits for: a lock and its owner, a thread's end, or other
+// things.
+#ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
+#define LOTUS_WAITS_FUTEX_WAITS_HPP
+
+#include <sys/uio.h>
+
+// Lists the system calls in which threads wait, with the kind of thing each call waits for.
+#ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
+#define LOTUS_WAITS_SYSTEM_CALLS_HPP
+
+// Defines what threads can wait for, and the format of the file in which waits are recorded.
+#ifndef LOTUS_WAITS_WAIT_REASONS_HPP
+#define LOTUS_WAITS_WAIT_REASONS_HPP
+
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each look at
+// a waiting thread. The line that defines an object precedes the first look that contains its id:
+//   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
+//   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
+//                                           file is mapped from <base> on; both hexadecimal
+//   look,<ns since the epoch>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
+//                                           0>,<ns of thread time that this look stands for>
+// An id is valid until another line defines it again. Texts contain no control characters.
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class wait_reason : std::uint8_t {
+  lock,
+  condition,  ///< a condition variable, a semaphore, an atomic variable, or a thread's end
+  file,
+  pipe,
+  socket,
+  poll,  ///< one or more descriptors, in poll, select or epoll
+  sleep,
+  process,     ///< the end of a child process
+  page_fault,  ///< a page of memory that is read from the disk
+  other,
+};
+
+/// The words for the enumerators of wait_reason in files of waits and in JSON.
+inline constexpr const char* wait_reason_words[] = {"lock",       "condition", "file",  "pipe",
+                                                    "socket",     "poll",      "sleep", "process",
+                                                    "page-fault", "other"};
+inline constexpr std::size_t wait_reasons =
+    sizeof(wait_reason_words) / sizeof(wait_reason_words[0]);
+static_assert(static_cast<std::size_t>(wait_reason::other) + 1 == wait_reasons,
+              "a word for each reason, in the same order");
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_REASONS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The system call in which a thread is, read from a line of /proc/PID/task/TID/syscall.
+struct entered_call {
+  static constexpr long none = -1;  ///< the thread is off the CPU, but in no system call
+
+  long number = none;
+  std::uint64_t arguments[6] = {};
+
+  /// Reads the line. Returns false if the thread was running, or if the line has another format.
+  bool parse(const char* line) noexcept {
+    char* end = nullptr;
+    number = strtol(line, &end, 10);
+    if (end == line) return false;  // the line is "running"
+    if (number == none) return true;
+    for (std::uint64_t& argument : arguments) {
+      const char* const begin = end;
+      argument = strtoull(begin, &end, 16);
+      if (end == begin) return false;
+    }
+    return true;
+  }
+};
+
+/// Describes what a system call waits for.
+struct call_row {
+  long number;
+  wait_reason reason;
+  bool of_descriptor;  ///< whether the first argument is the descriptor for which the call waits
+  const char* name;
+};
+
+#define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
+  {SYS_##name, wait_reason::reason, of_descriptor, #name},
+/// The system calls in which threads usually wait; any other call has the reason `other`. If a call
+/// has a descriptor, describe_wait() corrects the reason by the kind of file.
+inline constexpr call_row call_table[] = {
+    // clang-format off
+    LOTUS_DETAIL_CALL(read, file, true)
+    LOTUS_DETAIL_CALL(pread64, file, true)
+    LOTUS_DETAIL_CALL(readv, file, true)
+    LOTUS_DETAIL_CALL(preadv, file, true)
+    LOTUS_DETAIL_CALL(preadv2, file, true)
+    LOTUS_DETAIL_CALL(write, file, true)
+    LOTUS_DETAIL_CALL(pwrite64, file, true)
+    LOTUS_DETAIL_CALL(writev, file, true)
+    LOTUS_DETAIL_CALL(pwritev, file, true)
+    LOTUS_DETAIL_CALL(pwritev2, file, true)
+    LOTUS_DETAIL_CALL(sendfile, file, true)
+    LOTUS_DETAIL_CALL(splice, file, true)
+    LOTUS_DETAIL_CALL(copy_file_range, file, true)
+    LOTUS_DETAIL_CALL(fsync, file, true)
+    LOTUS_DETAIL_CALL(fdatasync, file, true)
+    LOTUS_DETAIL_CALL(sync_file_range, file, true)
+    LOTUS_DETAIL_CALL(fallocate, file, true)
+    LOTUS_DETAIL_CALL(ftruncate, file, true)
+    LOTUS_DETAIL_CALL(flock, file, true)
+    LOTUS_DETAIL_CALL(fcntl, file, true)
+    LOTUS_DETAIL_CALL(fstat, file, true)
+    LOTUS_DETAIL_CALL(getdents64, file, true)
+    LOTUS_DETAIL_CALL(readahead, file, true)
+    LOTUS_DETAIL_CALL(close, file, true)
+    LOTUS_DETAIL_CALL(openat, file, false)
+    LOTUS_DETAIL_CALL(newfstatat, file, false)
+    LOTUS_DETAIL_CALL(statx, file, false)
+    LOTUS_DETAIL_CALL(faccessat, file, false)
+    LOTUS_DETAIL_CALL(readlinkat, file, false)
+    LOTUS_DETAIL_CALL(unlinkat, file, false)
+    LOTUS_DETAIL_CALL(mkdirat, file, false)
+    LOTUS_DETAIL_CALL(sync, file, false)
+    LOTUS_DETAIL_CALL(recvfrom, socket, true)
+    LOTUS_DETAIL_CALL(recvmsg, socket, true)
+    LOTUS_DETAIL_CALL(recvmmsg, socket, true)
+    LOTUS_DETAIL_CALL(sendto, socket, true)
+    LOTUS_DETAIL_CALL(sendmsg, socket, true)
+    LOTUS_DETAIL_CALL(sendmmsg, socket, true)
+    LOTUS_DETAIL_CALL(accept, socket, true)
+    LOTUS_DETAIL_CALL(accept4, socket, true)
+    LOTUS_DETAIL_CALL(connect, socket, true)
+    LOTUS_DETAIL_CALL(ppoll, poll, false)
+    LOTUS_DETAIL_CALL(pselect6, poll, false)
+    LOTUS_DETAIL_CALL(epoll_pwait, poll, false)
+    LOTUS_DETAIL_CALL(nanosleep, sleep, false)
+    LOTUS_DETAIL_CALL(clock_nanosleep, sleep, false)
+    LOTUS_DETAIL_CALL(wait4, process, false)
+    LOTUS_DETAIL_CALL(waitid, process, false)
+    LOTUS_DETAIL_CALL(ioctl, other, true)
+    LOTUS_DETAIL_CALL(rt_sigtimedwait, other, false)
+    LOTUS_DETAIL_CALL(rt_sigsuspend, other, false)
+    LOTUS_DETAIL_CALL(mmap, other, false)
+    LOTUS_DETAIL_CALL(munmap, other, false)
+    LOTUS_DETAIL_CALL(mprotect, other, false)
+    LOTUS_DETAIL_CALL(madvise, other, false)
+    LOTUS_DETAIL_CALL(mremap, other, false)
+    LOTUS_DETAIL_CALL(msync, other, false)
+    LOTUS_DETAIL_CALL(brk, other, false)
+    LOTUS_DETAIL_CALL(clone, other, false)
+    LOTUS_DETAIL_CALL(execve, other, false)
+    LOTUS_DETAIL_CALL(msgrcv, other, false)
+    LOTUS_DETAIL_CALL(semop, other, false)
+    LOTUS_DETAIL_CALL(semtimedop, other, false)
+    LOTUS_DETAIL_CALL(mq_timedreceive, other, false)
+    LOTUS_DETAIL_CALL(io_getevents, other, false)
+#if defined(SYS_clone3)
+    LOTUS_DETAIL_CALL(clone3, other, false)
+#endif
+#if defined(SYS_io_uring_enter)
+    LOTUS_DETAIL_CALL(io_uring_enter, other, false)
+#endif
+#if defined(SYS_epoll_pwait2)
+    LOTUS_DETAIL_CALL(epoll_pwait2, poll, false)
+#endif
+#if defined(__x86_64__)  // aarch64 does not have these older calls
+    LOTUS_DETAIL_CALL(open, file, false)
+    LOTUS_DETAIL_CALL(stat, file, false)
+    LOTUS_DETAIL_CALL(lstat, file, false)
+    LOTUS_DETAIL_CALL(access, file, false)
+    LOTUS_DETAIL_CALL(getdents, file, true)
+    LOTUS_DETAIL_CALL(poll, poll, false)
+    LOTUS_DETAIL_CALL(select, poll, false)
+    LOTUS_DETAIL_CALL(epoll_wait, poll, false)
+    LOTUS_DETAIL_CALL(pause, other, false)
+    LOTUS_DETAIL_CALL(fork, other, false)
+    LOTUS_DETAIL_CALL(vfork, other, false)
+#endif
+    // clang-format on
+};
+#undef LOTUS_DETAIL_CALL
+
+/// Returns the row of a system call; null if the call is not in the table.
+inline const call_row* row_of_call(long number) noexcept {
+  for (const call_row& row : call_table) {
+    if (row.number == number) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_SYSTEM_CALLS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads a word of this process's memory through the kernel; returns 0 if the address is not
+/// mapped. A direct read could crash, because another thread may free the memory.
+inline std::uint32_t word_at(std::uint64_t address) noexcept {
+  std::uint32_t word = 0;
+  const iovec to{&word, sizeof(word)};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the kernel reported
+  const iovec from{reinterpret_cast<void*>(address), sizeof(word)};
+  const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  return got == static_cast<ssize_t>(sizeof(word)) ? word : 0;
+}
+
+/// Returns whether this process has a running thread with this id.
+inline bool is_own_running_thread(std::uint32_t tid) noexcept {
+  return tid != 0 && tid <= FUTEX_TID_MASK &&
+         syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0;
+}
+
+/// This process, as wait_in_futex() needs it.
+struct this_process {
+  static std::uint32_t word_at(std::uint64_t address) noexcept { return detail::word_at(address); }
+  static bool has_thread(std::uint32_t tid) noexcept { return is_own_running_thread(tid); }
+};
+
+struct futex_wait {
+  wait_reason reason = wait_reason::condition;
+  std::uint64_t address = 0;
+  /// Id of the thread that holds the lock, or whose end is awaited; 0: unknown.
+  std::uint32_t holder = 0;
+  bool is_thread_end = false;  ///< whether the wait is for the end of thread `holder`
+};
+
+/// @param call  a call of futex with one of its waiting operations. The function recognizes glibc's
+/// mutexes (and so those of libstdc++ and libc++) with timeouts, priority inheritance or
+/// robustness, glibc's reader-writer locks and pthread_join, and musl's mutexes.
+/// @param process  the process of the thread: reads a word of its memory (0 if the address is not
+/// mapped), and knows the ids of its threads.
+template <class Process>
+futex_wait wait_in_futex(const entered_call& call, const Process& process) noexcept {
+  // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
+  constexpr std::uint64_t owner_after_lock = 8;
+  constexpr std::uint64_t writer_after_phase = 16;
+  constexpr std::uint64_t writer_after_writers = 12;
+  constexpr std::uint64_t locked_with_waiters = 2;
+  constexpr std::uint64_t rwlock_waiters = 3;
+  futex_wait of;
+  of.address = call.arguments[0];
+  const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
+  const std::uint64_t value = call.arguments[2] & UINT32_MAX;
+  const auto held_by = [&of, &process](std::uint32_t tid) {
+    if (!process.has_thread(tid)) return false;
+    of.reason = wait_reason::lock;
+    of.holder = tid;
+    return true;
+  };
+  if (operation == FUTEX_LOCK_PI || operation == 13 /* FUTEX_LOCK_PI2, since Linux 5.14 */) {
+    of.reason = wait_reason::lock;
+    held_by(process.word_at(of.address) & FUTEX_TID_MASK);
+  } else if (value == locked_with_waiters) {
+    // A mutex counts as a lock even if it has no owner at this moment.
+    if (operation == FUTEX_WAIT) of.reason = wait_reason::lock;
+    held_by(process.word_at(of.address + owner_after_lock)) ||
+        (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
+  } else if (((value & FUTEX_WAITERS) != 0 &&
+              held_by(static_cast<std::uint32_t>(value) & FUTEX_TID_MASK)) ||
+             (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
+              (held_by(process.word_at(of.address + writer_after_phase)) ||
+               held_by(process.word_at(of.address + writer_after_writers))))) {
+    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. A lock
+    // does not name its readers, so a wait for readers is reported as one for a condition.
+  } else if (operation == FUTEX_WAIT_BITSET && value != 0 &&
+             process.has_thread(static_cast<std::uint32_t>(value)) &&
+             process.word_at(of.address) == value) {
+    of.holder = static_cast<std::uint32_t>(value);
+    of.is_thread_end = true;
+  }
+  // A condition variable of glibc has two adjacent words on which threads wait; both count as one.
+  if (of.reason == wait_reason::condition) of.address &= ~std::uint64_t{7};
+  return of;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_FUTEX_WAITS_HPP
+
+// Numbers the objects for which threads wait, so that a file of waits describes each only once.
+#ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
+#define LOTUS_WAITS_WAIT_OBJECTS_HPP
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lines that are written to the file together.
+struct wait_lines {
+  char text[5120];
+  std::size_t bytes = 0;
+
+  template <class... Values>
+  void add(const char* format, Values... values) noexcept {
+    const std::size_t room = sizeof(text) - bytes;
+    const int n = std::snprintf(text + bytes, room, format, values...);
+    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
+  }
+};
+
+/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
+class wait_objects {
+ public:
+  /// Returns the number of the object that this text describes. If the object is new, adds the line
+  /// that defines it to `to`.
+  std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
+    if (text.empty()) return 0;
+    known& place = find(hash(text));
+    if (place.key != 0) return place.id;
+    add(place, hash(text));
+    to.add("object,%u,%.*s\n", place.id, static_cast<int>(text.size()), text.data());
+    return place.id;
+  }
+
+  /// Returns the number of the global variable at this address, and adds its line if it is new.
+  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
+  /// 2 s ago.
+  std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
+    known& place = find(address);
+    if (place.key != 0) return place.id;
+    constexpr std::int64_t between_ns = 2'000'000'000;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (looked_ns_ != 0 && now_ns - looked_ns_ < between_ns) return 0;
+    looked_ns_ = now_ns;
+    char path[4096];
+    const std::uint64_t base = module_of(address, path);
+    if (base == 0) {
+      place = {address, 0};
+      ++count_;
+      return 0;
+    }
+    add(place, address);
+    to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
+           static_cast<unsigned long long>(base), path);
+    return place.id;
+  }
+
+  /// Forgets all objects, so that each is defined again when it is next used.
+  void forget() noexcept {
+    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    count_ = 0;
+    looked_ns_ = 0;
+  }
+
+  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
+  /// Returns the length; 0 if the descriptor is closed.
+  static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
+    char link[48];
+    std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    const ssize_t got = readlink(link, text, room - 1);
+    std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+    text[bytes] = '\0';
+    if (std::strncmp(text, "socket:", 7) == 0) {
+      const std::size_t peer = describe_peer(fd, text, room);
+      if (peer > 0) bytes = peer;
+    }
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f) text[i] = '?';
+    }
+    return bytes;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 1024;
+
+  struct known {
+    std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
+    std::uint32_t id = 0;
+  };
+
+  static std::uint64_t hash(std::string_view text) noexcept {
+    std::uint64_t sum = 14695981039346656037ULL;  // the hash is FNV-1a
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return sum | 1;  // odd, unlike the address of a futex, which is a multiple of 4
+  }
+
+  known& find(std::uint64_t key) noexcept {
+    if (count_ >= capacity / 2) {
+      const std::int64_t looked_ns = looked_ns_;
+      forget();
+      looked_ns_ = looked_ns;
+    }
+    auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
+    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
+    return places_[at];
+  }
+
+  void add(known& place, std::uint64_t key) noexcept {
+    place = {key, ++last_id_};
+    ++count_;
+  }
+
+  static std::size_t describe_peer(int fd, char* text, std::size_t room) noexcept {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof(peer);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return 0;
+    char name[INET6_ADDRSTRLEN] = "";
+    int port = 0;
+    if (peer.ss_family == AF_INET) {
+      const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+      inet_ntop(AF_INET, &v4.sin_addr, name, sizeof(name));
+      port = ntohs(v4.sin_port);
+    } else if (peer.ss_family == AF_INET6) {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+      inet_ntop(AF_INET6, &v6.sin6_addr, name, sizeof(name));
+      port = ntohs(v6.sin6_port);
+    } else {
+      return 0;
+    }
+    const int n = std::snprintf(text, room, "%s port %d", name, port);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
+  /// Finds the program or shared object whose variables contain the address, and writes its path.
+  /// Returns the address at which its file is mapped, or 0.
+  static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
+    std::uint64_t base = 0;
+    std::uint64_t last_end = 0;
+    bool found = false;
+    path[0] = '\0';
+    for_each_mapping([&](std::string_view line) {
+      char head[64] = {};
+      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      unsigned long long begin = 0;
+      unsigned long long end = 0;
+      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
+      if (std::sscanf(head, "%llx-%llx", &begin, &end) != 2) return false;
+      const std::string_view of = mapped_path(line);
+      if (!of.empty() && of != path && of.size() < sizeof(path)) {
+        std::memcpy(path, of.data(), of.size());
+        path[of.size()] = '\0';
+        base = begin;
+      } else if (of.empty() && (begin != last_end || line.find('[') != std::string_view::npos)) {
+        // Variables without an initial value are in memory without a file, directly after the
+        // mappings of the file. Any other memory without a file belongs to no module.
+        base = 0;
+        path[0] = '\0';
+      }
+      last_end = end;
+      found = address >= begin && address < end;
+      return found;
+    });
+    return found ? base : 0;
+  }
+
+  known places_[capacity] = {};
+  std::size_t count_ = 0;
+  std::uint32_t last_id_ = 0;
+  std::int64_t looked_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+struct thread_wait {
+  wait_reason reason = wait_reason::other;
+  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  std::uint32_t holder = 0;   ///< id of the lock's owner thread; 0: unknown
+  char text[4096] = "";       ///< description of an object that has no address
+  std::size_t text_bytes = 0;
+};
+
+/// The files /proc/self/task/<tid>/syscall. Some stay open, because opening a file takes longer
+/// than reading it. Thread safety: none. Trivially destructible.
+class call_files {
+ public:
+  /// Reads the file of a thread into `line`. Returns 0 or errno.
+  template <std::size_t Bytes>
+  int read(std::uint32_t tid, char (&line)[Bytes]) noexcept {
+    entry& kept = entries_[tid % capacity];
+    if (kept.tid != tid || !kept.file.holds()) {
+      kept.file.close();
+      char path[64];
+      std::snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+      const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
+      if (fd < 0) return errno;
+      kept = {tid, owned_descriptor{fd}};
+    }
+    return read_again(tid, line);
+  }
+
+  /// Reads the file again; must be called directly after read() for the same thread.
+  template <std::size_t Bytes>
+  int read_again(std::uint32_t tid, char (&line)[Bytes]) noexcept {
+    const ssize_t got = pread(entries_[tid % capacity].file.number(), line, Bytes - 1, 0);
+    const int error = got < 0 ? errno : got == 0 ? EIO : 0;
+    line[got > 0 ? got : 0] = '\0';
+    if (error != 0) close(tid);
+    return error;
+  }
+
+  void close_all() noexcept {
+    for (entry& kept : entries_) {
+      kept.file.close();
+      kept.tid = 0;
+    }
+  }
+
+ private:
+  static constexpr std::size_t capacity = 16;
+
+  struct entry {
+    std::uint32_t tid = 0;  ///< thread whose file is open; 0: none
+    owned_descriptor file;
+  };
+
+  void close(std::uint32_t tid) noexcept {
+    entries_[tid % capacity].file.close();
+    entries_[tid % capacity].tid = 0;
+  }
+
+  entry entries_[capacity];
+};
+
+inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
+  const auto set_text = [&to](std::string_view text) {
+    std::memcpy(to.text, text.data(), text.size());
+    to.text_bytes = text.size();
+  };
+  if (call.number == entered_call::none) {
+    to.reason = wait_reason::page_fault;
+    return;
+  }
+  if (call.number == SYS_futex) {
+    const futex_wait futex = wait_in_futex(call, this_process{});
+    to.reason = futex.reason;
+    to.address = futex.address;
+    to.holder = futex.holder;
+    if (futex.is_thread_end) set_text("the end of a thread");
+    return;
+  }
+  const call_row* const row = row_of_call(call.number);
+  if (row == nullptr) {
+    to.reason = wait_reason::other;
+    const int n = std::snprintf(to.text, sizeof(to.text), "system call %ld", call.number);
+    to.text_bytes = n > 0 ? static_cast<std::size_t>(n) : 0;
+    return;
+  }
+  to.reason = row->reason;
+  if (row->of_descriptor) {
+    const int fd = static_cast<int>(call.arguments[0]);
+    to.text_bytes = wait_objects::describe(fd, to.text, sizeof(to.text));
+    const std::string_view what{to.text, to.text_bytes};
+    if (row->reason == wait_reason::file && what.substr(0, 5) == "pipe:") {
+      to.reason = wait_reason::pipe;
+    } else if (row->reason == wait_reason::file && !what.empty() && what[0] != '/') {
+      // "anon_inode:[eventfd]" and the like are kernel objects; other texts are sockets' peers.
+      to.reason = what.substr(0, 5) == "anon_" ? wait_reason::other : wait_reason::socket;
+    }
+  }
+  if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
+}
+
+enum class look_result : std::uint8_t {
+  waits,
+  runs,       ///< the thread is running, or continued to run while it was looked at
+  gone,       ///< the thread has ended
+  forbidden,  ///< the kernel does not let this process read the thread's file
+};
+
+/// @param wait  set to what the thread waits for, if it waits.
+/// @param error  set to errno if the result is `forbidden`.
+inline look_result look_at_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
+                                  int& error) noexcept {
+  char before[256];
+  char after[256];
+  error = files.read(tid, before);
+  if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return look_result::runs;
+  }
+  if (error != 0) return is_own_running_thread(tid) ? look_result::forbidden : look_result::gone;
+  entered_call call;
+  if (!call.parse(before)) return look_result::runs;
+  describe_wait(call, wait);
+  // The file also contains the thread's stack pointer. If the contents are the same as before, the
+  // thread is still in the same wait, to which the description belongs.
+  if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
+    return look_result::runs;
+  }
+  return look_result::waits;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_THREAD_LOOK_HPP
+
+// Writes a process's file of waits, in complete lines, so that a kill leaves a readable file.
+#ifndef LOTUS_WAITS_WAIT_FILE_HPP
+#define LOTUS_WAITS_WAIT_FILE_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The place and the settings of the file of waits.
+struct wait_folder {
+  int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
+  mode_t mode = 0;     ///< permissions of a new file, before the umask applies
+  char info[64] = "";  ///< name of the process's information file; "": none yet
+  /// When the file exceeds this size, it replaces the previous file "..._older" and a new file
+  /// begins; 0: the file grows without limit.
+  std::uint64_t max_bytes = 0;
+};
+
+/// The file of waits. Lines are appended to the kernel's page cache at once, and so survive a kill
+/// of the process. While the disk is full, lines are dropped, because they are only samples. Thread
+/// safety: none. Trivially destructible.
+class wait_file {
+ public:
+  /// Whether lines can be appended to the file. Costs one system call.
+  /// @param max_bytes  maximum size of the file; 0: unlimited.
+  bool ready(std::uint64_t max_bytes) noexcept {
+    return file_.holds(status_) && status_.st_nlink > 0 &&
+           (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
+  }
+
+  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
+  bool begin(const wait_folder& folder) noexcept {
+    if (folder.directory < 0 || *folder.info == '\0') return false;
+    if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
+    file_.close();
+    char name[name_bytes];
+    put_name(folder, name, "");
+    bool made = false;
+    const int fd = open_to_append(folder.directory, name, file_owners::of_caller(folder.directory),
+                                  folder.mode, status_, made);
+    if (fd < 0) return false;
+    file_ = owned_descriptor{fd, status_};
+    return true;
+  }
+
+  /// Appends lines. Must be called directly after ready() or begin(), with signals blocked. Returns
+  /// false if nothing was written.
+  bool append(const char* lines, std::size_t bytes) noexcept {
+    if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
+    // An incomplete line is removed, because the next line would continue it.
+    if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
+    return false;
+  }
+
+  void close() noexcept { file_.close(); }
+
+ private:
+  static constexpr std::size_t name_bytes = 96;
+
+  static void put_name(const wait_folder& folder, char (&name)[name_bytes],
+                       const char* end) noexcept {
+    std::snprintf(name, sizeof(name), "%s%s%s", waits_file_start,
+                  folder.info + sizeof(run_info_start) - 1, end);
+  }
+
+  static void make_older(const wait_folder& folder) noexcept {
+    char name[name_bytes];
+    char older[name_bytes];
+    put_name(folder, name, "");
+    put_name(folder, older, "_older");
+    // NOLINTNEXTLINE(readability-suspicious-call-argument): its parameters are named old and new.
+    renameat(folder.directory, name, folder.directory, older);
+  }
+
+  owned_descriptor file_;
+  struct stat status_ {};  ///< status of the file before the next append
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_FILE_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Looks at random times at the threads of this process that record, and writes what the blocked
+/// ones wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
+/// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
+/// thread, and become_child() in a forked child.
+class LOTUS_DETAIL_PER_MODULE wait_sampler {
+ public:
+  wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
+      : files_{files}, clock_{clock}, producers_{producers} {}
+
+  /// Begins to sample, at the start of a recording.
+  void begin(const options& chosen) noexcept {
+    const locked hold{lock_};
+    looks_per_s_ = chosen.wait_looks_per_s < 0
+                       ? 0
+                       : static_cast<std::uint32_t>(chosen.wait_looks_per_s < max_looks_per_s
+                                                        ? chosen.wait_looks_per_s
+                                                        : max_looks_per_s);
+    const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
+    folder_.mode = chosen.file_mode & 0666U;
+    folder_.max_bytes = keep_bytes == 0              ? 0
+                        : keep_bytes / 32 > min_kept ? keep_bytes / 32
+                                                     : min_kept;
+    begin_locked();
+  }
+
+  /// Stops sampling, at the end of a recording. Writes nothing afterwards.
+  void end() noexcept {
+    const locked hold{lock_};
+    looks_per_s_ = 0;
+    file_.close();
+    calls_.close_all();
+  }
+
+  /// Starts the sampler's thread if it is not running. The drain thread calls this function, so
+  /// that neither the start of a recording nor a fork waits until a thread is created.
+  void keep_running() noexcept {
+    if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
+  }
+
+  /// Begins anew in a forked child, which has no sampler thread and must not use its parent's file.
+  void become_child() noexcept {
+    file_.close();
+    calls_.close_all();
+    thread_.forget();
+    awake_.store(false, std::memory_order_relaxed);
+    begin_locked();
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::int32_t max_looks_per_s = 10'000;
+  static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
+  static constexpr std::uint64_t second_ns = 1'000'000'000;
+  static constexpr std::uint32_t max_at_once = 4;
+  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a look
+
+  void begin_locked() noexcept {
+    objects_.forget();
+    // Without looks, the thread is marked as started, so that it is not started.
+    awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
+    begun_ns_ = clock_ns(CLOCK_MONOTONIC);
+    looks_ = 0;
+    ran_ns_ = 0;
+    cost_ns_ = planned_cost_ns;
+    bits_.seed(static_cast<std::uint64_t>(begun_ns_) * 0x9E3779B97F4A7C15ULL);
+  }
+
+  /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
+  /// Returns the pause until the next round in ns; 0: until the next recording.
+  LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
+    const locked hold{lock_};
+    if (looks_per_s_ == 0) return 0;
+    std::uint32_t seen[max_at_once] = {};
+    std::uint32_t count = 0;
+    // Looks at no more than half of the threads: at one moment, more would add little.
+    do {
+      seen[count] = look(seen, count);
+    } while (++count < max_at_once && count < threads_ / 2 && looks_per_s_ != 0);
+    if (looks_per_s_ == 0) return 0;
+    const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
+    ran_ns_ = ran_ns;
+    return exponential_ns(count * next_pause_ns(used_ns), bits_);
+  }
+
+  /// Returns the mean pause before the next look in ns. If looks take more CPU time than planned,
+  /// the pause is longer, because the budget is CPU time.
+  /// @param used_ns  average CPU time of the last looks.
+  std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
+    cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
+    const std::uint64_t planned_ns = second_ns / looks_per_s_;
+    const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
+    return affordable_ns > planned_ns ? affordable_ns : planned_ns;
+  }
+
+  /// Looks at a randomly chosen thread that records. Returns the thread's id; 0 if there is none.
+  /// @param seen  threads at which this round has already looked; they are not looked at again.
+  std::uint32_t look(const std::uint32_t* seen, std::uint32_t count) noexcept {
+    constexpr std::uint32_t max_tries = 8;
+    look_result found = look_result::gone;
+    std::uint32_t tries = 0;
+    std::uint32_t tid = 0;
+    int error = 0;
+    std::uint64_t ticks = 0;
+    wait_.text_bytes = 0;
+    wait_.address = 0;
+    wait_.holder = 0;
+    while (found == look_result::gone && tries++ < max_tries) {
+      tid = random_thread();
+      if (tid == 0) return 0;
+      if (std::find(seen, seen + count, tid) != seen + count) return tid;
+      ticks = clock_.ticks();
+      found = look_at_thread(tid, calls_, wait_, error);
+    }
+    ++looks_;
+    if (found == look_result::forbidden) {
+      looks_per_s_ = 0;
+      if (!forbidden_reported_) {
+        say("cannot see what threads wait for: /proc/self/task/%u/syscall: %s", tid,
+            std::strerror(error));
+      }
+      forbidden_reported_ = true;
+    }
+    if (found == look_result::waits) write(tid, ticks, tries);
+    return tid;
+  }
+
+  std::uint32_t random_thread() noexcept {
+    threads_ = 0;
+    std::uint32_t chosen = 0;
+    producers_.for_each([&](const producer& p) {
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      // Each thread has the same chance (reservoir sampling)
+      if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
+    });
+    return chosen;
+  }
+
+  /// @param tries  how many threads were chosen until one was found that has not ended.
+  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
+    if (!file_.ready(folder_.max_bytes)) {
+      files_.put_info_name(folder_.info);
+      folder_.directory = files_.directory();
+      if (!file_.begin(folder_)) return;
+      objects_.forget();
+    }
+    lines_.bytes = 0;
+    const std::uint32_t object = wait_.text_bytes != 0
+                                     ? objects_.of_text({wait_.text, wait_.text_bytes}, lines_)
+                                 : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
+                                                      : 0;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - begun_ns_) / looks_;
+    const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
+    lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
+               wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
+               static_cast<unsigned long long>(wait_.address), wait_.holder,
+               static_cast<unsigned long long>(between_ns * threads_ / tries));
+    if (!file_.append(lines_.text, lines_.bytes)) objects_.forget();
+  }
+
+  run_files& files_;
+  session_clock& clock_;
+  const producer_list& producers_;
+  std::atomic<bool> awake_{false};
+  background_thread thread_{
+      "lotus-waits", [](void* self) noexcept { return static_cast<wait_sampler*>(self)->round(); },
+      this};
+
+  /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
+  mutex lock_;
+  std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
+  bool forbidden_reported_ = false;
+  std::int64_t begun_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  std::uint64_t looks_ = 0;    ///< number of looks since begun_ns_
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
+  std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
+  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look
+  random_bits bits_;
+  wait_folder folder_;
+  wait_file file_;
+  call_files calls_;
+  wait_objects objects_;
+  thread_wait wait_;
+  wait_lines lines_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The parts of a recorder that have a lock, or that a forked child must not share with its parent.
 struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const recording_state& state;
   mutex& round;
@@ -15074,10 +16361,11 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   name_table& names;
   cpu_clock& cpu;
   const slow_path& slow;
+  wait_sampler& waits;
 };
 
-/// Holds all of the recorder's locks from before the fork until after it, so that no operation is
-/// half finished in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all locks of the recorder during a fork, so that no other thread's operation is half
+/// finished in the child. Thread safety: none; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -15088,7 +16376,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // A signal handler that records in between takes the slow path, which detects the fork.
+    // Lets the forking thread store nothing in its ring: if a signal handler records during the
+    // fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -15096,7 +16385,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// Called in the parent, and in the child after become_child().
+  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() before.
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -15104,8 +16393,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // Unlocks in the order of locking: a thread that waits for an outer lock does not need an inner
-    // one yet.
+    // The outermost of these locks is unlocked first. A thread that waits for it can continue at
+    // once, because it takes the inner locks only later.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -15128,8 +16417,10 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
   }
 
  private:
-  /// The locks inside the producers' guards, outermost first.
+  /// Calls a function for each lock that may be taken while a producer's guard is held, in the
+  /// order in which threads take them.
   void for_each_lock(void (*each)(mutex&)) noexcept {
+    each(of_.waits.fork_lock());
     each(of_.aggregates.fork_lock());
     each(of_.files.fork_lock());
     each(of_.files.leftovers_fork_lock());
@@ -15148,26 +16439,27 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_FORK_GUARD_HPP
 
-// Counts records that no log will contain, or only under another name, and reports each kind once.
+// Counts and reports lost records, and reports records that get a wrong name or time. Each cause is
+// reported once.
 #ifndef LOTUS_STORE_LOSSES_HPP
 #define LOTUS_STORE_LOSSES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Losses that no running thread's producer counts. Thread safety: all; begin() and report() under
-/// the session's control lock.
+/// Counts losses, except those that running threads count in their producers. Thread safety: all
+/// functions; call begin() and report() under the session's control lock.
 class losses {
  public:
-  /// A recording begins.
-  /// @param dropped  records dropped by this process so far.
+  /// Begins to count the losses of a new recording.
+  /// @param dropped  number of records that this process has dropped so far.
   void begin(std::uint64_t dropped) noexcept {
     dropped_at_start_ = dropped;
     said_unnamed_.store(false, std::memory_order_relaxed);
     said_batch_.store(false, std::memory_order_relaxed);
     said_crossed_.store(false, std::memory_order_relaxed);
   }
-  /// In a forked child, which has lost nothing yet.
+  /// Resets the counts in a forked child, which has lost nothing yet.
   void forget() noexcept {
     dropped_.store(0, std::memory_order_relaxed);
     dropped_at_start_ = 0;
@@ -15178,11 +16470,13 @@ class losses {
   }
   std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-  /// How many records this recording has lost, given the `dropped` ones of the whole process.
+  /// Returns the number of records that this recording has lost.
+  /// @param dropped  number of records that the process has dropped in all its recordings.
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// @param recoverable  records that are still in the ring file.
+  /// Reports the losses of a recording.
+  /// @param recoverable  number of records that are in the ring file and not in the logs.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
@@ -15192,15 +16486,15 @@ class losses {
     }
   }
 
-  /// There is no room for another name.
-  /// @param names  the number of existing names.
+  /// Reports that the table of names has no room for another name.
+  /// @param names  number of existing names.
   void unnamed(std::uint32_t names) noexcept {
     if (said_unnamed_.exchange(true)) return;
     say("no %s for a name after the first %u: such operations are recorded as %s",
         names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
   }
 
-  /// A record of a batch was refused because its number is too large for a record.
+  /// Counts and reports a record that was refused because its batch number is too large.
   void refused_batch(std::uint64_t number) noexcept {
     count(1);
     if (said_batch_.exchange(true)) return;
@@ -15209,7 +16503,7 @@ class losses {
         record_tag::value_bits);
   }
 
-  /// A scope has ended on another thread than it began on.
+  /// Reports that a scope ended on another thread than it began on.
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
@@ -15230,26 +16524,27 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LOSSES_HPP
 
-// Snapshots of the running recording, made on request or by a trigger.
+// Takes snapshots of the running recording, on request or when a trigger fires.
 #ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 #define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 
-// Creates a snapshot: a copy of a run's directory as it is now.
+// Creates snapshots: copies of a run's directory at one moment.
 #ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
 #include <sys/file.h>
 
-// Where snapshots are stored, and how they are named.
+// Determines where snapshots are stored, and their names.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where the snapshots of a run are stored. Those of the run directory "run" are next to it, as
-/// run.snapshot-<UTC>-<reason>. If the run directory is the program's working directory, they are
-/// inside it and begin with the logs' prefix. Sorting by name sorts by time.
+/// Determines where the snapshots of one run are stored. Snapshots of the run directory "run" are
+/// next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
+/// directory, they are inside it and their names begin with the logs' prefix. Sorted by name, they
+/// are also sorted by time.
 class snapshot_place {
  public:
   /// @param directory  descriptor of the run's directory, borrowed.
@@ -15258,7 +16553,7 @@ class snapshot_place {
     const char* name = slash == nullptr ? run.directory : slash + 1;
     const bool inside =
         *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
-    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    parent_ = open_at_high_fd(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
     if (parent_ < 0) error_ = errno;
     std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
   }
@@ -15268,11 +16563,11 @@ class snapshot_place {
     if (parent_ >= 0) close(parent_);
   }
 
-  /// 0 or errno.
+  /// Returns 0, or errno if the place cannot be opened.
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 
-  /// Whether a folder of this name is a finished snapshot of this run.
+  /// Whether a folder with this name is a snapshot of this run, complete or incomplete.
   bool is_one(const char* name) const noexcept {
     const std::size_t bytes = std::strlen(start_);
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
@@ -15287,7 +16582,7 @@ class snapshot_place {
     char when[32];
     strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
     const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
-    char why[most_reason_bytes + 1] = {};
+    char why[max_reason_bytes + 1] = {};
     for (std::size_t i = 0; i < reason.size() && i < sizeof(why) - 1; ++i) {
       const char c = reason[i];
       const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -15300,7 +16595,7 @@ class snapshot_place {
   }
 
   static constexpr char between[] = ".snapshot-";
-  static constexpr std::size_t most_reason_bytes = 64;
+  static constexpr std::size_t max_reason_bytes = 64;
 
   /// Whether `text` begins with a time such as "20261123T101500.123456Z-".
   static bool is_time(const char* text) noexcept {
@@ -15322,15 +16617,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
-// Finds the end of the whole lines or blocks in a log that another process is appending to.
+// Finds the end of the last complete line or block in a log to which another process is appending.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Position after the last line break in the first `bytes`. Looks back at most 64 KB, which is more
-/// than a line's maximum length.
+/// Returns the position after the last line break in the first `bytes`; 0 if the last 64 KB, which
+/// is more than a line's maximum length, contain none.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -15345,8 +16640,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Position after the last complete block. A damaged block ends the search; the whole file is then
-/// kept, and its reader reports the damage.
+/// Returns the position after the last complete block. If a block is damaged, returns the whole
+/// size, so that the damage is copied too and the reader of the copy reports it.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {
@@ -15361,7 +16656,8 @@ inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   return end;
 }
 
-/// @param status  of `fd`.
+/// Returns the position after the last complete line or block.
+/// @param status  status of the open file `fd`.
 inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
@@ -15375,27 +16671,27 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Aggregates of the process that makes a snapshot of its own run.
+/// Function that writes the calling process's aggregates into a snapshot of its own run.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
-  /// file_error_text() knows.
+  /// file_error_text() can describe.
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends the aggregates in a ring file to the files of another folder, whether or not its process
-/// runs. If threads are finishing such calls meanwhile, some of these calls may be missing from one
-/// number and not from another. A file that cannot be read, or takes too long, is skipped.
-/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
-/// @param prefix  only files of runs with this prefix.
-/// @return 0, ENOMEM, or an error that file_error_text() knows about the files in `to`.
+/// Appends the aggregates in a ring file to the files of another folder, even if the ring file's
+/// process is running. If its threads finish calls meanwhile, some sums may contain a call that
+/// other sums lack. A file that cannot be read, or not within 50 ms, is skipped.
+/// @param from  descriptor of the ring file's directory; `from` and `to` are borrowed.
+/// @param prefix  only a ring file whose logs have this prefix is used.
+/// @return 0, ENOMEM, or an error of the files in `to` that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
                                                   const file_owners& owners, int to) noexcept {
-  constexpr std::int64_t most_ns = 50'000'000;
+  constexpr std::int64_t max_ns = 50'000'000;
   dead_ring_file file;
   if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
   if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
-  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
+  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + max_ns);
   if (error != 0) return error == ETIME ? 0 : error;
   const dead_aggregates found = read_aggregates(file, aggregate_state::moving);
   const log_folder run = folder_of(to, file, nullptr);
@@ -15405,20 +16701,21 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Makes a snapshot; deletes an incomplete one.
+/// Creates a snapshot of a run, and deletes it again if it cannot be completed.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
 
-  /// @param from   descriptor of the run's directory, borrowed, like all other arguments.
-  /// @param mode   of new files, before the umask applies.
+  /// @param from  descriptor of the run's directory; all arguments are borrowed.
+  /// @param mode   permissions of new files, before the umask applies.
   snapshot_folder(int from, const log_location& run, const file_owners& owners,
                   mode_t mode) noexcept
       : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
 
-  /// Returns 0 or an error that file_error_text() knows; then no snapshot exists.
-  /// @param info  name of the information file that receives the snapshot's line; if `own` is
-  /// given, that of the calling process.
+  /// Creates the snapshot. Returns 0, or an error that file_error_text() can describe; then no
+  /// snapshot exists.
+  /// @param info  name of the information file to which the line "snapshot" is added: that of the
+  /// calling process if `own` is given.
   LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
                              const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
@@ -15440,12 +16737,12 @@ class snapshot_folder {
       error = errno;
     }
     if (error != 0) remove_folder(unfinished_);
-    close(folder);  // also releases its lock
+    close(folder);  // also releases the folder's lock
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, while all together exceed this many bytes.
-  void keep_within(std::uint64_t most_bytes) noexcept {
+  /// Deletes the oldest snapshots, but never the newest, until they all have at most `max_bytes`.
+  void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
       std::uint64_t bytes = 0;
@@ -15458,7 +16755,7 @@ class snapshot_folder {
           std::snprintf(oldest, sizeof(oldest), "%s", name);
         }
       });
-      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+      if (count < 2 || bytes <= max_bytes || !remove_folder(oldest)) return;
     }
   }
 
@@ -15468,16 +16765,15 @@ class snapshot_folder {
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder, and locks it while it is open. So the snapshot of a killed process has
-  /// no lock, and the next snapshot removes it. Returns EEXIST if another process removed the
-  /// folder already.
+  /// Opens the new folder and locks it. If the process is killed, the lock is released, so that the
+  /// next snapshot recognizes the unfinished one and removes it. Returns EEXIST if another process
+  /// has already removed the folder.
   int open_unfinished(int& folder) const noexcept {
-    folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // On a file system without locks, remove_dead() cannot lock the folder either and leaves it
-    // alone.
+    // On a file system without locks, remove_dead() cannot lock the folder and does not remove it.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -15502,7 +16798,7 @@ class snapshot_folder {
     });
   }
 
-  /// Calls `each(folder, name, status)` for the files of a snapshot and of its folders.
+  /// Function to call for each file and subfolder of a snapshot.
   using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
   static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
     for_each_entry(folder, [&](const char* name) {
@@ -15511,7 +16807,7 @@ class snapshot_folder {
       if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
       if (S_ISDIR(status.st_mode) && depth > 0) {
         const int inner =
-            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+            open_at_high_fd(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
         if (inner < 0) return;
         for_each_file(inner, depth - 1, each);
         close(inner);
@@ -15521,8 +16817,8 @@ class snapshot_folder {
   }
 
   int open_one(const char* name) const noexcept {
-    const int folder = open_out_of_the_way(place_.parent(), name,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int folder =
+        open_at_high_fd(place_.parent(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     struct stat status {};
     if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
     close(folder);
@@ -15552,19 +16848,20 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // Written first, so that a snapshot inside the run's directory is not mistaken for a loader's
-    // folder.
+    // The line "snapshot" is written first, because without this line the snapshot inside the run's
+    // directory would look like the folder of a loader.
     int error = tell(folder, info, now_ns);
-    // Copies parts first: a log that becomes a part meanwhile is left out rather than copied twice.
+    // Parts are copied before logs. So a log that becomes a part meanwhile is not copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
-        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+        if (error == 0 && (log.parsed.part != 0) == parts) error = add(folder, log);
       });
     }
     if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
     if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
     for_each_entry(from_, [&](const char* name) {
-      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
+      const bool copied = begins_with(name, run_info_start) || begins_with(name, waits_file_start);
+      if (error == 0 && copied) error = append_copy(from_, folder, name);
     });
     return error;
   }
@@ -15586,9 +16883,11 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Copies the ring files' aggregates first: what is written from a ring file to the run's file
-  /// meanwhile is then copied twice, in sections of one name, of which readers count only one.
-  /// @param own_info  information file of the process that adds its own aggregates.
+  /// Copies the aggregates, first those in ring files. So aggregates that a process moves from its
+  /// ring file to its aggregates file meanwhile are copied twice rather than not at all, and
+  /// readers count sections of the same name once.
+  /// @param own_info  the calling process's information file if it adds its own aggregates, else
+  /// "".
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -15610,36 +16909,38 @@ class snapshot_folder {
     return error;
   }
 
-  /// @param to  the loader's folder, created if missing; `folder` itself if `loader` is "".
+  /// Opens the loader's folder in the snapshot, and creates it if it is missing.
+  /// @param to  set to the descriptor of that folder, or to `folder` itself if `loader` is "".
   LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
     to = folder;
     if (*loader == '\0') return 0;
     if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
-    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    to = open_at_high_fd(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     return to < 0 ? errno : 0;
   }
 
-  /// Adds a hard link to a part if the file system supports that; otherwise, and for a log that
-  /// still grows, copies its whole lines or blocks.
+  /// Adds a log to the snapshot. A part of a log never changes, so a hard link is created if
+  /// possible. Otherwise the complete lines or blocks are copied.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
     if (error != 0) return error;
-    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+    if (log.parsed.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // The log may have become a part meanwhile, or be deleted.
-      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      // If the log cannot be opened, it has become a part or was deleted in the meantime.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.parsed.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }
     if (to != folder) close(to);
     return error;
   }
 
-  /// Everyone who may read the folder's files may also search the folder.
+  /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a whole file to the file of this name in `folder`; does nothing if it cannot be read.
+  /// Appends a file in `from` to the file of the same name in `folder`; does nothing if it is
+  /// unreadable.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
@@ -15658,7 +16959,7 @@ class snapshot_folder {
     return to < 0 ? -to : copy(fd, bytes, to);
   }
 
-  /// Closes `to`.
+  /// Copies the first `bytes` bytes to the descriptor `to`, and closes `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
     char buffer[copy_bytes];
@@ -15695,23 +16996,23 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
-// Snapshots of a running recording, and what triggers them.
+// Takes snapshots of a running recording, when triggers request them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the logs and the aggregates; reports where, or why it failed. Returns whether it
-/// succeeded.
+/// Takes a snapshot, and deletes old ones if all together exceed `max_bytes`. Reports the
+/// snapshot's name or the error. Returns whether it succeeded.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
-                                            std::string_view reason, std::uint64_t most_bytes,
+                                            std::string_view reason, std::uint64_t max_bytes,
                                             const own_aggregates& own) noexcept {
   snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
   const int error = folder.make(reason, logs.info, own);
   if (error == 0) {
-    folder.keep_within(most_bytes);
-    say("snapshot %s is beside the run", folder.name());
+    folder.keep_within(max_bytes);
+    say("snapshot %s is stored next to the run", folder.name());
   } else {
     say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
         file_error_text(error));
@@ -15719,7 +17020,7 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
   return error == 0;
 }
 
-/// Set by the handler of options::snapshot_signal.
+/// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 
@@ -15734,16 +17035,16 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
   }
 }
 
-/// Triggers snapshots without a call: by a signal, `lotus-tool snapshot`, or a long wait. Thread
-/// safety: none; begin() and end() while nothing else is called, the other functions only by the
-/// drain thread.
+/// Triggers snapshots when a signal arrives, when `lotus-tool snapshot` requests one, or after a
+/// long wait. Thread safety: none. Call begin() and end() while no other function is running; only
+/// the drain thread calls the other functions.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    most_bytes_ = chosen.snapshots_bytes;
+    max_bytes_ = chosen.snapshots_bytes;
     wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
     last_wait_ns_ = 0;
-    told_wait_ = 0;
+    reported_wait_ = 0;
     signal_ = 0;
     if (chosen.snapshot_signal == 0) return;
     struct sigaction ours {};
@@ -15766,28 +17067,29 @@ class snapshot_triggers {
     signal_ = 0;
   }
 
-  /// Maximum size of all snapshots together.
-  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// Minimum duration of a wait that triggers a snapshot; 0: waits do not.
+  /// Maximum size in bytes of all snapshots together.
+  std::uint64_t max_bytes() const noexcept { return max_bytes_; }
+  /// Minimum duration, in ns, of a wait that triggers a snapshot; 0: waits trigger none.
   std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// The caller holds the guard of the producer, which has a ring.
+  /// Triggers a snapshot if a thread has waited for a batch for at least `long_ticks`. The producer
+  /// must have a ring, and the caller must hold its guard.
   void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
     const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
     const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
     const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // A wait that is still going on triggers only one snapshot.
-    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    // A wait that has not ended triggers only one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == reported_wait_)) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
-    told_wait_ = is_long ? since : 0;
+    reported_wait_ = is_long ? since : 0;
     last_wait_ns_ = now_ns;
     wait_seen_ = true;
   }
 
-  /// Consumes a pending trigger; returns false if there is none.
-  /// @param reason  buffer of snapshot_place::most_reason_bytes + 1
+  /// Removes one pending trigger. Returns false if there is none.
+  /// @param reason  receives the trigger's name: snapshot_place::max_reason_bytes + 1 bytes.
   bool take(const log_folder& logs, char* reason) noexcept {
-    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    constexpr std::size_t room = snapshot_place::max_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {
       std::snprintf(reason, room, "wait");
       return true;
@@ -15803,8 +17105,8 @@ class snapshot_triggers {
  private:
   static constexpr std::int64_t between_waits_ns = 60'000'000'000;
 
-  /// If several processes of the run see the request, only the one that deletes the file makes the
-  /// snapshot.
+  /// Removes a request of `lotus-tool snapshot`, which is a file. If several processes of the run
+  /// see the file, only the process that deletes it takes the snapshot.
   static bool take_request(const log_folder& logs, char* reason) noexcept {
     struct stat status {};
     if (logs.directory < 0 ||
@@ -15813,16 +17115,16 @@ class snapshot_triggers {
     }
     const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
     if (fd < 0) return false;
-    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    const ssize_t bytes = read(fd, reason, snapshot_place::max_reason_bytes);
     close(fd);
     reason[bytes > 0 ? bytes : 0] = '\0';
     return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
   }
 
-  std::uint64_t most_bytes_ = 0;
+  std::uint64_t max_bytes_ = 0;
   std::int64_t wait_ns_ = 0;
   std::int64_t last_wait_ns_ = 0;
-  std::uint64_t told_wait_ = 0;
+  std::uint64_t reported_wait_ = 0;
   bool wait_seen_ = false;
   int signal_ = 0;
 };
@@ -15835,8 +17137,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: none; the recorder calls one function at a time, and begins and ends the triggers
-/// with the recording.
+/// Thread safety: none. The recorder calls one function at a time. The recorder also begins and
+/// ends the triggers together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -15845,7 +17147,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Makes a snapshot; returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
@@ -15857,14 +17159,14 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
                                    return of.aggregates_.copy(of.producers_, folder);
                                  }};
     const bool made = make_snapshot(files_.logs_folder(), files_.location(), reason,
-                                    triggers_.most_bytes(), counted);
+                                    triggers_.max_bytes(), counted);
     retention.hold(false);
     return made;
   }
 
-  /// Makes a snapshot if one was triggered.
+  /// Takes a snapshot if a trigger has fired.
   void take_if_triggered(function_ref<void()> flush) noexcept {
-    char reason[snapshot_place::most_reason_bytes + 1];
+    char reason[snapshot_place::max_reason_bytes + 1];
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 
@@ -15884,11 +17186,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// All functions block signals themselves, except open, close, close_at_exit and the three fork
-/// functions: the session calls those one at a time, with signals blocked.
+/// Records for the session. The session calls open, close, close_at_exit and the three fork
+/// functions one at a time, with signals blocked. All other functions block signals themselves.
 ///
-/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard,
-/// aggregates, the ring file, leftovers, the clock; names and buffers are leaves.
+/// Lock order, outermost first: round_, the list of producers, a producer's guard, the sampler of
+/// waits, aggregates, the ring file, leftovers, the clock. No other lock is taken while the lock of
+/// names or buffers is held.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
   bool is_on() const noexcept { return state_.is_on(); }
@@ -15896,13 +17199,15 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// The losses reported for the running recording; null if nothing is being recorded.
+  /// Returns the object that counts the running recording's losses; null if nothing is being
+  /// recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
-  // --- a recording
+  // --- Beginning and ending a recording.
 
-  /// Returns false, after reporting the reason, if the directory cannot be written.
+  /// Begins a recording. Returns false, after reporting the reason, if the directory cannot be
+  /// written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -15910,6 +17215,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     cpu_.begin(chosen.cpu_time);
     if (rings_.open(chosen) != 0) return false;
     pace_.begin(chosen.drain_interval_ms);
+    waits_.begin(chosen);
     snapshots_.triggers().begin(chosen);
     losses_.begin(dropped());
     state_.begin(chosen.when_full);
@@ -15920,6 +17226,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD void close() noexcept {
     const locked round{round_};
     state_.end();
+    waits_.end();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -15936,18 +17243,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// The process exits: from now on each record is written to its log at once, because no later
-  /// drain follows.
+  /// Called when the process exits. From then on each record is written to its log at once, because
+  /// no later drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
     state_.write_through();
+    waits_.end();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
-      // A thread that still runs may be storing a record or adding a call; both can be recovered
-      // later.
+      // A running thread may be storing a record or adding an aggregated call now. If such a thread
+      // exists, the ring file is kept, so that the record or call can be recovered.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
       if (runs && (p.attached || aggregate_store::has_any(p))) keep = true;
@@ -15968,7 +17276,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// Returns false, after reporting the reason, if no snapshot was made.
+  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};
@@ -15983,9 +17291,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return sum;
   }
 
-  // --- for threads; more in slow()
+  // --- Functions for threads; slow() has more.
 
-  /// @param begins  this thread has not yet begun anything that it will record.
+  /// Returns this thread's producer (the state of a thread); null if none can be created.
+  /// @param begins  true if no span that this thread will record began before this call.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -16011,7 +17320,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
-    if (this_thread_forks) return unnamed_id;  // and its record will be dropped
+    if (this_thread_forks) return unnamed_id;  // the record with this name is dropped anyway
     const std::uint32_t id = names_.intern(name);
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       if (is_on()) losses_.unnamed(names_.size());
@@ -16022,35 +17331,37 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return id;
   }
 
-  /// Returns the loader that this thread's records belonged to before.
+  /// Assigns this thread's records to a loader. Returns the thread's previous loader.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
     producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Ticks for the next recorded span, given its times on CLOCK_MONOTONIC.
+  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Reported before the span is stored, so that every reader knows, even after a kill.
+    // The span's distance is reported in the information file before the span is recorded, so that
+    // every reader of the span knows the distance, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 
-  // --- fork: see fork_guard
+  // --- Functions that the session calls before and after a fork; see fork_guard.
 
   void before_fork() noexcept { forks_.before(); }
   void after_fork() noexcept { forks_.after(); }
-  /// Call it before after_fork().
+  /// Discards the parent's state in a forked child. Must be called before after_fork().
   LOTUS_DETAIL_COLD void become_child() noexcept {
     forks_.become_child();
     losses_.forget();
     drain_thread_.forget();
+    waits_.become_child();
   }
 
  private:
-  /// Drains for the last time; the caller holds the guard. Returns false if the logs did not
-  /// receive all records.
+  /// Drains a thread for the last time. Returns false if some records are not in the logs. The
+  /// caller holds the thread's guard.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
     if (slow_.drain(p) == 0) return true;
     const unwritten_records left = rings_.leave(p);
@@ -16059,8 +17370,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// One round of the drain thread. Returns the pause in ms.
-  LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
+  /// Runs one round of the drain thread. Returns the pause until the next round in ns.
+  LOTUS_DETAIL_COLD std::uint64_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
     snapshot_triggers& triggers = snapshots_.triggers();
@@ -16068,8 +17379,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
-      // A thread that fills its ring between two rounds drains it itself, while the records are
-      // still in its cache. Draining here as well would only make that thread wait.
+      // A thread that has filled its ring since the last round drained the ring itself, while the
+      // records were in its CPU cache. Draining the ring here too would only make that thread wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
@@ -16078,11 +17389,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
+    waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
-    return pace_.next_ms(files_.recover_leftovers());
+    return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
   }
 
-  mutex round_;  ///< no recording begins or ends during a round of the drain thread or a snapshot
+  /// Held by each drain round and snapshot, so that no recording begins or ends meanwhile.
+  mutex round_;
   recording_state state_;
   message_handler messages_;
   losses losses_;
@@ -16094,12 +17407,14 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   storage rings_{files_, clock_, names_};
   aggregate_store aggregates_{files_, clock_, names_};
   drain_pace pace_;
-  drain_thread drain_thread_{
+  background_thread drain_thread_{
+      "lotus-drain",
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
+  wait_sampler waits_{files_, clock_, producers_};
   slow_path slow_{state_, rings_, aggregates_, cpu_, drain_thread_};
   recording_snapshots snapshots_{files_, rings_, aggregates_, producers_};
-  fork_guard forks_{
-      {state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_, slow_}};
+  fork_guard forks_{{state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_,
+                     slow_, waits_}};
 };
 
 }  // namespace detail
@@ -16110,30 +17425,34 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Created at first use, never destroyed. Take its control lock before any lock of the recorder;
-/// while the list of shared objects is locked, take no other lock.
+/// The session of this process, created at first use and never destroyed. Lock order: lock control_
+/// before any lock of the recorder, and take no other lock while holding that of modules_.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  /// Returns null in a child process that was created without fork handlers (_Fork, clone): its
-  /// session and ring file are its parent's, and locks may be held forever.
+  /// Returns the session, or null in a child process that was created without fork handlers (_Fork,
+  /// clone). Such a child has a copy of its parent's session: it shares the parent's ring file, and
+  /// copied locks may stay locked forever.
   static session* of_this_process() noexcept {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// The same for calls that would record something: reports once that nothing is recorded.
+  /// Returns of_this_process(), for calls that record something: if the result is null, also
+  /// reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Creates the session, unless this object already has one that other objects cannot find.
-  /// @param table  the functions for shared objects, including this one; must stay valid until the
-  /// process exits.
+  /// Creates the session, unless this shared object has already created one. (This is called again
+  /// only if shared objects cannot find each other's session.)
+  /// @param table  the functions through which shared objects call the session; must stay valid
+  /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // In memory of its own, never freed: scopes may end after all static objects are destroyed.
+    // The session's memory is never freed, because scopes may end after all static objects are
+    // destroyed.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -16143,20 +17462,22 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves async_ids_at_once numbers within this process and returns the first.
+  /// Reserves `async_ids_at_once` numbers, which are unique within this process, and returns the
+  /// first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
-    choose_annotation();  // may load a library, so before taking any lock
+    choose_annotation();  // called before any lock is taken, because it may load a library
     heap_.find();
     const signals_blocked quiet;
-    // Also before any lock: a static constructor, which holds the loader's lock, may be recording.
+    // pin_module_of() needs the dynamic loader's lock. The thread that holds that lock may be
+    // running a static constructor that records, so no lock of the session may be held here.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
-    if (this_thread_forks) return;  // the next scope will join
+    if (this_thread_forks) return;  // the next scope will join the session
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Other threads may have joined and started recording while this one looked for libraries.
+    // Another thread may have started recording while this thread looked for liblotus_memory.so.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -16164,8 +17485,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // The object with this code is pinned, so its own state is destroyed only when the process
-    // exits.
+    // `m` belongs to the shared object that contains the session's code. That object is never
+    // unloaded, so leave() is called for it only when the process exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
     recorder_.close_at_exit();
@@ -16176,11 +17497,11 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     environment_read_ = true;
     if (is_recording_on_request()) return already_recording(chosen);
-    give_way();
+    end_current_recording();
     return begin(chosen);
   }
 
-  /// @param steps  its listener is kept alive.
+  /// @param steps  the schedule; the session keeps its listener alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -16189,7 +17510,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       already_recording(chosen);
       return false;
     }
-    give_way();
+    end_current_recording();
     if (!steps_.start(chosen, steps)) return false;
     return !steps_.active() || begin(steps_.of_active());
   }
@@ -16200,22 +17521,22 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (!steps_.running()) return false;
     const step_window before = steps_.window();
     const bool recorded = steps_.active() && recorder_.is_on();
-    const bool told = recorded && steps_.fill(notice);
+    const bool notified = recorded && steps_.fill(notice);
     steps_.advance();
     if (steps_.window() == before) return false;
     end();
     if (steps_.active()) begin(steps_.of_active());
-    return told;
+    return notified;
   }
 
   bool stop(step_notice& notice) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
-    const bool told = steps_.active() && recorder_.is_on() && steps_.fill(notice);
+    const bool notified = steps_.active() && recorder_.is_on() && steps_.fill(notice);
     end();
     steps_.stop();
-    return told;
+    return notified;
   }
 
   void annotate_torch(const annotation_calls& calls) noexcept {
@@ -16225,7 +17546,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name of a record with this tag.
+  /// Returns the name of a record with this tag; the name of the kind if such records have none.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -16241,19 +17562,20 @@ class LOTUS_DETAIL_PER_MODULE session {
     const name_entry& name = recorder_.name(name_of(kind, tag));
     if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
     const auto number = static_cast<std::uint32_t>(tag.value());
-    if (kind.kind == event_kind::async_piece) {
+    if (kind.kind == event_kind::async_segment) {
       return begin_async_task(name.raw(), name.task_handle, number);
     }
-    const bool numbered = kind.kind == event_kind::stage && number != large_stage_number;
+    const bool numbered = kind.kind == event_kind::stage && number != number_not_in_tag;
     begin_task(name.raw(), name.task_handle,
                numbered ? std::optional<std::uint64_t>{number} : std::nullopt);
   }
   static void end_task_of(record_tag tag) noexcept {
-    if (tag.kind() != event_kind::async_piece) return end_task();
+    if (tag.kind() != event_kind::async_segment) return end_task();
     end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
-  /// Allocations in ranges and aggregated scopes belong to the enclosing operation.
+  /// Whether allocations are attributed to records with this tag. Allocations in ranges and
+  /// aggregated scopes are attributed to the enclosing operation.
   bool has_heap(record_tag tag) const noexcept {
     return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
            tag.kind() != event_kind::aggregated;
@@ -16282,19 +17604,19 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// On the timeline each number needs a name of its own.
+  /// Begins a lotus::range on a profiler's timeline, where the range's number is part of its name.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
     const std::size_t length = name.size() < 256 ? name.size() : 256;
     std::memcpy(text, name.data(), length);
     const char* const end =
-        number == large_stage_number ? text + length : put_number_rarely(text + length, number);
+        number == number_not_in_tag ? text + length : put_number_slow(text + length, number);
     std::atomic<void*> handle{nullptr};
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
 
-  // --- the caller holds control_
+  // --- The caller of the following functions holds control_.
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
@@ -16305,13 +17627,13 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// Whether it was started by a start() without a schedule, which only stop() can end.
+  /// Whether a start() without a schedule started the recording; then only stop() may end it.
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
 
-  /// Ends the current recording for another start().
-  void give_way() noexcept {
+  /// Ends the current recording, because another start() was called.
+  void end_current_recording() noexcept {
     end();
     steps_.stop();
     started_by_environment_ = false;
@@ -16329,13 +17651,16 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Fills settings that the program did not choose from the environment.
+  /// Reads environment variables for the settings that the program has not chosen.
   static void ask_environment(options& chosen) noexcept {
-    constexpr std::size_t compact = 1;  // its index in the table
+    constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
     }
     if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
+    if (chosen.wait_looks_per_s < 0) {
+      chosen.wait_looks_per_s = static_cast<std::int32_t>(number_setting(variable::wait_looks));
+    }
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
@@ -16353,7 +17678,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- fork: parent and child each continue with a complete session
+  // --- Fork handlers: parent and child each continue with a consistent session.
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
@@ -16379,15 +17704,15 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
-  /// Reports once. Not to the program's handler, which might wait forever for a lock of its own
-  /// here.
+  /// Reports once, on stderr, that this process cannot record. Reports nothing if the program has a
+  /// message handler, which might wait forever for a copied lock.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
         "in it: use fork()");
   }
 
-  /// The unit that is reported if the process has begun none.
+  /// The tag whose name is recorded with the heap's state if the process has begun no operation.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -16399,7 +17724,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< like name_entry::task_handle
+  /// For each record kind, the handle of its name in a profiler's annotation interface.
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;
@@ -16415,7 +17741,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Creates the table in the shared object that contains this code.
+/// Returns the table of functions. Most do nothing in a child created without fork handlers.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
@@ -16444,8 +17770,8 @@ constexpr services make_service_table() noexcept {
   };
   s.refuse_batch = [](std::uint64_t number) noexcept {
     session* const own = session::to_record();
-    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
-    if (told != nullptr) told->refused_batch(number);
+    losses* const own_losses = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (own_losses != nullptr) own_losses->refused_batch(number);
   };
   s.enter_loader = [](std::uint32_t loader) noexcept {
     session* const own = session::of_this_process();
@@ -16465,8 +17791,8 @@ constexpr services make_service_table() noexcept {
   };
   s.crossed_threads = [](record_tag tag) noexcept {
     session* const own = session::of_this_process();
-    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
-    if (told != nullptr) told->crossed_threads(own->name_in(tag));
+    losses* const own_losses = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (own_losses != nullptr) own_losses->crossed_threads(own->name_in(tag));
   };
   s.start = [](const options& chosen) noexcept {
     session* const own = session::to_record();

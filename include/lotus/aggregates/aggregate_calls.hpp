@@ -1,4 +1,5 @@
-// Begin and end of a call that is counted instead of recorded.
+// Begins and ends calls of operations that are counted instead of recorded
+// (LOTUS_SCOPE_AGGREGATED).
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
@@ -14,15 +15,16 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the next begin or end of a span read the clocks, so that it records the calls' self time.
+/// Marks this thread, so that the next span that begins or ends also records the self time of the
+/// calls counted so far.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, the call after the first one
-/// of a name or duration, and calls of handlers that interrupted the adding of another.
-/// @param taken  whether the call was added already, so that only those of interrupting handlers
-/// are left.
-LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
+/// Handles calls that cannot be added directly: a thread's first call, a call that needs room for a
+/// new name or duration, and calls in a signal handler that interrupted the code that adds a call.
+/// @param taken  whether `call` was added already; then only the calls of signal handlers are
+///   added.
+LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
-/// A call begins. Returns the value that its end must pass to aggregate().
+/// Begins a call. Returns a value that the caller must pass to aggregate() when the call ends.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -32,21 +34,23 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name; every reader sees it once this returns, even after a kill.
+/// Adds a call to the sums of its name. After this returns, every reader sees it, even after a
+/// kill.
 /// @param outer_ticks  the result of begin_aggregated().
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                           record_tag tag, std::uint64_t outer_ticks) noexcept {
   const auto name = static_cast<std::uint32_t>(tag.value());
   const std::uint64_t ticks = end_ticks - begin_ticks;
   thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
-    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
+    return aggregate_slow({aggregate_key(name, 0), ticks, ticks}, false);
   }
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // A span has begun or ended inside this call.
+  // If this is negative, a span has begun or ended inside this call; see inner_ticks.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -54,15 +58,15 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   const aggregate_call call{aggregate_key(name, p->loader), ticks,
                             ticks > inner_ticks ? ticks - inner_ticks : 0};
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
-    return aggregate_rarely(call, false);
+    return aggregate_slow(call, false);
   }
-  // As in push(): a handler that interrupts this sees `storing`.
+  // A signal handler that interrupts this function finds `storing` set, as in push().
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
+  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_slow(call, taken);
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Adds up the aggregates of one thread from the blocks that contain them.
+// Reads the aggregates of one thread from the memory blocks that contain them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
@@ -16,7 +16,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The values of one aggregate at one moment.
+/// The values of one aggregate (one name and loader) at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -28,22 +28,21 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// State of the blocks to read.
+/// Whether the blocks may contain a mixture of several moments.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< unchanged copies of one moment; or in place, while the thread at most ends a call
-  moving,  ///< copied while the thread continued to add calls
+  whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
+  moving,  ///< the copies were made while the thread continued to add calls
 };
 
-/// Reads aggregates while their thread may be adding to them, and checks all values. For `moving`
-/// copies the counts are those of the buckets, and the sums are those of some moment during the
-/// copying.
+/// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
+/// copies, counts are taken from the buckets; the sums may then belong to a slightly different
+/// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
       : moving_{state == aggregate_state::moving} {}
 
-  /// Adds one block of the thread, in place or copied whole; it is not owned. Returns false if
-  /// memory is missing.
+  /// Adds a block, which must outlive this object. Returns false if there is no memory.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
     if (place == nullptr) return false;
@@ -55,19 +54,19 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// Returns the thread's id, or 0 if several threads used the blocks one after another.
+  /// Returns the thread's id; 0 if several threads used the blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
-  /// Calls `each(const whole_aggregate&)` for every aggregate that has a call.
+  /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
   /// @param to  buffer for one aggregate.
-  /// @return how many were left out because they are inconsistent.
+  /// @return number of aggregates that were left out because they are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
     std::uint64_t doubted = 0;
     std::uint32_t seen = 0;
     take_last();
     for_each_chunk([&](const chunk_header& head, const char* at) {
-      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
+      if (head.kind != chunk_kind::aggregate || ++seen > max_aggregates + 1) return;
       if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
         ++doubted;
       } else if (to.count > 0) {
@@ -75,7 +74,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return doubted;
-    // The last call is the first one of its name.
+    // If no aggregate has the key of the last call, this call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -128,14 +127,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     last_number_ = 0;
   }
 
-  /// Reads an aggregate; retries if the thread changes it meanwhile.
+  /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy does not change.
-    const int most_attempts = moving_ ? 1 : 100;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    // A copy does not change, so a second attempt would give the same result.
+    const int max_attempts = moving_ ? 1 : 100;
+    for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // These loads must come before the count is checked again.
+      // These loads use acquire order, because they must happen before the count is checked again.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
@@ -155,7 +154,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// For a copy during which calls were added: takes the count from the buckets.
+  /// Takes the number of calls from the buckets: calls were added while the block was copied, so
+  /// the stored number may not fit the buckets.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -193,11 +193,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
   bool moving_;
-  growing_memory blocks_;  ///< pointers to blocks
+  growing_memory blocks_;  ///< array of pointers to the blocks
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;
   aggregate_call last_{};
-  std::uint64_t last_number_ = 0;  ///< 0: already added, or there is none
+  /// Number of the last call if its aggregate does not contain it yet, otherwise 0.
+  std::uint64_t last_number_ = 0;
 };
 
 using each_block = function_ref<void(aggregates_block&)>;

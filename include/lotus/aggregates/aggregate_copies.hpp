@@ -1,4 +1,4 @@
-// Copies of aggregate blocks in our own memory.
+// Copies blocks of aggregates to the reader's own memory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
@@ -16,12 +16,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies of the blocks of all threads of a process. Add all of them, then call finish(). Thread
+/// Copies the blocks of all threads of a process. Add all blocks, then call finish(). Thread
 /// safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed room for a block of this size, or null if memory is missing; invalidates what
-  /// it returned before.
+  /// Returns zeroed room for a block of this size; null if there is no memory. Invalidates earlier
+  /// results.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -34,16 +34,16 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   }
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
-  /// adding one call, and must begin no other before this returns.
+  /// adding one call, and must not begin another before this returns.
   /// @param for_each_block  calls its argument for every block; it is called repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
     if (failed_) return;
-    // If nothing changed between copying and comparing, the copy shows one moment.
-    constexpr int most_attempts = 100;
+    // If the blocks are equal to their copies afterwards, the copies show one moment.
+    constexpr int max_attempts = 100;
     bool same = false;
-    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
+    for (int attempt = 0; !same && attempt < max_attempts; ++attempt) {
       std::size_t i = first;
       for_each_block(
           [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
@@ -58,10 +58,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// Call it when all blocks have been added.
+  /// Sorts the blocks by thread. Call it after all blocks were added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
-    // Shellsort: std::sort would be instantiated in every file that uses the library.
+    // This is a Shellsort, because std::sort would be compiled in every file that uses the library.
     for (std::size_t step = count() / 2; step > 0; step /= 2) {
       for (std::size_t i = step; i < count(); ++i) {
         for (std::size_t k = i; k >= step && places()[k] < places()[k - step]; k -= step) {
@@ -71,7 +71,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
     }
   }
 
-  /// Whether memory was missing, so that the copies must not be used.
+  /// Whether there was not enough memory for all copies; then the copies must not be used.
   bool failed() const noexcept { return failed_; }
   void fail() noexcept { failed_ = true; }
 
@@ -102,7 +102,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
            static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
   }
 
-  // Copies word by word, because another thread may be writing.
+  // Copies word by word with atomic loads, because the thread may be writing to the block.
   static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
     const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
     auto* const out = reinterpret_cast<std::uint64_t*>(&to);
@@ -129,8 +129,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
                                                 places()[i].in_blocks);
   }
 
-  growing_memory blocks_;  ///< blocks, one after another
-  growing_memory places_;  ///< elements of type block_place
+  growing_memory blocks_;  ///< the copied blocks, one after another
+  growing_memory places_;  ///< array of block_place, one for each block
   bool failed_ = false;
 };
 

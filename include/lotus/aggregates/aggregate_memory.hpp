@@ -1,4 +1,4 @@
-// Provides a thread's aggregates with memory when they need it.
+// Provides the memory that a thread's aggregates need, when they need it.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
@@ -20,15 +20,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns another block for the thread, or null if there is no memory.
+/// Function that returns one more block for the thread, or null if there is no memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// Blocks of one thread and the index of what they contain, in private memory directly from the
-/// kernel. Thread safety: none; guarded by the producer's guard, and only the thread itself adds to
-/// it.
+/// The blocks of one thread and an index of the aggregates in them, in private memory directly from
+/// the kernel. Thread safety: none. Only the thread itself adds blocks; other threads must hold the
+/// `guard` of its producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
-  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
+  static constexpr std::size_t max_blocks = std::size_t{1} << 14;
 
   struct page {
     page* before;
@@ -41,17 +41,18 @@ struct aggregate_memory {
   };
 
   std::uint32_t chain = 0;
-  std::uint32_t aggregates = 0;  ///< number of aggregates
+  std::uint32_t aggregates = 0;  ///< number of aggregates of this thread
   std::size_t blocks = 0;
-  bool retired = false;  ///< of a recording that has ended, or of a forked child's parent
+  /// Whether the blocks are no longer used: the recording has ended, or a parent process owns them.
+  bool retired = false;
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
-  std::size_t left = 0;  ///< free bytes in the last block
+  std::size_t left = 0;  ///< number of free bytes in the last block
   page* last_page = nullptr;
   local_aggregate** table = nullptr;
-  std::size_t places = 0;  ///< size of the table, a power of two
+  std::size_t places = 0;  ///< size of the hash table, a power of two
 
-  /// Returns null if there is no memory.
+  /// Creates the object; null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -62,9 +63,10 @@ struct aggregate_memory {
     return made;
   }
 
-  /// Releases all memory.
-  /// @param in_use  the thread was interrupted while adding a call and will continue with it:
-  /// replaces the blocks by private memory and releases nothing.
+  /// Releases all memory, including this object.
+  /// @param in_use  whether a signal handler interrupted this thread while it was adding a call,
+  ///   which it will continue. Then nothing is released, and the blocks are replaced by private
+  ///   memory.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -75,7 +77,7 @@ struct aggregate_memory {
       }
     }
     if (in_use) return;
-    // This object is in the first page, which is released last.
+    // The first page contains this object itself, so it must be released last.
     for (page* p = last_page; p != nullptr;) {
       page* const before = p->before;
       munmap(p, p->bytes);
@@ -88,8 +90,8 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call after making room for it and for the previous one, if needed. Returns false if
-  /// there is no memory.
+  /// Adds a call to the thread's aggregates. Makes room for this call and for the previous one if
+  /// needed. Returns false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
@@ -112,17 +114,17 @@ struct aggregate_memory {
     a.table = table;
     a.mask = places - 1;
     if (a.calls > 0 && !a.add_last(*first)) return false;
-    a.told_name = static_cast<std::uint32_t>(to->key);
-    a.untold_ticks += call.self_ticks;
+    a.reported_name = static_cast<std::uint32_t>(to->key);
+    a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // `to` is the shared aggregate if this name has none of its own.
+    // If there is no room for an aggregate of this name, `to` is the aggregate that all such names
+    // share.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Makes room for calls with this key and duration. Returns their aggregate, or null without
-  /// memory.
+  /// Makes room for calls with this key and duration. Returns their aggregate; null without memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -155,7 +157,7 @@ struct aggregate_memory {
 
   void* take_chunk(std::size_t bytes, new_aggregates_block new_block) noexcept {
     if (left < bytes) {
-      if (blocks == most_blocks) return nullptr;
+      if (blocks == max_blocks) return nullptr;
       auto* const more = static_cast<place*>(take(sizeof(place)));
       aggregates_block* const block = more == nullptr ? nullptr : new_block();
       if (block == nullptr) return nullptr;
@@ -169,7 +171,7 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Counts a chunk in only when it is complete.
+  /// Adds the chunk to the block's used bytes only when it is complete, so readers see all of it.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
@@ -179,7 +181,7 @@ struct aggregate_memory {
   local_aggregate* find_or_add(std::uint64_t key, new_aggregates_block new_block) noexcept {
     if (table == nullptr && !grow_table(64)) return nullptr;
     if (local_aggregate* const found = *place_of(key)) return found;
-    if (aggregates >= most_aggregates) {
+    if (aggregates >= max_aggregates) {
       key = unnamed_id;
       if (local_aggregate* const found = *place_of(key)) return found;
     }

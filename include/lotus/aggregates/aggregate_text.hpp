@@ -1,4 +1,4 @@
-// Aggregates as text: sections of the hidden file next to the logs of a process.
+// Writes aggregates as text, as sections of a hidden file in the run's directory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
@@ -29,9 +29,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns ns per tick, times 2^32, averaged over the whole map. Clock steps do not affect it.
+/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
+/// the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  constexpr std::uint64_t least_ns = 50'000'000;  // the two readings have an error of some ns
+  // Shortest interval that is used, because the readings at its ends are inexact by some ns.
+  constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
   const clock_segment& last = map.current();
@@ -39,9 +41,9 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   const std::uint64_t ns =
       (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
       (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  // Values from a file may be anything.
+  // The values may come from a damaged file, so a rate of 0 is possible.
   const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
-  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
+  if (ticks == 0 || ns < min_ns || ns > INT64_MAX) return latest;
   const wide rate = (wide{ns} << 32) / ticks;
   const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
   return near ? static_cast<std::uint64_t>(rate) : latest;
@@ -49,20 +51,21 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 
 /// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< begin of the recording
-  std::uint64_t late;      ///< 0, or the number of a call that ended after the recording did
+  std::uint64_t begun_ns;  ///< start of the recording, in ns since the epoch
+  /// Number of the call if the section is for one call that ended after the recording; else 0.
+  std::uint64_t late;
 };
 
-/// One section, for one loader.
+/// One section: the aggregates of one loader.
 class aggregate_text {
  public:
-  /// @param rate  ns per tick, times 2^32.
+  /// @param rate  ns per tick, multiplied by 2^32.
   aggregate_text(const section_name& name, std::uint64_t rate) noexcept
       : name_{name}, rate_{rate} {}
 
-  /// Adds a line.
-  /// @param line_start  "S<name>,".
-  /// @param tid         0 if several threads share the aggregate.
+  /// Adds the line of one aggregate.
+  /// @param line_start  beginning of the line, "S<name>,".
+  /// @param tid         id of the thread; 0 if several threads share the aggregate.
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
@@ -81,7 +84,7 @@ class aggregate_text {
     ++lines_;
   }
 
-  /// Returns the whole section; empty if no line was added or memory was missing.
+  /// Returns the complete section; empty if no line was added or there was no memory.
   std::string_view finish() noexcept {
     if (lines_ == 0) return {};
     put_bound("end,", lines_);
@@ -106,7 +109,7 @@ class aggregate_text {
   }
   LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
     char digits[32];
-    char* const end = put_number_rarely(digits, number);
+    char* const end = put_number_slow(digits, number);
     *end = behind;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
@@ -124,11 +127,11 @@ class aggregate_text {
   growing_memory text_;
 };
 
-/// Appends a section; returns 0 or an error that file_error_text() knows.
+/// Appends a section to a file. Returns 0 or an error that file_error_text() can describe.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
 /// Writes a section for each loader that has aggregates.
-/// @param for_each_chain  calls its argument for every thread; called once for each loader.
+/// @param for_each_chain  calls its argument for every thread; it is called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
                                               const name_lookup& names,
@@ -158,15 +161,16 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of a process's file of sections, which is in the folder of its run or loader.
+/// Writes the name of the file that holds a process's sections; the file is in the folder of the
+/// run or loader.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
 /// Appends a section to the file of its process and loader. Returns 0 or an error that
-/// file_error_text() knows; after an error, what was appended is not a valid section.
-/// @param pid  of the process.
+/// file_error_text() can describe; after an error, the appended text is not a valid section.
+/// @param pid  id of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,
                                                std::string_view section) noexcept {

@@ -1,5 +1,5 @@
-// Operations that are counted instead of recorded: the layout of their sums in the ring file, and
-// how a call is added.
+// Defines the aggregates of operations that are counted instead of recorded: the layout of their
+// sums in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
@@ -15,15 +15,15 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations fall into buckets of whole ticks. Below 2 * 64 each number has its own bucket; above,
-// each doubling is divided into 64 buckets of equal width. So the middle of a bucket is within 0.8
-// % of all durations in it.
+// Durations are sorted into buckets of whole ticks. Each number below 128 has a bucket of its own.
+// Above, each octave (durations from 2^k to 2^(k+1) ticks) is divided into 64 buckets of equal
+// width. So the middle of a bucket differs by at most 0.8 % from each duration in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
 inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
 
-/// Returns the bucket of a duration; less than octaves * octave_buckets.
+/// Returns the number of the bucket that contains a duration.
 constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
   const auto shift = static_cast<unsigned>(63 - octave_bits) -
                      static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
@@ -36,32 +36,34 @@ constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
   if (octave == 0) return bucket;
   return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
 }
-/// Returns how many different durations fall into a bucket.
+/// Returns the width of a bucket: how many different durations, in ticks, it contains.
 constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
 }
 
-// A block of aggregates contains chunks, one after another: one with the aggregate for each name
-// and loader, and one with the counts of an octave, added when a call first needs them. Only the
-// thread that owns them writes to them.
+// Aggregates are stored in blocks of memory that consist of chunks. Each pair of a name and a
+// loader has one chunk for its sums, and one chunk with the bucket counts of each octave of
+// durations that has occurred. A chunk is added when a call first needs it. Only the owning thread
+// writes to its blocks.
 //
-// A thread's last call is stored separately and added to its aggregate when the next one ends: the
-// clock is read only when all earlier instructions are done, so looking up the bucket of a duration
-// that was just measured would stall the processor.
+// A thread's last call is stored separately, and is added to its aggregate when the next call ends.
+// The reason is speed: a clock reading is available only after all earlier instructions are done,
+// so looking up the bucket of the duration just measured would stall the processor.
 
 /// A call that has ended.
 struct aggregate_call {
-  std::uint64_t key;    ///< selects its aggregate
-  std::uint64_t ticks;  ///< slightly negative if two processors' clocks differ; then counts as 0
-  std::uint64_t self_ticks;  ///< the part of it in no other scope
+  std::uint64_t key;  ///< key of the call's aggregate: see aggregate_key()
+  /// Duration. A slightly negative value, from two processors' clocks that differ, counts as 0.
+  std::uint64_t ticks;
+  std::uint64_t self_ticks;  ///< the part of the duration that was not spent in other scopes
 };
 
 constexpr bool is_negative(const aggregate_call& call) noexcept {
   return static_cast<std::int64_t>(call.ticks) < 0;
 }
 
-/// Returns the key for the ids of a name and a loader.
+/// Returns the key of the aggregate for a name and a loader, which are given by their ids.
 constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
   return std::uint64_t{loader} << 32 | name;
 }
@@ -70,23 +72,23 @@ struct last_call {
   std::atomic<std::uint64_t> key;
   std::atomic<std::uint64_t> ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> number;  ///< stored last
+  std::atomic<std::uint64_t> number;  ///< number of the call within its thread; stored last
 };
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;                 ///< the same in all blocks of one thread
-  std::atomic<std::uint32_t> threads;  ///< number of threads that used it, one after another
-  std::atomic<std::uint32_t> tid;      ///< of the latest of them
+  std::uint32_t chain;  ///< number of the thread's chain of blocks; the same in all its blocks
+  std::atomic<std::uint32_t> threads;  ///< number of threads that used the block, one after another
+  std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
-  std::atomic<std::uint64_t> used_bytes;  ///< size of the chunks
-  last_call last[2];  ///< the one with the greater number counts; only used in a thread's first
-                      ///< block
+  std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
+  /// The last two calls; the one with the greater number is valid. Only in a thread's first block.
+  last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// @param number  the call's number, from 1
+  /// Keeps a call as the thread's latest. @param number  number of the call, counted from 1.
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -97,25 +99,28 @@ struct aggregates_block {
   }
 };
 
-/// Maximum number of aggregates of a thread; all other names and loaders share one more.
-inline constexpr std::uint32_t most_aggregates = 4096;
+/// Maximum number of aggregates of a thread. All further pairs of a name and a loader share one
+/// more aggregate.
+inline constexpr std::uint32_t max_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
 
 struct chunk_header {
   chunk_kind kind;
-  std::uint32_t number;  ///< the aggregate's number within its thread
+  std::uint32_t number;  ///< number of the aggregate within its thread
 };
 
-/// The sums of an aggregate after a call; a reader sees all of them or none.
+/// The sums of an aggregate after one of its calls. Readers see either all of these values or none.
 struct aggregate_sums {
   std::atomic<std::uint64_t> total_ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> in_bucket;  ///< bucket of that call: see bucket_content()
-  std::atomic<std::uint64_t> call;       ///< its number within the thread
+  /// Bucket of the last call and the bucket's new count, combined by bucket_content().
+  std::atomic<std::uint64_t> in_bucket;
+  std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// A bucket and its count after a call, which may not have been stored in the bucket itself yet.
+/// Combines the number of a bucket with its new count, which is stored in the bucket itself a
+/// moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -124,7 +129,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is consistent at any moment
+  /// Number of calls; sums[count % 2] is complete at every moment.
+  std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
 
@@ -138,43 +144,52 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// The location of an aggregate of this process.
+/// The places in memory at which this process stores an aggregate.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until needed
+  /// The bucket counts of each octave; null until a call needs them.
+  std::atomic<std::uint64_t>* octave_counts[octaves];
 };
 
 struct aggregate_memory;
 
-/// The aggregates of one thread, and how much of its time they contain. For the owning thread,
-/// except `memory`. The gate of the thread points to its first block.
+/// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
+/// thread's gate (record/thread_ring.hpp) points to the first block.
 struct thread_aggregates {
   const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
-  std::uint64_t calls = 0;                   ///< number of calls that ended; the last one is
-                                             ///< last[calls % 2] of the first block
-  local_aggregate** table = nullptr;         ///< hash table by key, never full
-  std::uint64_t mask = 0;                    ///< number of places in it - 1
-  std::atomic<std::uintptr_t> storing{0};    ///< like thread_ring::storing, while a call is added
-  std::uint32_t interrupting = 0;            ///< number of entries in interrupting_calls
-  /// Ticks spent in scopes inside the open one. At least `recorded_inside` if a span began or ended
-  /// in it, because then its other ticks are not its own either.
+  /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
+  std::uint64_t calls = 0;
+  /// Hash table of the aggregates by key; it always has a free slot.
+  local_aggregate** table = nullptr;
+  std::uint64_t mask = 0;  ///< size of the hash table minus 1
+  /// Stack pointer of the thread while it adds a call, otherwise 0; see thread_ring::storing.
+  std::atomic<std::uintptr_t> storing{0};
+  std::uint32_t interrupting = 0;  ///< number of entries in interrupting_calls
+  /// Ticks spent in other scopes inside the innermost aggregated scope that is open.
+  /// `recorded_inside` is added if a span has begun or ended in that scope; then that span's record
+  /// accounts for the remaining ticks.
   std::uint64_t inner_ticks = 0;
-  std::uint64_t untold_ticks = 0;      ///< self time of calls that no record contains yet
-  aggregate_memory* memory = nullptr;  ///< guarded by the producer's guard
-  std::uint32_t told_name = 0;         ///< the name of one of these calls
-  /// Calls of signal handlers that interrupted the adding of a call.
-  static constexpr std::uint32_t most_interrupting = 16;
-  aggregate_call interrupting_calls[most_interrupting];
+  /// Self time of calls, in ticks, that no record contains yet.
+  std::uint64_t unreported_ticks = 0;
+  /// Memory of the aggregates; protected by producer::guard.
+  aggregate_memory* memory = nullptr;
+  /// Id of the name of one of the calls whose self time is in unreported_ticks.
+  std::uint32_t reported_name = 0;
+  /// Calls of signal handlers that interrupted the code that adds a call; they are added after that
+  /// call.
+  static constexpr std::uint32_t max_interrupting = 16;
+  aggregate_call interrupting_calls[max_interrupting];
 
   static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
 
-  /// Returns where the search for a key in `table` begins.
+  /// Returns the index in `table` at which the search for a key begins.
   static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the last call to its aggregate. Returns false if there is no room for it yet.
+  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call
+  /// yet.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -194,14 +209,15 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // Until this store, a reader must add the last call itself; from here on the sums contain it.
-    // If its bucket does not contain it yet, the sums have the bucket's count.
+    // The store of `count` makes the last call part of the sums: a reader that sees the old count
+    // adds the last call itself. If the call's bucket does not contain the call yet, the reader
+    // takes the bucket's count from the sums.
     stored.count.store(so_many + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
 
-  /// Returns null if there is none yet.
+  /// Returns the aggregate with this key; null if there is none yet.
   LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
     for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
       const local_aggregate* const found = table[place];
@@ -209,19 +225,21 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, because a span begins or ends.
+  /// Returns the self time of calls that no record contains yet, and resets it to 0. Called when a
+  /// span begins or ends.
+  /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // A signal handler interrupted the adding of a call.
+    // If a signal handler interrupted the adding of a call, the next span reports the time.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
-    const std::uint64_t own_ticks = untold_ticks;
-    untold_ticks = 0;
-    tag = {event_kind::aggregated, told_name, large_stage_number};
+    const std::uint64_t own_ticks = unreported_ticks;
+    unreported_ticks = 0;
+    tag = {event_kind::aggregated, reported_name, number_not_in_tag};
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// A handler interrupted take() and abandoned it by siglongjmp: undoes the call, as if it had not
-  /// begun.
+  /// Restores the state before a call that was never completed: a signal handler interrupted take()
+  /// and left by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -235,8 +253,8 @@ struct thread_aggregates {
     const std::uint64_t so_many = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[so_many % 2];
     if (so_many == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call has been added already: removes it, because the next call will add it. Whatever
-    // its bucket contains, the sums have the right count until their own count goes back.
+    // The last call was added to the sums already, but the next call will add it again. So it is
+    // removed here. The sums contain the right count of the bucket until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -244,8 +262,8 @@ struct thread_aggregates {
     stored.count.store(so_many - 1, std::memory_order_release);
   }
 
-  /// Adds a call; every reader sees it once this returns, even after a kill. Returns false if there
-  /// is no room for it, or for the previous one.
+  /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false
+  /// if there is no room for this call or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -257,7 +275,7 @@ struct thread_aggregates {
     if (LOTUS_DETAIL_UNLIKELY(!add_last(*in))) return false;
     last_to = to;
     in->append(call, ++calls);
-    untold_ticks += call.self_ticks;
+    unreported_ticks += call.self_ticks;
     return true;
   }
 };

@@ -1,4 +1,4 @@
-// Copies the aggregates in a ring file, block by block.
+// Copies the aggregates from a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -19,10 +19,10 @@ namespace detail {
 
 /// The ring file from which aggregates are read.
 struct aggregates_source {
-  int descriptor;          ///< not owned
-  std::uint64_t begun_ns;  ///< from the file's header
-  std::uint64_t rate;      ///< mean_rate() of its clock
-  name_lookup names;       ///< starts of lines
+  int descriptor;          ///< descriptor of the file; borrowed
+  std::uint64_t begun_ns;  ///< start of the recording, from the file's header
+  std::uint64_t rate;      ///< mean_rate() of the file's clock
+  name_lookup names;       ///< returns the start of a line, "S<name>,", for a name's id
 };
 
 using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
@@ -31,7 +31,7 @@ using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
 class LOTUS_DETAIL_PER_MODULE dead_aggregates {
  public:
   /// @param state           `moving` if the file's process may still be running.
-  /// @param for_each_block  calls its argument for the place of every block in the file.
+  /// @param for_each_block  calls its argument with position and size of every block in the file.
   dead_aggregates(const aggregates_source& of, aggregate_state state,
                   function_ref<void(each_place)> for_each_block) noexcept
       : of_{of}, state_{state} {
@@ -42,7 +42,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   /// Returns the number of blocks that were ignored as implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
-  /// See detail::for_each_section().
+  /// Writes all aggregates as text; see detail::for_each_section().
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
@@ -51,7 +51,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// Larger than all blocks that the library writes.
+  /// A block above this size is implausible, because the library's own blocks are smaller.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -64,7 +64,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    block->header.bytes = bytes;  // the process may have changed it after its size was read
+    // Set again, because the process may have changed the size since it was read.
+    block->header.bytes = bytes;
   }
 
   const aggregates_source of_;

@@ -1,4 +1,4 @@
-// Equivalent of std::invoke that does not need <functional>.
+// Provides call(), an equivalent of std::invoke that does not need <functional>.
 #ifndef LOTUS_BASE_CALL_HPP
 #define LOTUS_BASE_CALL_HPP
 
@@ -10,8 +10,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the object whose member is accessed, given the object, a std::reference_wrapper or a
-/// pointer.
+/// Returns the object whose member is called or read. The argument is that object itself, a
+/// std::reference_wrapper or a pointer to it.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {

@@ -1,4 +1,4 @@
-// Raw clock ticks, and their conversion to nanoseconds since the Unix epoch.
+// Reads clock ticks, and converts them to nanoseconds since the Unix epoch.
 #ifndef LOTUS_BASE_CLOCK_HPP
 #define LOTUS_BASE_CLOCK_HPP
 
@@ -26,20 +26,21 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Whether hardware_ticks() advances at one rate on every core: on x86-64 if CPUID's invariant-TSC
-/// bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the TSC unstable.
-/// The aarch64 counter always does (Arm ARM D11).
+/// Whether hardware_ticks() advances at the same constant rate on every core: on x86-64 if CPUID's
+/// invariant-TSC bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the
+/// TSC unstable; on aarch64 always (Arm ARM D11).
 inline bool hardware_ticks_invariant() noexcept {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
-  const int fd = open_out_of_the_way(
+  const int fd = open_at_high_fd(
       AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY);
   if (fd < 0) return true;
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are based on the TSC themselves.
+  // kvm-clock and Hyper-V's clock are derived from the TSC, so the kernel trusts the TSC if it uses
+  // them.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -50,25 +51,26 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment, read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stops while the machine sleeps
+  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
+  std::int64_t elapsed_ns;
   std::int64_t realtime_ns;
 };
 
-/// Detects that the machine slept: then CLOCK_BOOTTIME has gone on and CLOCK_MONOTONIC has not.
+/// Detects that the machine slept: then CLOCK_BOOTTIME has advanced by more than CLOCK_MONOTONIC.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  read in this order: if the thread is preempted in between,
-  /// the difference gets smaller, never larger.
-  /// @return how long the machine slept since the last call, or 0.
+  /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
+  ///   that preemption between the readings makes the difference smaller, never larger.
+  /// @return how long the machine slept since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;
     asleep_ns_ += slept_ns;
-    return slept_ns > least_ns ? slept_ns : 0;
+    return slept_ns > min_ns ? slept_ns : 0;
   }
 
  private:
-  static constexpr std::int64_t least_ns = 1'000'000;
+  static constexpr std::int64_t min_ns = 1'000'000;
 
   std::int64_t asleep_ns_ = INT64_MIN / 2;
 };
@@ -76,14 +78,16 @@ class sleep_watch {
 /// A segment of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
 struct clock_segment {
   std::uint64_t start_ticks;
-  std::int64_t start_ns;   ///< in nanoseconds since the Unix epoch
-  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
-  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps that were followed so far
+  std::int64_t start_ns;  ///< time at start_ticks, in ns since the Unix epoch
+  std::uint64_t rate;     ///< nanoseconds per tick, multiplied by 2^32
+  /// Sum of the forward steps of the wall clock, which are part of start_ns.
+  std::int64_t jumped_ns;
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned arithmetic cannot overflow: values from a ring file may be anything.
+    // Unsigned arithmetic is used because values from a damaged ring file could overflow signed
+    // numbers.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
         static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
@@ -97,23 +101,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
-/// clock read still meet exactly, even if different drains convert them to text.
+/// clock reading meet exactly, even if different drains convert them to text.
 ///
-/// While CLOCK_REALTIME only drifts, the map follows it: each tie() bends the line towards it. If
-/// it is stepped forward, times jump ahead from then on; if it is stepped back, times go on as
-/// before, so that starts stay in order. Durations never contain a step.
+/// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
+/// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
+/// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
+/// never contain a step.
 ///
-/// While the machine sleeps, the counter may go on or stop: no rate is computed across a sleep, and
-/// the line restarts at the wall clock when the machine wakes. Durations contain what the counter
-/// counted.
+/// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
+/// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
+/// across a sleep is what the counter counted.
 ///
-/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none; the session
-/// locks.
+/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  static constexpr std::int64_t step_ns = 1'000'000;  ///< a larger difference is a step
+  /// A greater difference between the line and the wall clock counts as a step.
+  static constexpr std::int64_t step_ns = 1'000'000;
 
-  /// Starts the line at `first`; `second`, read some ms later, gives the first rate.
+  /// Begins the line at the anchor `first`. The anchor `second`, read some milliseconds later,
+  /// gives the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -122,7 +128,7 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, else 0.
+  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, otherwise 0.
   /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
@@ -151,7 +157,7 @@ class clock_map {
 
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
-  /// Returns the segment that contains `ticks`; the first one for anything older.
+  /// Returns the segment that contains `ticks`; the first segment if `ticks` is older than the map.
   const clock_segment& at(std::uint64_t ticks) const noexcept {
     std::uint32_t low = 0;
     std::uint32_t high = count_;
@@ -162,14 +168,14 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether begin() was called; needed for maps read from a file.
+  /// Whether the map contains at least one segment, which a map from a damaged file may not.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Continues the line at the wall clock with the previous rate, since no other is known yet.
+  /// Restarts the line at the wall clock, with the previous rate, because no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -181,7 +187,8 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter went on, the small error of its rate has accumulated during the whole sleep.
+    // If the counter ran during the sleep, the small error of its rate has added up during that
+    // whole time.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -190,7 +197,7 @@ class clock_map {
     return stepped ? stepped_ns : 0;
   }
 
-  /// Uses elapsed_ns, so that no step of the wall clock affects the rate.
+  /// Returns the rate between two anchors, computed from elapsed_ns because that clock never jumps.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
     if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
@@ -198,8 +205,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// Returns a rate that corrects `error_ns` within the time in which it arose; at most 1000 ppm
-  /// off.
+  /// Returns a rate that corrects the error `error_ns` during the next interval of the same length.
+  /// The result differs from `rate` by at most 1000 ppm.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -230,8 +237,9 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Drops every second segment of the older three quarters: a long run keeps its whole past, the
-  /// older part more coarsely. Keeps segments at a step, which must stay where it was.
+  /// Removes every second segment of the older three quarters of the map to make room. The map
+  /// still begins at the start of the run, but its older part is less exact. A segment that begins
+  /// at a clock step stays.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -240,12 +248,12 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // If there are only steps, drops the oldest: the newest matter most.
+    // If every segment is a step, the oldest one is removed, because the newest matter most.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes `s` end where `next` starts, after the segment between them was removed.
+  /// Makes the segment `s` end where `next` begins; the segment between them was removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -257,7 +265,7 @@ class clock_map {
   std::uint32_t count_;
   clock_anchor anchors_[anchor_capacity];
   std::uint32_t anchor_count_;
-  std::int64_t held_back_ns_;  ///< total by which the wall clock was stepped back while recording
+  std::int64_t held_back_ns_;  ///< total of the wall clock's backward steps since begin()
 };
 
 }  // namespace detail

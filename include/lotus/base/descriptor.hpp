@@ -1,4 +1,5 @@
-// File descriptors inside the user's program: kept off its numbers, and checked before each use.
+// Opens file descriptors with high numbers, so that the user's program does not close or reuse them
+// by accident, and checks them before each use.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -15,9 +16,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a new descriptor to a number that the program does not expect: if it was started without
-/// 0, 1 or 2, it would otherwise print into our file. The new number is high if possible, and never
-/// below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
+/// Moves a new descriptor to a number that the program does not use: if a program is started with
+/// 0, 1 or 2 closed, our file would otherwise get one of these numbers, and the program would print
+/// into it. The new number is high if possible, and never below 3. Returns the new, close-on-exec
+/// descriptor. On failure closes `fd` and returns -1 with errno.
 inline int out_of_the_way(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -30,13 +32,12 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// openat(2), close-on-exec, with a number from out_of_the_way().
-inline int open_out_of_the_way(int directory, const char* path, int flags,
-                               mode_t mode = 0) noexcept {
+/// Like openat(2), but the descriptor is close-on-exec and has a number from out_of_the_way().
+inline int open_at_high_fd(int directory, const char* path, int flags, mode_t mode = 0) noexcept {
   return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
-/// Identifies the file that a descriptor refers to.
+/// Identifies the file to which a descriptor refers.
 struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -47,14 +48,15 @@ struct file_identity {
 };
 
 /// A descriptor that stays open while the program runs. The program may close it, as daemons do,
-/// and reuse its number for another file: call holds() before each use. If the program opens the
-/// same file under this number, we cannot detect that. Copies share the descriptor, and the
-/// destructor does not close it. Thread safety: none. Not for anonymous files, because they all
-/// have the same inode.
+/// and reuse its number for another file, so call holds() before each use. The check does not
+/// notice if the program opens the same file under this number. Copies share the descriptor, and
+/// the destructor does not close it. Not for anonymous files, which share one inode. Thread safety:
+/// none.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;
-  /// @param fd  an open descriptor with this status.
+  /// @param fd      an open descriptor.
+  /// @param status  what fstat(2) returns for `fd`.
   owned_descriptor(int fd, const struct stat& status) noexcept
       : fd_{fd}, file_{status.st_dev, status.st_ino} {}
   /// @param fd  an open descriptor, or -1 for none.
@@ -63,11 +65,10 @@ class owned_descriptor {
     if (fd >= 0 && fstat(fd, &status) == 0) *this = {fd, status};
   }
 
-  /// Returns the number without checking it; -1: none.
   int number() const noexcept { return fd_; }
   const file_identity& file() const noexcept { return file_; }
 
-  /// Whether the file is still open under this number. One system call.
+  /// Whether the file is still open under this descriptor. Takes one system call.
   bool holds() const noexcept {
     struct stat status {};
     return holds(status);
@@ -87,10 +88,10 @@ class owned_descriptor {
   file_identity file_;
 };
 
-/// A log that is kept open; its file may be moved meanwhile.
+/// A log that stays open between appends. The file may be renamed in the meantime.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time when the file of this name was last checked
+  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
 };
 
 template <std::size_t Count>

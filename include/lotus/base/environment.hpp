@@ -1,4 +1,4 @@
-// All environment variables of lotus in one table, and the functions that read them.
+// Lists all environment variables of lotus in one table, and provides the functions that read them.
 #ifndef LOTUS_BASE_ENVIRONMENT_HPP
 #define LOTUS_BASE_ENVIRONMENT_HPP
 
@@ -15,11 +15,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the same order as environment_table.
+/// The variables, in the same order as in environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
   keep_bytes,
+  wait_looks,
   rank,
   annotate,
   collector,
@@ -36,29 +37,28 @@ enum class variable : std::uint8_t {
 };
 
 enum class variable_type : std::uint8_t {
-  text,    ///< any text; the code that uses it validates it
+  text,    ///< any text; the code that uses the variable checks it
   number,  ///< a whole decimal number
-  word,    ///< one word of a list
-  words,   ///< several words of a list, separated by commas
+  word,    ///< one word of a list; the first word of the list is the default
+  words,   ///< any number of words of a list, separated by commas
 };
 
 struct variable_row {
   const char* name;
   variable_type type;
-  const char* values;       ///< as shown to the user; for words: all possible ones, separated by
-                            ///< '|'
-  const char* otherwise;    ///< as shown to the user: used if the variable is unset, empty or
-                            ///< invalid
-  const char* meaning;      ///< a short description
-  std::uint64_t least = 0;  ///< for a number
-  std::uint64_t most = 0;   ///< for a number
-  std::uint64_t by_default = 0;  ///< for a number; for a word the first of `values` is the default
+  /// Possible values, as shown to users; for words: all words, separated by '|'.
+  const char* values;
+  /// What applies if the variable is unset, empty or invalid, as shown to users.
+  const char* otherwise;
+  const char* meaning;           ///< meaning of the variable, as shown to users
+  std::uint64_t least = 0;       ///< minimum of a number
+  std::uint64_t most = 0;        ///< maximum of a number
+  std::uint64_t by_default = 0;  ///< default of a number
 };
 
 /// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
-/// programs under them.
-/// programs under them.
+/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); lotus-tool starts
+/// programs under these collectors.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 
@@ -68,7 +68,6 @@ enum class collector_id : std::uint8_t {
 #undef LOTUS_DETAIL_ID
 };
 
-/// The names that LOTUS_COLLECTOR accepts.
 inline constexpr const char* collector_names[] = {
 #define LOTUS_DETAIL_NAME(name) #name,
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
@@ -76,8 +75,8 @@ inline constexpr const char* collector_names[] = {
 };
 
 #define LOTUS_DETAIL_WORD(name) #name "|"
-/// All variables; `lotus-tool help environment` prints this table. An empty variable counts as not
-/// set, so that VARIABLE= before a command cancels what a shell exports.
+/// The table of all variables, which `lotus-tool help environment` prints. An empty variable counts
+/// as unset, so that VARIABLE= in front of a command cancels an exported variable.
 inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
      "records a program that does not call lotus::start(), to logs that begin so"},
@@ -85,6 +84,8 @@ inline constexpr variable_row environment_table[] = {
      "the format of the logs; compact also where options::format says text"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
      "keeps only the newest logs of about so many bytes; 0 keeps all", 0, UINT64_MAX, 0},
+    {"LOTUS_WAIT_LOOKS", variable_type::number, "looks a second", "100",
+     "how often to look at what a recording thread waits for; 0 switches it off", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
      "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
@@ -124,16 +125,18 @@ constexpr const variable_row& row_of(variable which) noexcept {
   return environment_table[static_cast<std::size_t>(which)];
 }
 
-/// Returns null if the variable is unset or empty.
+/// Returns the variable's value, or null if it is unset or empty.
 inline const char* environment_text(variable which) noexcept {
   const char* const text = secure_getenv(row_of(which).name);
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-/// Reports an invalid value. @param bad  the value, or the invalid word of it.
+/// Function that reports the invalid value of a variable.
+/// @param bad  the whole value, or the word of the value that is invalid.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// Which variables have been reported: one bit for each.
+/// Variables whose invalid value this shared object has already reported: one bit for each
+/// variable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 
@@ -146,8 +149,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which
   report(row_of(which), bad);
 }
 
-/// Parses a whole decimal number without any other characters. Returns false if `text` is none, or
-/// if the number is too large.
+/// Parses a decimal number that makes up the whole text. Returns false if the text is not such a
+/// number, or if the number is too large.
 inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   std::uint64_t sum = 0;
   if (*text == '\0') return false;
@@ -160,8 +163,8 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Returns whether the variable holds a valid number. @param value  set to that number, else to the
-/// default.
+/// Returns whether the variable holds a valid number.
+/// @param value  set to that number, otherwise to the default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {
   const variable_row& row = row_of(which);
@@ -188,8 +191,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// Returns the index in the row's list of the word that is set: 0 if none is set, and `unknown` if
-/// it is not in the list.
+/// Returns the index of the variable's word in the row's list: 0 if the variable is unset,
+/// `unknown` if the word is not in the list.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -200,7 +203,7 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// Returns the words that are set, as one bit for each at its index in the row's list; ignores
+/// Returns the variable's words as a bit set: bit i stands for word i of the row's list. Reports
 /// unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);

@@ -1,4 +1,4 @@
-// Reading from file descriptors and writing to them.
+// Reads from file descriptors and writes to them.
 #ifndef LOTUS_BASE_FILE_HPP
 #define LOTUS_BASE_FILE_HPP
 
@@ -16,10 +16,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Prevents that a write of ours to a closed pipe, or beyond RLIMIT_FSIZE, kills the program.
-/// Blocks SIGPIPE and SIGXFSZ for this thread during the object's lifetime, and removes a signal
-/// that our own call raised; a signal that was pending before belongs to the program and stays.
-/// Three system calls.
+/// Keeps a write of the library from killing the program when a pipe is closed (SIGPIPE) or
+/// RLIMIT_FSIZE is exceeded (SIGXFSZ): blocks both signals for this thread while the object exists.
+/// after() removes a signal that the library's own call raised; a signal that was pending before
+/// stays, because it belongs to the program. Takes three system calls.
 class write_signals_ours {
  public:
   write_signals_ours() noexcept {
@@ -34,7 +34,8 @@ class write_signals_ours {
   write_signals_ours(const write_signals_ours&) = delete;
   write_signals_ours& operator=(const write_signals_ours&) = delete;
 
-  /// Removes the signal that a failed call raised. @param error  the call's errno. Returns it.
+  /// Removes the signal that a failed system call of the library raised. Returns `error`.
+  /// @param error  errno of that call.
   int after(int error) const noexcept {
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
@@ -52,11 +53,11 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads the beginning of a kernel-generated file, as much as fits; gives an empty text if it
-/// cannot be read. Returns the number of bytes.
+/// Reads as much of the beginning of a kernel-generated file as fits. Returns the number of bytes;
+/// 0 with an empty text if the file cannot be read.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
   const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
   if (fd >= 0) close(fd);
   const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
@@ -85,7 +86,8 @@ inline int lengthen(int fd, std::size_t bytes) noexcept {
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Extends a file of `held` bytes by `bytes` and allocates disk space for them. Returns 0 or errno.
+/// Extends a file from `held` bytes by another `bytes`, and allocates disk space for them. Returns
+/// 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));

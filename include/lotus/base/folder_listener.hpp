@@ -1,4 +1,5 @@
-// Holds a callback of the program that receives a folder's path, without needing <functional>.
+// Provides folder_listener, a callback that receives the path of a folder and does not need
+// <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -13,21 +14,22 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A callback as all shared objects see it. Its code belongs to the object that created it.
+/// The part of a callback whose layout all shared objects know. The function behind it belongs to
+/// the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  std::atomic<std::uint32_t> kept{
-      0};  ///< 1 after keep(): four bytes, which every processor can exchange
-  kept_function* before = nullptr;  ///< the callback that was kept before this one
+  /// 1 after keep(). Has four bytes, which every supported processor can exchange atomically.
+  std::atomic<std::uint32_t> kept{0};
+  kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };
 
-/// The last callback that this object keeps forever; the earlier ones are linked to it.
+/// The last callback that this shared object keeps forever; each one points to the one before.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// An optional function to be called with the folder as a const std::string&, a std::string_view or
-/// a const char*. Copies share the function. Thread safety: that of a std::shared_ptr.
+/// An optional function that is called with the folder as a const std::string&, a std::string_view
+/// or a const char*. Copies share the function. Thread safety is that of std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;
@@ -56,8 +58,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// Keeps the function forever: another thread may be about to call it, and the shared object with
-  /// its code may be unloaded before the last owner is gone.
+  /// Keeps the function forever: another thread may be about to call it, although its last owner is
+  /// gone or the shared object with its code is being unloaded.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -70,7 +72,8 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // Constructed only in one place, from a function: it never competes with a copy.
+    // This constructor is called only with functions, so it does not compete with the copy
+    // constructor.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -82,7 +85,7 @@ class folder_listener {
     Function function;
   };
 
-  /// Whether it is a null pointer, or a std::function without a function.
+  /// Whether the argument is a null pointer, or a std::function without a function.
   template <class Function>
   static bool is_nobody(const Function& function) noexcept {
     using type = std::decay_t<Function>;

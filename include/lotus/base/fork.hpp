@@ -1,4 +1,5 @@
-// Queries to the dynamic loader, and handlers that keep a fork from happening during one.
+// Registers fork handlers, and keeps the process from forking while it asks the dynamic loader
+// about its shared objects.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -18,33 +19,36 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Operations that must not be in progress on any thread during a fork, because in the child they
-/// would never finish. One for each shared object; trivially destructible.
+/// State of the fork handlers of one shared object. If another thread held a lock during a fork,
+/// that lock would stay locked in the child forever. So the forking thread takes all locks first.
+/// Trivially destructible.
 struct at_forks {
-  mutex loader;  ///< held from before a fork until after it
+  /// Held by every query to the dynamic loader, and from before a fork until after it.
+  mutex loader;
 
-  /// Called with `loader` held and signals blocked; may be null. All are set together, under
-  /// `loader`.
+  /// Functions to call before and after a fork, with `loader` held and signals blocked; null if
+  /// there are none. All are set together, under `loader`.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// Returns false in a child that was created without these handlers; may be null. In such a
-  /// child, and in its own children, locks may be held forever: nothing is done when it forks.
+  /// Returns false in a child that was created without the fork handlers. There, and in its own
+  /// children, locks may stay locked forever, so the handlers do nothing. Null if not set yet.
   bool (*in_own_process)() noexcept = nullptr;
 
-  std::atomic<pid_t> registering{0};  ///< the process that is registering the handlers, or
-                                      ///< `registered`
-  unsigned times_registered = 0;      ///< as counted during the current fork
-  bool before_was_called = false;     ///< a fork handler of the program may create the session
-                                      ///< after our handler ran
-  sigset_t signals_before{};          ///< signal mask of the thread that forks
+  /// Id of the process that is registering the handlers; `registered` afterwards.
+  std::atomic<pid_t> registering{0};
+  /// How often the handlers are registered, counted during each fork.
+  unsigned times_registered = 0;
+  /// Whether this fork called `before`; not if another fork handler created the session meanwhile.
+  bool before_was_called = false;
+  sigset_t signals_before{};  ///< signal mask that the forking thread had
 
   static constexpr pid_t registered = -1;
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is within a fork, or has just been forked, and so holds all locks: scopes in
-/// the program's own fork handlers must not wait for them.
+/// Whether this thread is inside fork(2) and so holds all locks. Scopes in the program's own fork
+/// handlers must then not wait for these locks.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
 LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
@@ -79,8 +83,8 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Returns when the handlers are registered. If a process forks while another of its threads is
-/// registering them, the child registers them again: they may then run twice.
+/// Registers the handlers, and returns after they are registered. If the process forks while
+/// another thread registers them, the child registers them again, so they may run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();
@@ -96,30 +100,32 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
-/// Calls dl_iterate_phdr(3), but never while another thread forks: in the child, glibc leaves the
-/// state of its lock to chance. `each` runs under that lock, which all objects of the process
-/// share.
+/// Calls dl_iterate_phdr(3), but never while another thread forks: glibc's lock would otherwise be
+/// in an undefined state in the child. `each` runs while that lock is held.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // Registers when the object is loaded, which in most programs is before there are threads: a fork
-  // that is in progress on another thread may not see handlers that are registered now.
+  // The handlers are registered when the shared object is loaded. In most programs no other thread
+  // runs at that time. A fork that is in progress on another thread would miss handlers that are
+  // registered later.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  register_at_forks();  // for scopes in static constructors of other objects, which run earlier
+  // Needed for scopes in static constructors of other objects, which may run earlier.
+  register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
   if (!held) this_module_at_forks.loader.unlock();
 }
 
-/// Keeps the shared object that contains `code` in memory, even after dlclose: the drain thread,
-/// fork handlers and other objects continue to call it.
+/// Keeps the shared object that contains `code` in memory even after dlclose, because the drain
+/// thread, the fork handlers and other shared objects continue to call its code.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
+  // `code` is part of the program itself, which is never unloaded.
+  if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 

@@ -1,4 +1,4 @@
-// A reference to a callable for one call, so that the called function need not be a template.
+// Provides a reference to a callable, so that a function that takes one need not be a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -10,8 +10,9 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// Like std::function_ref of C++26, for parameters: a template would be compiled once for each
-/// lambda passed to it. Does not own the callable, which must outlive the call.
+/// Refers to a callable that the caller owns, like std::function_ref of C++26; for parameters only.
+/// A template parameter would instead compile the function again for each lambda. The callable must
+/// outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {

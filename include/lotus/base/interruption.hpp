@@ -1,4 +1,4 @@
-// Finds out whether code that a signal handler interrupted will continue.
+// Finds out whether code that a signal handler interrupted will continue when the handler returns.
 #ifndef LOTUS_BASE_INTERRUPTION_HPP
 #define LOTUS_BASE_INTERRUPTION_HPP
 
@@ -21,22 +21,25 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A walk up this thread's stack to a given place on it.
+/// Walks up this thread's stack to the frame at the address `place`.
 struct stack_walk {
-  /// Tolerance: the code at `place` may have called a small function, or begun to return from its
-  /// own.
+  /// Tolerance in bytes: the code at `place` may have called a small function, or may be about to
+  /// return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
-  std::uintptr_t other_begin;  ///< bounds of the signal stack, whose frames are skipped
+  /// Bounds of an alternate signal stack whose frames are skipped; both 0 if none are skipped.
+  std::uintptr_t other_begin;
   std::uintptr_t other_end;
-  bool from_signal = false;  ///< the previous frame was interrupted by a signal
-  bool interrupted = false;  ///< found: a running handler interrupted the code at `place`
-  bool passed = false;       ///< the walk is beyond `place`, and no handler interrupted it
+  bool from_signal = false;  ///< whether a signal interrupted the previous frame
+  bool interrupted = false;  ///< result: a running handler interrupted the code at `place`
+  /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
+  bool passed = false;
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc sets this flag for the frame that a signal interrupted, LLVM for the frame inside it.
+    // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
+    // called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_it = before_instruction != 0 || walk.from_signal;
@@ -50,13 +53,14 @@ struct stack_walk {
   }
 };
 
-/// Whether this thread is in a signal handler that interrupted what it was doing at `place`. If
-/// not, a handler has abandoned that code by siglongjmp. Returns true if the stack cannot be
-/// walked.
-/// @param place  stack_pointer() of the code in question.
+/// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
+/// this code continues when the handler returns. If not, a handler has left that code for good by
+/// siglongjmp. Returns true if the stack cannot be walked.
+/// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // It calls handlers as plain functions, so their stacks have no frame of a signal.
+  // ThreadSanitizer calls signal handlers as plain functions, so the stack shows no interrupted
+  // frame.
   return place != 0;
 #else
   stack_t other{};

@@ -1,4 +1,4 @@
-// Locks that are safe with signals and fork.
+// Provides locks that are safe with signals and fork.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Disables cancellation of this thread during its lifetime, and restores errno at its end. All
-/// system calls of a scope run inside one: so a scope neither changes an errno that the program is
-/// about to read nor becomes a cancellation point.
+/// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
+/// system call of a scope is made while such an object exists. So a scope neither changes an errno
+/// that the program is about to read, nor is it a cancellation point.
 class uncancelled {
  public:
   uncancelled() noexcept : errno_{errno} {
@@ -35,8 +35,9 @@ class uncancelled {
   int before_ = 0;
 };
 
-/// Also blocks all signals for this thread during its lifetime. All slow paths run inside one, so a
-/// handler never needs a lock that its own thread holds. Two system calls.
+/// Blocks all signals for this thread during its lifetime, and does what `uncancelled` does. Every
+/// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
+/// Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -53,13 +54,13 @@ class signals_blocked {
   sigset_t before_;
 };
 
-/// A mutex that is trivially destructible, because it is in memory that is never destroyed.
+/// A mutex with a trivial destructor, because the memory that contains it is never destroyed.
 class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
   bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  /// Returns false if another thread holds it for a whole second.
+  /// Like lock(), but returns false if another thread holds the mutex for a whole second.
   bool lock_within_a_second() noexcept {
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until);
@@ -82,16 +83,16 @@ class locked {
   mutex& mutex_;
 };
 
-/// Lazy lookup: the first caller looks a value up for all callers. It cannot deadlock: two kinds of
-/// callers get `meanwhile` at once. One is the thread that is looking up, if a library that it
-/// loads runs code that asks again. The other is processes forked during the lookup, in which
-/// nobody will finish it. Trivially destructible. Thread safety: all.
+/// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
+/// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
+/// looking up, if it asks again through a library that it loads, and processes that were forked
+/// during the lookup. Trivially destructible. Thread safety: all functions.
 template <class T>
-class found_once {
+class lazy_lookup {
  public:
-  /// Callers that come during the lookup wait, but for at most a second: the lookup may load a
-  /// library, and the waiting thread may be in a static constructor, which holds the dynamic
-  /// loader's lock.
+  /// Returns the value. Callers wait for a lookup on another thread, but for at most a second: the
+  /// lookup may load a library, and the waiting thread may be in a static constructor, with the
+  /// dynamic loader's lock.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -99,7 +100,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Callers that come during the lookup do not wait.
+  /// Returns the value, or `meanwhile` if another thread is looking it up.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -107,7 +108,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Returns the value if it has been found, else `meanwhile`. Never waits.
+  /// Returns the value if it has been found, otherwise `meanwhile`. Never waits.
   T known(T meanwhile) const noexcept {
     return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
   }
@@ -133,7 +134,8 @@ class found_once {
   }
 
   std::atomic<bool> found_{false};
-  std::atomic<pid_t> finder_{0};  ///< the process that is looking up, or has finished
+  /// Id of the process that is looking up the value, or has found it.
+  std::atomic<pid_t> finder_{0};
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
   T value_{};

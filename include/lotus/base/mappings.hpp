@@ -1,4 +1,4 @@
-// Lists what is mapped into this process.
+// Lists the memory mappings of this process.
 #ifndef LOTUS_BASE_MAPPINGS_HPP
 #define LOTUS_BASE_MAPPINGS_HPP
 
@@ -18,7 +18,7 @@ namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;
   char text[8192];
   std::size_t held = 0;
@@ -32,14 +32,14 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // discards an absurdly long line
+    // A line longer than the buffer is discarded.
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;
     std::memmove(text, text + at, held);
   }
   close(fd);
 }
 
-/// Returns the path at the end of a line of /proc/self/maps, from its first '/'; empty if there is
-/// none.
+/// Returns the path at the end of a line of /proc/self/maps; empty if there is none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
   return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);

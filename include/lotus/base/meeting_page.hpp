@@ -1,4 +1,4 @@
-// A memory page at an address that all shared objects of a process know.
+// Provides a memory page at an address that all shared objects of a process know.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -19,12 +19,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets shared objects find common data without /proc or a file. The layout is the same in all
-/// versions of the library: whoever changes it must change `ours`.
+/// Lets the shared objects of a process find common data without /proc and without a file. All
+/// versions of the library use this layout: if you change it, change `ours` too.
 struct meeting_page {
   struct point {
     char name[56];
-    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
+    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, initially null
   };
   static constexpr std::size_t bytes = 4096;
   static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
@@ -33,7 +33,7 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Returns null if there is none.
+  /// Returns the place for the pointer with this name; null if there is none.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -42,7 +42,8 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Returns null if the page is full. Only one thread may call it at a time.
+  /// Adds a place for a pointer with this name. Returns null if the page is full. Only one thread
+  /// at a time may call this.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -55,17 +56,17 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; the first free one is used. They lie below the limit of kernels
-/// with three levels of page tables, in the low memory that AddressSanitizer leaves to programs,
-/// and above its shadow.
+/// Possible addresses of the page; the first free one is used. Every kernel can map these
+/// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Whether a word can be read at this address, without accessing it.
+/// Returns whether memory at this address can be read, without reading it directly: the kernel
+/// tries.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // The kernel reads the signal set before it finds that the request is invalid.
+  // The request is invalid, but the kernel reads the signal set before it notices this.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
@@ -81,12 +82,12 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Returns null if all addresses are in use, or if the kernel cannot tell (before 4.17). Only one
-/// thread may call it at a time.
+/// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
+/// cannot report whether an address is in use. Only one thread at a time may call this.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    // Private: a forked child gets a copy, not its parent's page.
+    // The mapping is private, so a forked child gets a copy and does not share its parent's page.
     void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (memory == MAP_FAILED) continue;

@@ -1,4 +1,4 @@
-// Memory that does not come from malloc.
+// Provides memory that does not come from malloc.
 #ifndef LOTUS_BASE_MEMORY_HPP
 #define LOTUS_BASE_MEMORY_HPP
 
@@ -11,21 +11,22 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns zeroed private memory directly from the kernel, so that a signal handler that
-/// interrupted malloc can still record. Returns null if there is none.
+/// Returns zeroed private memory directly from the kernel and not from malloc, because a signal
+/// handler that interrupted malloc must be able to record. Returns null if there is no memory.
 inline void* map_memory(std::size_t bytes) noexcept {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel clear whole pages of such memory in every child process. Returns false if it
-/// cannot (Linux before 4.14).
+/// Makes the kernel fill these whole pages with zeros in every child process. Returns false if the
+/// kernel cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
-  constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK, which older headers lack
+  // The value of MADV_WIPEONFORK, which older system headers do not define.
+  constexpr int wipe_on_fork = 18;
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
 
-/// Zeroed memory directly from the kernel that can grow. Owns it.
+/// A buffer that can grow, in zeroed memory directly from the kernel. The object owns the memory.
 class growing_memory {
  public:
   growing_memory() noexcept = default;
@@ -35,8 +36,8 @@ class growing_memory {
     if (memory_ != nullptr) munmap(memory_, room_);
   }
 
-  /// Adds `bytes` and returns a pointer to them, or null if there is no memory. Invalidates earlier
-  /// pointers.
+  /// Adds `bytes` at the end and returns a pointer to them; null if there is no memory. Pointers
+  /// from earlier calls become invalid.
   void* add(std::size_t bytes) noexcept {
     if (bytes > room_ - used_) {
       std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;

@@ -1,4 +1,4 @@
-// Detects whether the state in memory belongs to this process.
+// Detects whether data in memory was written by this process or copied from its parent by a fork.
 #ifndef LOTUS_BASE_OWN_PROCESS_HPP
 #define LOTUS_BASE_OWN_PROCESS_HPP
 
@@ -14,13 +14,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Detects a child that was created without fork handlers (_Fork, clone): it has copies of
-/// everything, including locks that nobody will release. A child of vfork is not one, because it
-/// runs in its parent's memory. Thread safety: call claim() while the process has one thread;
-/// is_this() is safe on any thread, also in signal handlers.
+/// Detects a child that was created without fork handlers (_Fork, clone): such a child has copies
+/// of all data, including locks that no thread will ever release. A child of vfork is not detected,
+/// because it runs in its parent's memory. Thread safety: call claim() while the process has one
+/// thread; is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// Declares that the state in memory belongs to this process from now on.
+  /// Declares that the data in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -46,8 +46,8 @@ class own_process {
     }
   }
 
-  mark* mark_ =
-      nullptr;  ///< on a page that is cleared in children; null if the kernel cannot do that
+  /// A mark on a page that the kernel clears in children; null if the kernel cannot do that.
+  mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// An owned string for the text options, without needing <string>.
+// Provides an owned string for options, which does not need <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
@@ -11,7 +11,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether T has c_str(), like std::filesystem::path and strings of other libraries.
+/// Whether T has c_str(), as std::filesystem::path and string types of other libraries do.
 template <class T, class = void>
 inline constexpr bool is_c_text = false;
 template <class T>
@@ -19,9 +19,9 @@ inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
                                        decltype(std::declval<const T&>().c_str()), const char*>>> =
     true;
 
-/// Converts from and to any type in which a program holds paths. Shared objects may disagree on
-/// std::string's ABI, but this class is the same in all of them, so it can be passed between them.
-/// Errors: std::bad_alloc, like std::string. Thread safety: none.
+/// An owned string that converts from and to any string or path type. Shared objects may disagree
+/// on std::string's ABI, but this class is the same in all of them, so it can be passed between
+/// them. Errors: std::bad_alloc, like std::string. Thread safety: none.
 class owned_text {
  public:
   owned_text() noexcept = default;
@@ -47,14 +47,13 @@ class owned_text {
   }
   ~owned_text() { delete[] text_; }
 
-  /// Null-terminated.
+  /// Returns the text, null-terminated.
   const char* c_str() const noexcept { return text_ == nullptr ? short_ : text_; }
   const char* data() const noexcept { return c_str(); }
   std::size_t size() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
   operator std::string_view() const noexcept { return view(); }
-  /// Converts to a std::string.
   template <class String,
             class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
                                      std::is_constructible_v<String, const char*, std::size_t>>>
@@ -99,10 +98,10 @@ class owned_text {
     __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
-  char* text_ = nullptr;  ///< null: the text is in short_
+  char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds the default without allocation: leak checkers would report memory that the session,
-  /// which is never destroyed, still owns.
+  /// Holds short texts, such as the default, without allocation: leak checkers would report memory
+  /// that the session, which is never destroyed, still owns.
   char short_[24] = {};
 };
 

@@ -1,9 +1,9 @@
-// Lets all shared objects of one process find something that exists only once in it.
+// Lets all shared objects of one process find an object that exists only once in the process.
 //
-// Neither an inline variable nor dlsym can find it if objects are built with hidden visibility and
-// the program exports nothing. So the first object that needs it puts it into a page at a known
-// address; if that page is not available, into a mapping with a name that all can see in
-// /proc/self/maps.
+// If shared objects are built with hidden visibility and the program exports nothing, neither an
+// inline variable nor dlsym can find that object. So the first shared object that needs it stores
+// its address in a page at a known address; if that page is not available, in a mapping whose name
+// is visible in /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
@@ -26,7 +26,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What shared objects find: null, or a T that is never destroyed.
+/// Where shared objects store and find the address of a T. The T is never destroyed; the address is
+/// null until one is stored.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
@@ -36,20 +37,21 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   for_each_mapping([&](std::string_view line) {
     const std::string_view path = mapped_path(line);
     if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
-    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
+    found =
+        reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // the address ends at the '-'
     return true;
   });
   return found;
 }
 
-/// Makes a mapping with this name; its descriptor is closed at once. Returns null if that fails, or
-/// if the mapping could not be found again.
+/// Creates a mapping with this name and closes its descriptor at once. Returns null if this fails,
+/// or if the mapping does not appear in /proc/self/maps.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
-    // Private: a forked child gets a copy, not its parent's mapping.
+    // The mapping is private, so a forked child gets a copy of its parent's mapping.
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   }
   close(fd);
@@ -59,7 +61,8 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// Returns the meeting point `name` of this process, or null. Allocates nothing.
+/// Returns the meeting point with this name in this process; null if there is none. Allocates
+/// nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();
@@ -67,7 +70,7 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Creates the meeting point if there is none; returns null if that fails.
+/// Returns the meeting point `name`, and creates it if there is none. Returns null if that fails.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
@@ -79,8 +82,9 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, with null if none can be created. Holds the loader's lock, which
-/// all objects share, so that two threads never create two.
+/// Calls `use(meeting_point<T>*)`, with null if no meeting point can be created. Holds the dynamic
+/// loader's lock, which is common to all shared objects, so that no two threads create a meeting
+/// point at the same time.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {

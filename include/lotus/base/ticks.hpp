@@ -1,4 +1,4 @@
-// The clock of the hot path.
+// Reads the clock of the hot path.
 #ifndef LOTUS_BASE_TICKS_HPP
 #define LOTUS_BASE_TICKS_HPP
 
@@ -9,7 +9,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+/// Returns the processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

@@ -1,4 +1,4 @@
-// Shows scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
+// Shows scopes on the timelines of other profilers, as LOTUS_ANNOTATE=itt,nvtx,torch requests.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
@@ -21,15 +21,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that the environment asks for and that are present.
+/// The profilers that the environment requests and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
-  bool torch = false;  ///< used if the program has it: torch_annotation
+  bool torch = false;  ///< whether PyTorch's profiler is requested; see torch_annotation
 };
 
-LOTUS_DETAIL_PER_MODULE inline found_once<annotators> chosen_annotators;
-/// PyTorch's profiler; null if no part of the program includes lotus/torch.hpp.
+LOTUS_DETAIL_PER_MODULE inline lazy_lookup<annotators> chosen_annotators;
+/// The annotation functions for PyTorch's profiler; null if no file of the program includes
+/// lotus/torch.hpp.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<const annotation_calls*> torch_annotation{nullptr};
 
 LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
@@ -42,7 +43,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // Bits in the order of the words in environment_table.
+  // Bit i stands for word i of the variable's list in environment_table.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
@@ -50,9 +51,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds the profilers that the environment asks for. The first call may load a profiler's library:
-/// do not make it while holding a lock. Other calls meanwhile do not wait: tasks begin when the
-/// library is loaded. Errors: reported once. Thread safety: all.
+/// Finds the profilers that the environment requests. The first call may load a profiler's library,
+/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not
+/// annotated until the library is loaded. Errors: reported once. Thread safety: any thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -64,7 +65,7 @@ LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
-/// A name as a C string for the profilers' functions, cut at 255 bytes.
+/// A name as a null-terminated string, at most 255 bytes long, to pass to a profiler.
 class task_text {
  public:
   explicit task_text(std::string_view name) noexcept {
@@ -78,7 +79,7 @@ class task_text {
   char text_[256];
 };
 
-/// Returns VTune's handle of a text; the first call stores it in `handle`.
+/// Returns VTune's handle for a text. The first call creates the handle and stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -90,7 +91,8 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// @param task  if all zeros, this thread's innermost task.
+/// Adds a number to a task.
+/// @param task  id of the task; all zeros: this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
   const itt_library& itt = *itt_library::get();
@@ -109,10 +111,12 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task of this thread. Call it only if annotation_wanted().
-/// @param name    copied; cut at 255 bytes.
-/// @param handle  used for this name only: null, or VTune's handle, which the first task stores.
-/// @param number  of the batch or stage: shown next to the name.
+/// Begins a task, an interval on a profiler's timeline, on this thread. Call it only if
+/// annotation_wanted().
+/// @param name    copied, and cut at 255 bytes.
+/// @param handle  the place where VTune's handle for this name is stored; null before the first
+///   task with this name.
+/// @param number  number of the batch or stage, which is shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,
     std::optional<std::uint64_t> number = std::nullopt) noexcept {
@@ -132,8 +136,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// Tasks that may end on another thread. If too many are open at once, further ones are on no
-/// timeline. Thread safety: all; only one thread at a time may use a number.
+/// The open tasks that may end on another thread. If too many are open at once, further tasks are
+/// not shown. Thread safety: any thread; but only one thread at a time may use a task's number.
 class async_tasks {
  public:
   struct task {
@@ -141,18 +145,19 @@ class async_tasks {
     std::uint64_t nvtx_range;
   };
 
-  /// Returns null if there is no free place.
+  /// Reserves a place for a task. Returns null if there is no free place.
   task* begin(std::uint32_t number) noexcept {
-    for (std::uint32_t i = 0; i < most_probes; ++i) {
+    for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
       std::uint64_t none = 0;
       if (place.key.compare_exchange_strong(none, std::uint64_t{number} + 1)) return &place;
     }
     return nullptr;
   }
-  /// Returns null if the task has not begun. The caller that ends it sets its key to 0.
+  /// Returns the place of a task; null if the task has not begun. The caller that ends the task
+  /// sets its key to 0.
   task* find(std::uint32_t number) noexcept {
-    for (std::uint32_t i = 0; i < most_probes; ++i) {
+    for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
       if (place.key.load() == std::uint64_t{number} + 1) return &place;
     }
@@ -161,7 +166,7 @@ class async_tasks {
 
  private:
   static constexpr std::uint32_t places = 1024;
-  static constexpr std::uint32_t most_probes = 16;
+  static constexpr std::uint32_t max_probes = 16;
 
   task tasks_[places]{};
 };
@@ -171,10 +176,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a segment of an asynchronous operation, which may overlap others of this thread and end
-/// on another thread. PyTorch's profiler does not support this. Call it only if
+/// Begins a segment of an asynchronous operation. The segment may overlap other tasks of this
+/// thread and end on another thread, which PyTorch's profiler does not support. Call it only if
 /// annotation_wanted().
-/// @param number  not used by any other open operation. For the other parameters see begin_task().
+/// @param number  unique among open operations. The other parameters are those of begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {

@@ -1,4 +1,4 @@
-// The table of functions that each collector provides.
+// Defines the table of functions that each collector provides.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
@@ -11,34 +11,36 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How long a collector may take to answer.
+/// Returns how long a collector may take to answer, in ms.
 inline std::int64_t collector_timeout_ms() noexcept {
   return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
 }
 
-/// The sampling interval that lotus-tool requested from its collector.
+/// Returns the interval, in ns, that lotus-tool requested from its collector.
 inline std::uint64_t asked_interval_ns() noexcept {
   return 1'000'000'000 / number_setting(variable::map_rate);
 }
 
-/// One kind of collector. Calls come one at a time, never nested, and never after detach().
+/// The functions that control one kind of collector. They are called one at a time, never nested,
+/// and never after detach().
 struct collector_backend {
-  /// Whether resume() and pause() return only after collection was switched on or off; if not, the
-  /// caller must sleep, or late samples of earlier code fall into the region.
+  /// Whether resume() and pause() return only after the collector was really switched on or off. If
+  /// not, the caller must sleep before a region; otherwise late samples of earlier code would count
+  /// for the region.
   bool acknowledges = true;
-  /// Whether it counts every instruction from resume() to pause(), including the library's own.
+  /// Whether the collector counts every instruction from resume() to pause(), including the
+  /// library's own.
   bool counts_instructions = false;
-  /// Prepares the collector, paused. Returns false, after reporting the reason, if it cannot be
-  /// used.
+  /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;
-  /// Returns false if the collector no longer answers.
+  /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
   /// Ends collecting for good. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// Reports the end of a collected region (times of CLOCK_MONOTONIC in ns). May be null.
+  /// Reports the end of a collected region, with times of CLOCK_MONOTONIC in ns. May be null.
   void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// callgrind, through its client requests. They are written out here, so that no header of valgrind
-// is needed and all files of a program agree.
+// Controls callgrind through its client requests. The requests are defined here, so that no header
+// of valgrind is needed and all files of a program agree.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
@@ -13,7 +13,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of valgrind's requests: the first is the core's, the others are those of tool "CT".
+/// Numbers of valgrind's requests: the first one is handled by valgrind's core, the others by
+/// callgrind (tool "CT").
 enum class valgrind_request : std::uint64_t {
   running_on_valgrind = 0x1001,
   dump_stats_at = 0x43540003,
@@ -21,8 +22,9 @@ enum class valgrind_request : std::uint64_t {
   stop_instrumentation = 0x43540005,
 };
 
-/// Sends a request to valgrind; without valgrind the instructions do nothing and the answer is 0
-/// (valgrind manual, "The Client Request mechanism"). About 2 ns natively.
+/// Sends a request to valgrind. If the program does not run under valgrind, the instructions have
+/// no effect, the answer is 0, and the call takes about 2 ns (valgrind manual, "The Client Request
+/// mechanism").
 inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
   volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
   std::uint64_t answer = 0;
@@ -51,7 +53,7 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region gets a dump of its own.
+/// Functions for `valgrind --tool=callgrind --instr-atstart=no`. Each region gets its own dump.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;

@@ -1,4 +1,4 @@
-// Functions of each collector in the list in base/environment.hpp.
+// Lists the functions of each collector in base/environment.hpp.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
@@ -15,14 +15,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 struct collector_kind {
-  const char* name;  ///< the word in LOTUS_COLLECTOR
-  /// Whether LOTUS_COLLECTOR=auto selects it, because it runs this program.
+  const char* name;  ///< name of the collector in LOTUS_COLLECTOR
+  /// Whether LOTUS_COLLECTOR=auto selects the collector, because it runs this program.
   bool (*found_by_auto)() noexcept;
-  /// Returns null, after reporting the reason, if it cannot be used.
+  /// Returns the collector's functions; null, after reporting the reason, if it cannot be used.
   const collector_backend* (*backend)() noexcept;
 };
 
-/// In the order in which LOTUS_COLLECTOR=auto looks for them.
+/// The collectors, in the order in which LOTUS_COLLECTOR=auto looks for them.
 LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
 #define LOTUS_DETAIL_KIND(name) {#name, name##_is_here, name##_backend},
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_KIND)

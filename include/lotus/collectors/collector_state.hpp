@@ -1,4 +1,4 @@
-// The profiler of the process, and its state, which all shared objects share.
+// Keeps the one collector of the process and its state, which all shared objects use.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
@@ -24,9 +24,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the collector that the environment asks for, or null for none.
+/// Returns the collector that the environment requests; null if none is requested or present.
 inline const collector_kind* chosen_collector() noexcept {
-  // The words in the table are auto, the collectors in their order, and none.
+  // The words of the variable are: auto, then the collectors in the order of this table, then none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;
@@ -37,7 +37,8 @@ inline const collector_kind* chosen_collector() noexcept {
   return nullptr;
 }
 
-/// The collector of the process. Virtual, so that calls run the code of the object that created it.
+/// The collector of the process. Its functions are virtual, so that all shared objects run the code
+/// of the object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -46,10 +47,11 @@ class collector_state {
   }
   virtual ~collector_state() = default;
 
-  /// Also false if the collector was detached or no longer answers.
+  /// Whether there is a collector that was not detached and still answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Collects from the first to the last of nested calls. Returns false if nothing is collected.
+  /// Starts collecting, unless an outer call has already started it. Returns false if nothing is
+  /// collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -80,8 +82,8 @@ class collector_state {
     const collector_backend* backend = backend_;
     return backend == nullptr || backend->acknowledges;
   }
-  /// Whether it counts every instruction from resume() to pause(), including the library's own:
-  /// callgrind.
+  /// Whether the collector counts every instruction from resume() to pause(), including the
+  /// library's own, as callgrind does.
   virtual bool counts_instructions() const noexcept {
     const collector_backend* backend = backend_;
     return backend != nullptr && backend->counts_instructions;
@@ -98,7 +100,8 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// In a forked child, a thread of its parent may hold the lock: creates a new one.
+  /// Returns the lock of this object. A forked child creates a new collector_state, because a
+  /// thread of the parent may have held the old lock.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -112,14 +115,14 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Bump the number whenever collector_state changes.
+/// Name by which shared objects find the collector. Increase it whenever collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// The collector of the process, as this shared object has found it.
-LOTUS_DETAIL_PER_MODULE inline found_once<collector_state*> this_collector;
+/// The collector of the process, after this shared object has looked for it.
+LOTUS_DETAIL_PER_MODULE inline lazy_lookup<collector_state*> this_collector;
 
-/// Returns the collector of the process, and creates it if needed; null if nothing is collected.
+/// Returns the collector of the process, and creates it if needed. Returns null if there is none.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,

@@ -1,4 +1,4 @@
-// Calls into a vendor's library that may never return.
+// Calls functions of a vendor's library that may never return.
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
@@ -16,9 +16,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread that makes the calls, so that the caller need not wait for a call that hangs. Only one
-/// thread may use it at a time. A forked child, which has only the thread that forked, starts a new
-/// one.
+/// A thread that calls the functions of a vendor's library, so that the caller need not wait for a
+/// function that hangs. Only one thread at a time may use it. A forked child starts a new thread.
 class deadline_caller {
  public:
   static deadline_caller& instance() noexcept {
@@ -26,7 +25,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Returns false if `what` did not return in time; no further call is allowed after that.
+  /// Calls `what` on that thread. Returns false if `what` did not return in time; then call nothing
+  /// more.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -58,7 +58,7 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The program's signals must go to its own threads.
+    // The thread blocks all signals, because the program's signals must go to its own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -93,7 +93,7 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, a function of a vendor's library; returns false if it does not return in time.
+/// Calls `what`, a function of a vendor's library. Returns false if it does not return in time.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }

@@ -1,5 +1,5 @@
-// Intel VTune, through the binary interface of its collector library (ittnotify), without including
-// ittnotify: the types below have that interface's binary layout.
+// Controls Intel VTune through the binary interface of its collector library (ittnotify). Its
+// headers are not included: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
@@ -27,7 +27,7 @@ struct itt_id {
   unsigned long long d1, d2, d3;
 };
 struct itt_domain {
-  volatile int flags;  ///< 0: the collector wants nothing of this domain
+  volatile int flags;  ///< 0: VTune does not collect this domain
   const char* name;
   void* name_wide;
   int extra1;
@@ -36,7 +36,7 @@ struct itt_domain {
 };
 struct itt_string_handle;
 
-/// A function pointer that the collector sets.
+/// A function of VTune's library: its name, and where that library stores the function's address.
 struct itt_function {
   const char* name;
   void** function;
@@ -45,7 +45,7 @@ struct itt_function {
   int group;
 };
 
-/// `__itt_global` of ittnotify 3.26.
+/// Has the layout of `__itt_global` of ittnotify 3.26.
 struct itt_global {
   unsigned char magic[8];
   unsigned long version_major, version_minor, version_build;
@@ -66,8 +66,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// VTune's functions; each is null if its library lacks it. Never destroyed: VTune keeps pointers
-/// to it.
+/// The functions of VTune's library; null for functions that this version lacks. The object is
+/// never destroyed, because VTune keeps pointers to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -79,16 +79,16 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
   void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
-  /// Adds to the task with this id; an id of zeros means this thread's innermost task.
+  /// Adds data to the task with this id; an id of zeros means this thread's innermost task.
   void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
   /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
-  /// after reporting the reason, if there is none, and null also while another thread is loading it
-  /// and takes too long. Thread safety: all.
+  /// after reporting the reason, if there is none; also returns null while another thread takes
+  /// long to load it. Thread safety: any thread.
   static itt_library* get() noexcept {
-    static found_once<itt_library*> loaded;
+    static lazy_lookup<itt_library*> loaded;
     return loaded.get(load, nullptr);
   }
 
@@ -105,8 +105,9 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // A library collects only after it received a program's table; functions looked up by name do
-    // nothing before that. Old libraries do not know tables.
+    // The library collects only after it has received the program's table of functions; functions
+    // that are looked up by name do nothing before. Old versions of the library do not accept a
+    // table.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -166,7 +167,7 @@ class itt_library {
   };
 };
 
-/// Whether VTune runs this program.
+/// Whether VTune runs this program, which the environment shows.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }

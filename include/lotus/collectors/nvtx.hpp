@@ -1,5 +1,5 @@
-// NVIDIA's Nsight tools, through the binary interface of the library that such a tool injects (NVTX
-// 3), without including NVTX: the types below have that interface's binary layout.
+// Shows ranges in NVIDIA's Nsight tools through the binary interface of the library that such a
+// tool injects (NVTX 3). NVTX's headers are not needed: the types below have its binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
@@ -16,12 +16,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tool sets this variable to the path of its library.
+/// The Nsight tool sets this variable to the path of its library.
 inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// Version 2 of nvtxEventAttributes_t.
+/// Has the layout of version 2 of nvtxEventAttributes_t.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -31,41 +31,41 @@ struct nvtx_event {
   std::int32_t payload_type = 0;
   std::int32_t reserved = 0;
   std::uint64_t payload = 0;
-  std::int32_t message_type = 1;  ///< char*
+  std::int32_t message_type = 1;  ///< 1: the message is a char*
   const char* message = nullptr;
 
   static constexpr std::int32_t payload_u64 = 1;
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
-/// The tool's functions; each is null if the tool lacks it. Never destroyed: the tool keeps
-/// pointers to it.
+/// The functions of the Nsight tool; null for functions that the tool lacks. The object is never
+/// destroyed, because the tool keeps pointers to it.
 class nvtx_library {
  public:
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
-  /// Ranges that may end on another thread.
+  /// Begin and end a range that may end on another thread.
   std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
-  nvtx_domain* domain = nullptr;  ///< "lotus"
+  nvtx_domain* domain = nullptr;  ///< the domain "lotus"
 
   /// Returns the library that the tool names; the first call loads and initializes it. Returns
-  /// null, after reporting the reason, if there is none. Thread safety: all.
+  /// null, after reporting the reason, if there is none. Thread safety: any thread.
   static const nvtx_library* get() noexcept {
-    static found_once<const nvtx_library*> loaded;
+    static lazy_lookup<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
   }
 
  private:
   using function = void (*)();
   using function_table = function**;
-  /// NvtxExportTableCallbacks.
+  /// Has the layout of NvtxExportTableCallbacks.
   struct callbacks {
     std::size_t size;
     int (*function_table_of)(int module, function_table* table, unsigned* functions);
   };
-  /// NvtxExportTableVersionInfo.
+  /// Has the layout of NvtxExportTableVersionInfo.
   struct version_info {
     std::size_t size;
     std::uint32_t version;
@@ -73,7 +73,7 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Constants of the interface.
+  // Constants of the binary interface.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -126,8 +126,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Returns where the tool stores its functions: five in this object, all others in an unused
-  /// place.
+  /// Returns the places where the tool stores the addresses of its functions: five places are in
+  /// this object, all others in a variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];

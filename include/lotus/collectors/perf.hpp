@@ -1,4 +1,4 @@
-// perf record and perf stat, through their control channel with acknowledgments.
+// Controls perf record and perf stat through their control channel, with acknowledgments.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -24,7 +24,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The two ends of perf's control channel (perf-record(1), --control).
+/// The program's two ends of perf's control channel (perf-record(1), --control).
 class perf_control {
  public:
   static perf_control& instance() noexcept {
@@ -57,13 +57,14 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer; returns false if none comes in time.
+  /// Sends a command and waits for the answer. Returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
-    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    // The program has closed the descriptors.
+    const bool lost = !control_.holds() || !answers_.holds();
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero byte; the newline ends it.
+    // An answer consists of "ack\n" and a zero byte; the newline marks its end.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
@@ -82,8 +83,9 @@ class perf_control {
   }
 
  private:
-  /// Opens for reading and writing, so that opening a FIFO never blocks and writing never raises
-  /// SIGPIPE; a pipe given as a descriptor is reopened for this reason.
+  /// Opens one end of the control channel for reading and writing, so that opening a FIFO never
+  /// blocks and writing never raises SIGPIPE. For the same reason, a pipe that is given as a
+  /// descriptor is opened again.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -92,14 +94,14 @@ class perf_control {
       errno = EINVAL;
       return {};
     }
-    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
+    return owned_descriptor{open_at_high_fd(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
   }
 
   owned_descriptor control_;
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program and the environment names its control channel.
+/// Whether perf runs this program, which the environment shows by naming perf's control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }

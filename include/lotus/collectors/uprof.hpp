@@ -1,4 +1,4 @@
-// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
+// Controls AMD uProf through functions of libAMDProfileController that are looked up at run time.
 #ifndef LOTUS_COLLECTORS_UPROF_HPP
 #define LOTUS_COLLECTORS_UPROF_HPP
 
@@ -17,21 +17,22 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Resumes or pauses. uProf 4.0 expects 1, for the CPU profile. 5.1 has no parameter and ignores
-/// the argument, because it is passed in a register.
+/// A function that resumes or pauses. uProf 4.0 expects the argument 1, for the CPU profile. uProf
+/// 5.1 has no parameter and ignores the argument, which is passed in a register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
   uprof_call resume;
   uprof_call pause;
-  bool strict;  ///< they return only when the switch is done
+  bool strict;  ///< whether the functions return only after collecting was switched on or off
 };
 
-/// The functions passed to use_uprof(); null: look for exported functions.
+/// The functions passed to use_uprof(); null: exported functions are looked up instead.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// Finds the functions of one group, strict ones first: a run must never mix groups.
+/// Finds the two functions that resume and pause, both from the same group, because a run must not
+/// mix groups. Groups whose functions are strict come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -53,7 +54,7 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether uProf's functions are already in the program.
+/// Whether the program already contains uProf's functions. If so, selects them.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -73,7 +74,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf cannot detach; it ends with the program.
+    // uProf has no function to detach, and ends with the program; so it is only paused here.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;
@@ -81,7 +82,7 @@ const collector_backend* uprof_backend_of() noexcept {
   return &table;
 }
 
-/// Returns null, after reporting the reason, if uProf's functions cannot be found.
+/// Returns the functions of uProf; null, after reporting the reason, if they cannot be found.
 inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
@@ -96,10 +97,11 @@ inline const collector_backend* uprof_backend() noexcept {
 
 }  // namespace detail
 
-/// For programs that link AMD's static libAMDProfileController, which a lookup at run time cannot
-/// find. In one source file that includes AMDProfileController.h:
+/// Passes uProf's functions to the library, for programs that link AMD's static
+/// libAMDProfileController, whose functions cannot be found at run time. Use it in one source file
+/// that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-/// Call it before the first resume(). Returns true.
+///   Call it before the first resume(). Always returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);

@@ -1,4 +1,4 @@
-// The slow paths of scopes, batches and ranges.
+// Defines the slow paths of scopes, batches and ranges.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -24,17 +24,17 @@ namespace detail {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag
 known_tag::first_tag(std::string_view name) noexcept {
   const record_tag tag = operation_tag(name);
-  // Not cached if the name got no memory: there may be some next time.
+  // The tag is not cached if there was no memory for the name, because there may be memory later.
   if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
   return tag;
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::precede(record_tag event,
-                                                       std::uint64_t word) const noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::record_before(record_tag event,
+                                                             std::uint64_t word) const noexcept {
   if (is_recording()) push(begin_ticks_, word, event);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::tell_crossed_threads(record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::report_crossed_threads(record_tag tag) noexcept {
   join_session(true).crossed_threads(tag);
 }
 
@@ -45,20 +45,22 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Other measured spans are shown on no timeline: they get their names too late, or need not nest.
+/// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
+/// operations are shown there: the names of other measured spans become known too late, or these
+/// spans need not be nested.
 inline bool has_task(record_tag tag) noexcept {
-  return tag.kind() == event_kind::async_piece;
+  return tag.kind() == event_kind::async_segment;
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_rarely(record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_slow(record_tag tag) noexcept {
   if (!is_recording()) return false;
   if (recording_mode() != recording::annotated) return true;
   const services& session = join_session(true);
   has_task(tag) ? session.begin_task(tag) : session.begin_heap(tag);
   return true;
 }
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_rarely(std::uint64_t begin_ticks,
-                                                                   record_tag tag) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_slow(std::uint64_t begin_ticks,
+                                                                 record_tag tag) noexcept {
   if (tag.empty()) return;
   const services& session = join_session(true);
   has_task(tag) ? session.end_task(begin_ticks, tag) : session.end_heap(begin_ticks, tag, tag);
@@ -90,11 +92,11 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void take_async_ids() noexcept {
 }
 
 LOTUS_DETAIL_SEAM record_tag range_tag(std::string_view name) noexcept {
-  constexpr std::size_t most_digits = 9;
+  constexpr std::size_t max_digits = 9;
   std::uint32_t number = 0;
   std::uint32_t unit = 1;
   std::size_t digits = 0;
-  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
+  for (std::size_t i = name.size(); i-- > 0 && digits < max_digits; ++digits, unit *= 10) {
     if (name[i] < '0' || name[i] > '9') break;
     number += unit * static_cast<std::uint32_t>(name[i] - '0');
   }
@@ -103,7 +105,7 @@ LOTUS_DETAIL_SEAM record_tag range_tag(std::string_view name) noexcept {
                      (name[text - 1] < '0' || name[text - 1] > '9');
   const record_tag of = operation_tag(split ? name.substr(0, text) : name);
   return {event_kind::range, static_cast<std::uint32_t>(of.value()),
-          split ? number : large_stage_number};
+          split ? number : number_not_in_tag};
 }
 
 struct open_range {
@@ -134,7 +136,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // Does not cut inside a UTF-8 character.
+    // The end moves back until it is not inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {

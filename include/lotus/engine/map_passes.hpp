@@ -1,4 +1,4 @@
-// The passes of a LOTUS_MAP_REGION, as set in the environment.
+// Implements LOTUS_MAP_REGION, which runs one operation as often as environment variables request.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
@@ -34,7 +34,8 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// @param path  of the list of regions; `errno` gives the reason.
+/// Reports once that the list of regions cannot be written.
+/// @param path  path of the list. The reason is in `errno`.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
     say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
@@ -42,12 +43,12 @@ inline void cannot_write_list(const char* path) noexcept {
   });
 }
 
-/// Spins for a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
-/// operation: otherwise it would always come one interval after the sampler was resumed, and
-/// shorter operations would never be sampled. It is a function of its own, so that reports can
-/// exclude it by name; it calls nothing, since samples of callees would have other names.
+/// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
+/// operation. Without this delay the first sample would always come one interval after the sampler
+/// was resumed, and operations shorter than an interval would never be sampled. Reports exclude
+/// this function by its name. So it calls no other function, whose samples would have another name.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
-  // One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
@@ -59,8 +60,9 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Returns hardware ticks per nanosecond; the first call measures for a millisecond. Not a local
-/// static variable: a child forked during its initialization would wait for it forever.
+/// Returns hardware ticks per nanosecond. The first call measures for a millisecond. The result is
+/// not a local static variable with an initializer: a child that is forked during the
+/// initialization would wait forever.
 inline double ticks_per_ns() noexcept {
   static std::atomic<double> known{0};
   const double before = known.load(std::memory_order_relaxed);
@@ -88,7 +90,7 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // Starts the session's own thread first, so that it does not count as started by the program.
+  // Starts the session's own thread before the profiler looks for threads of the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -117,7 +119,8 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // Done before the region is collected: interning the name and joining the session.
+  // The name is stored and the session joined before collecting begins, so that this work is not
+  // collected.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -129,12 +132,13 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // The time of reading the clock is excluded.
+  // The time that the clock reading takes does not belong to the region.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind counts every instruction: it is switched on last here, and off first below.
+  // callgrind counts every instruction, so counting begins as the last step here and ends as the
+  // first step in end_pass().
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -158,8 +162,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// callgrind assigns its counts when they are dumped: those up to now belong to this region, those
-/// of a region nested in it do not.
+/// Writes the counts up to now under the name of this region, before a nested region begins:
+/// callgrind assigns all counts since the last dump to the name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -174,16 +178,16 @@ inline map_region*& map_region::innermost() noexcept {
 }
 
 inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
-  if (collector_ == nullptr) return 0;  // nobody uses the value
+  if (collector_ == nullptr) return 0;  // without a profiler the value is not used
   return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
                                    detail::ticks_per_ns());
 }
 
-/// Appends this operation's name to the list for lotus-tool, if it asks for one.
+/// Appends this operation's name to the list of regions, if lotus-tool has asked for a list.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;
-  const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+  const int fd = detail::open_at_high_fd(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
   if (fd < 0) return detail::cannot_write_list(path);
   char line[sizeof(name_) + 1];
   const std::size_t length = std::strlen(name_);

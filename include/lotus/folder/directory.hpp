@@ -22,12 +22,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+/// The option log_file, split into directory and prefix: "run/lotustrace_log" becomes "run" and
+/// "lotustrace_log".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
 
-  /// Returns 0 or errno.
+  /// Splits a log_file. Returns 0 or errno.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
@@ -51,10 +52,11 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      if (made != 0 && error != EEXIST) break;  // open() will report what is wrong
+      // The error of opening the directory will show the reason.
+      if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
-    const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
+    const int fd = open_at_high_fd(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
     if (fd < 0) return -errno;
     if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
       const int error = errno;
@@ -65,11 +67,12 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory with descriptor `directory` (borrowed). Does
-/// not use opendir(), which allocates: the caller may be a signal handler that interrupted malloc.
+/// Calls `each(name)` for every entry of the directory that is open as `directory` (borrowed).
+/// opendir() is not used, because it allocates, and the caller may be a signal handler that
+/// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
-  const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
+  const int fd = open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;

@@ -1,4 +1,4 @@
-// The folder of each named loader's logs, inside the run's directory.
+// Opens or creates the folder of each named loader's logs, inside the run's directory.
 #ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
 #define LOTUS_FOLDER_LOADER_FOLDER_HPP
 
@@ -20,24 +20,25 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where a process writes its logs, and how it creates them.
+/// The folder in which a process writes its logs, and the properties of new logs.
 struct log_folder {
-  int directory;  ///< the run's directory; a borrowed descriptor, or -errno if it cannot be opened
+  int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;
   file_owners owners;
-  mode_t mode;       ///< of new logs, before the umask applies
-  const char* info;  ///< name of the information file of the process that the logs belong to
+  mode_t mode;       ///< permissions of new logs, before the umask applies
+  const char* info;  ///< name of the information file of the process to which the logs belong
   name_lookup names;
-  bool compact;  ///< each thread has one log, which consists of blocks
-  /// New files get the owner, group and mode of this file; null: they keep what the system gives
-  /// them.
+  /// Whether each thread has a compact log, which consists of blocks, as its only log.
+  bool compact;
+  /// New files get the owner, group and permissions of this file. If null, they get those of any
+  /// new file.
   const struct stat* like = nullptr;
 
-  /// Gives a new file to the owner and group of `like`, which must not be null.
-  /// @param status  of `fd`, which has just been created.
+  /// Gives the new file `fd` the owner and group of `like`, which must not be null.
+  /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
-    // Ignores failures: only root may give a file away.
+    // Errors are ignored, because only root can change the owner of a file.
     if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
     if (fchmod(fd, new_mode) != 0) errno = 0;
   }
@@ -45,9 +46,9 @@ struct log_folder {
 
 inline constexpr std::size_t max_folder_name_bytes = 200;
 
-/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. The
-/// name is the loader's line start without the S and the comma, truncated if too long; `/` and a
-/// leading `.` are escaped so that it cannot point outside the run's directory.
+/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. It is
+/// the loader's name as it appears in log lines, without the leading S; a long name is cut. `/` and
+/// a leading `.` are escaped, so that the name cannot point outside the run's directory.
 inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
   char* const begin = out;
   const std::string_view name = line_start.substr(1, line_start.size() - 2);
@@ -62,7 +63,7 @@ inline void put_loader_folder_name(char* out, std::string_view line_start) noexc
   *out = '\0';
 }
 
-/// Opens the folders of loaders, creates missing ones, and closes them.
+/// Opens the folders of loaders, creates those that are missing, and closes them.
 class loader_folders {
  public:
   explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
@@ -70,8 +71,8 @@ class loader_folders {
   loader_folders& operator=(const loader_folders&) = delete;
   ~loader_folders() { close_last(); }
 
-  /// Returns a descriptor, owned by this object, or a negative error that file_error_text() knows.
-  /// A loader's descriptor stays open until another loader is requested.
+  /// Returns the descriptor of a loader's folder, or a negative error that file_error_text() can
+  /// describe. This object owns the descriptor, which stays open until another loader is requested.
   int of(std::uint32_t loader) noexcept {
     if (loader == 0 || run_.directory < 0) return run_.directory;
     if (fd_ < 0 || loader != opened_) {
@@ -82,7 +83,7 @@ class loader_folders {
     return fd_;
   }
 
-  /// Name of the folder that of() last opened or failed to open.
+  /// Returns the name of the folder that of() last opened or failed to open.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -93,12 +94,12 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Everyone who may read the folder's files may also search the folder.
+    // Permission to read files implies permission to enter their folder.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
-    const int fd = open_out_of_the_way(run_.directory, name_,
-                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd =
+        open_at_high_fd(run_.directory, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
     struct stat status {};
     int error = fstat(fd, &status) != 0 ? errno : 0;
@@ -113,7 +114,7 @@ class loader_folders {
     return fd;
   }
 
-  /// Returns the error for what exists under the folder's name but is not a folder.
+  /// Returns why the existing file with this name cannot be used as a folder.
   int what_is_there() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -27,21 +27,23 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maximum number of bytes of one append.
+/// Maximum number of bytes that one append operation adds to a log.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// The number in the names of a ring's logs.
+/// Returns the number that the names of a ring's logs contain.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
-/// Appends to the logs of one ring. A commit before and after every append records the length of
-/// the log, so that after a crash the bytes of an unfinished append, and only those, can be
-/// removed.
+/// Appends to the logs of one ring. Before and after every append, the length of the log is stored
+/// in the ring (a commit). So the bytes of an append that a crash interrupted can be removed
+/// exactly.
 class log_appender {
  public:
-  /// @param logs       borrowed; opened if closed, and left open.
-  /// @param ring_file  if `ring` is a copy: descriptor of the file that also receives the commits.
+  /// @param logs       the ring's logs; borrowed. A log is opened when it is needed, and stays
+  ///   open.
+  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; commits are then written
+  ///   to the file too.
   /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
@@ -55,21 +57,22 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// The last committed state of a log.
+  /// Returns the last committed state of a log.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Marks the log as about to grow. Returns 0 or an error that file_error_text() knows.
-  /// @param loader  the loader whose log grows: the id of its name, 0 for the default loader.
+  /// Records in the ring that the log is about to grow. Returns 0 or an error that
+  /// file_error_text() can describe.
+  /// @param loader  id of the name of the loader to which the lines belong; 0: the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
     struct stat status {};
     bool open = log.file.holds(status);
     const bool another = position(role).loader != loader;
     if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
-      undo(role);    // of an earlier append that failed
-      open = false;  // deleted or moved while it was open: create a new one
+      undo(role);    // removes the bytes of an earlier append that failed
+      open = false;  // the log was deleted or moved while it was open, so a new one is created
     }
     commit_point c = ring_.committed();
     log_position& at = c.logs[static_cast<std::size_t>(role)];
@@ -85,7 +88,8 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines after begin(). On error the file is restored. Returns 0 or errno.
+  /// Appends whole lines; call begin() before. If that fails, restores the file. Returns 0 or
+  /// errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -96,7 +100,7 @@ class log_appender {
     return 0;
   }
 
-  /// Removes what was appended since the last commit.
+  /// Removes the bytes that were appended since the last commit.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -108,27 +112,28 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// Selects the ring whose records commit() refers to from now on: the ring itself, as initially,
-  /// or a copy of it in private memory. The positions of the logs are committed to the ring in both
-  /// cases, because its commits survive a kill.
+  /// Selects the ring whose records commit() refers to from now on: initially the ring itself,
+  /// later possibly a copy of it in private memory. The positions in the logs are always stored in
+  /// the ring itself, because its contents survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Commits that the records before `tail` of `lane` are in the logs, and which loader the next
-  /// records of the main lane belong to. Returns 0 or errno.
+  /// Stores in the ring that the records of `lane` before `tail` are in the logs, and to which
+  /// loader the next records of the main lane belong. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // A single commit of the ring both counts these records as logged and no longer as in memory.
+    // Until now these records were only in memory, so the ring's number of records in memory
+    // becomes smaller in the same commit.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Cuts off what an append that a crash interrupted has left. That is at most max_append_bytes;
-  /// if more bytes follow, another process appended them. Call it before anything else is appended.
+  /// Removes the bytes of an append that a crash interrupted. At most max_append_bytes are removed;
+  /// if there are more, another process appended them. Call this before any append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -142,7 +147,8 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      logs_[i].file.close();  // the log may have been moved
+      // Close the log, because it may have been opened under its new name, that of a part.
+      logs_[i].file.close();
     }
   }
 
@@ -157,14 +163,16 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // Without the commit these lines would be appended again later.
+      // The lines of a failed commit are removed from the log, because they will be appended again
+      // later.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// The index is written last in the file, too, so that it always refers to a complete commit.
+  /// Commits to the ring, and to the ring file if there is one. The index that selects the valid
+  /// commit is written last, so that it always refers to a complete one.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -189,7 +197,7 @@ class log_appender {
     put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
-  /// Whether an open log was renamed, as by logrotate. Checks at most twice a second.
+  /// Whether an open log was renamed, for example by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
     std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
@@ -198,14 +206,15 @@ class log_appender {
     looked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    if (folder < 0) return true;  // opening it again reports the reason
+    // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
+    if (folder < 0) return true;
     put_name(role, log_number(ring_, at));
     struct stat named {};
     if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
     return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
   }
 
-  /// Opens the log with the unfinished append, under its own name or a name that it was moved to.
+  /// Opens the log that a crash left with an unfinished append, even if the log was renamed.
   int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
     if (folder < 0) return folder;
@@ -226,7 +235,9 @@ class log_appender {
     return fd;
   }
 
-  /// @param at  its number changes if another process uses the log of that number.
+  /// Opens or creates a log. Returns its descriptor or a negative error.
+  /// @param at  position of the log; its `number` changes if another process uses the log with that
+  ///   number.
   LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
                                       struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
@@ -234,12 +245,13 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread have the same number if possible.
+    // All logs of a thread should have the same number, so the numbers of its other logs are tried
+    // first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }
-    constexpr int most_numbers = 16;
-    for (int attempt = 0; attempt < most_numbers; ++attempt) {
+    constexpr int max_numbers = 16;
+    for (int attempt = 0; attempt < max_numbers; ++attempt) {
       const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
       const std::uint32_t named = at.number != 0 ? at.number : tid;
       put_name(role, named);
@@ -256,7 +268,7 @@ class log_appender {
       }
       close(fd);
       at.number = number_of_no_thread(tid);
-      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
+      report_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
     }
     return -EEXIST;
   }

@@ -1,8 +1,8 @@
 // Determines which process a log belongs to if several processes write to one directory.
 //
-// Logs are named by thread ids, and the same ids occur in every container. Before a process creates
-// the log of a thread, it claims the thread id in its information file, together with the namespace
-// that its ids belong to.
+// Logs are named by thread ids, and the same ids occur in every container. So before a process
+// creates the log of a thread, it writes the thread id into its information file, together with the
+// PID namespace. Other processes that find the id there choose another number.
 #ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
 #define LOTUS_FOLDER_LOG_CLAIMS_HPP
 
@@ -29,33 +29,36 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// No thread id is larger: PID_MAX_LIMIT of Linux.
+/// Maximum thread id: PID_MAX_LIMIT of Linux.
 inline constexpr std::uint32_t largest_thread_id = 4'194'304;
 
-/// A log number for a thread whose id another process already uses; different at every call.
+/// Returns a log number for a thread whose id is already used by another process's log. Each call
+/// returns another number.
 inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
                         (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
   mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
-  // Below 2^31, for readers that store it in a signed 32-bit number.
+  // The number stays below 2^31, because some readers store it in a signed 32-bit variable.
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// Limits how much of the information files is read for one log. Sufficient for thousands of
-/// processes, small compared to what others could put there. Each file counts as at least one page.
+/// Limits how many bytes of information files are read to find the number of one log. The limit is
+/// high enough for thousands of processes, and low enough to protect against huge files of other
+/// users. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
   void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
 
  private:
-  std::size_t bytes_ = std::size_t{16} << 20;  ///< enough for 600,000 threads, or for 4,096 files
+  /// Bytes that may still be read; enough for 600,000 threads or 4,096 files.
+  std::size_t bytes_ = std::size_t{16} << 20;
 };
 
-/// The lines of an information file, as store/run/run_info.hpp writes them.
+/// Reads the lines of an information file, which store/run/run_info.hpp writes.
 class claim_file {
  public:
-  /// @param name  in `directory` (borrowed); a file that cannot be read counts as empty.
+  /// @param name  a file in `directory` (borrowed); treated as empty if it cannot be read.
   claim_file(int directory, const char* name) noexcept {
     struct stat status {};
     fd_ = open_regular(directory, name, O_RDONLY, status);
@@ -69,7 +72,7 @@ class claim_file {
   /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
-    char text[least_page_bytes];
+    char text[min_page_bytes];
     std::size_t held = 0;
     std::size_t total = 0;
     while (fd_ >= 0 && !budget.spent()) {
@@ -88,27 +91,29 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      if (from == 0 && held == sizeof(text)) from = held;  // longer than any line of ours: skip it
+      // A line longer than any line that the library writes is skipped.
+      if (from == 0 && held == sizeof(text)) from = held;
       std::memmove(text, text + from, held - from);
       held -= from;
     }
-    if (total < least_page_bytes) budget.take(least_page_bytes - total);
+    if (total < min_page_bytes) budget.take(min_page_bytes - total);
   }
 
  private:
   int fd_ = -1;
 };
 
-/// Removes "<key> " from the front of a line. Returns false if the line has another key.
+/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if the line
+/// begins differently.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids belong to another namespace or machine may write the logs of this
-/// number. Returns true if there is more to read than the budget allows.
-/// @param info  the information file of the calling process; if it names no namespace, all other
+/// Whether a process whose ids belong to another namespace or machine may be writing the logs of
+/// this number. Returns true if the budget does not suffice to find out.
+/// @param info  information file of the calling process; if it contains no namespace, all other
 /// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
   char own[96] = {};
@@ -125,24 +130,24 @@ inline bool log_number_is_anothers(int directory, const char* info, std::uint32_
     constexpr std::size_t start = sizeof(run_info_start) - 1;
     if (taken || std::strncmp(name, run_info_start, start) != 0) return;
     if (std::strcmp(name, info) == 0) return;
-    bool stranger = true;
+    bool unknown = true;
     bool claims = false;
     claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
       if (take_key(line, "namespace ")) {
-        stranger = own[0] == '\0' || line != own;
+        unknown = own[0] == '\0' || line != own;
       } else if (take_key(line, "thread ") || take_key(line, "log ")) {
         claims = claims || take_key(line, digits);
       }
-      return stranger && !claims;
+      return unknown && !claims;
     });
-    taken = (stranger && claims) || budget.spent();
+    taken = (unknown && claims) || budget.spent();
   });
   return taken;
 }
 
-/// Adds to the information file that the logs of thread `tid` have this number; ignores failures.
-inline void tell_log_number(int directory, const char* info, const file_owners& owners,
-                            std::uint32_t number, std::uint32_t tid) noexcept {
+/// Adds to the information file that the logs of thread `tid` have this number. Ignores failures.
+inline void report_log_number(int directory, const char* info, const file_owners& owners,
+                              std::uint32_t number, std::uint32_t tid) noexcept {
   struct stat status {};
   const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
   if (fd < 0) return;

@@ -1,5 +1,5 @@
-// Log names, including those of parts. If logs have limits, a log that has grown is renamed to a
-// part, whose name contains the time, and the next lines begin a new log.
+// Writes and parses the names of logs. If the size of logs is limited, a log that has grown too
+// long is renamed: it becomes a part, whose name contains the time, and a new log begins.
 #ifndef LOTUS_FOLDER_LOG_PARTS_HPP
 #define LOTUS_FOLDER_LOG_PARTS_HPP
 
@@ -19,10 +19,11 @@ namespace detail {
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
 /// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
-/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. A part has "_part<k>" after the
-/// prefix.
-/// @param compact  the hidden log is the thread's only log.
-/// @param part     when the part was completed, in ms since the epoch; 0: the log still grows.
+/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. The name of a part has
+/// "_part<k>" after the prefix.
+/// @param compact  whether the hidden log is a compact log, the thread's only log.
+/// @param part     time at which the part was completed, in ms since the Unix epoch; 0 if the log
+///   still grows.
 inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
                          bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
   char which[32] = "";
@@ -30,32 +31,33 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
     std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
   }
   const bool hidden = role == log_role::side;
-  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : side_log_start;
   const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// The largest number of ms since the epoch whose ns fit into 64 bits.
-inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+/// The largest time in ms since the epoch that fits into 64 bits as ns.
+inline constexpr std::uint64_t max_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.
 struct log_name {
   log_role role = log_role::side;
-  bool compact = false;         ///< it is the only log of its thread
-  std::uint64_t part = 0;       ///< 0: the log still grows
+  bool compact = false;  ///< whether it is a compact log, the only log of its thread
+  /// Time at which the part was completed, in ms since the Unix epoch; 0 if the log still grows.
+  std::uint64_t part = 0;
   std::size_t part_at = 0;      ///< position of "_part<k>" in the name
   std::size_t part_length = 0;  ///< length of "_part<k>"
   std::uint64_t number = 0;     ///< the number at the end of the name
 
-  /// Returns false if `name` is not a log with this prefix.
+  /// Parses a file name. Returns false if it is not the name of a log with this prefix.
   LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
     *this = log_name{};
     const char* p = name;
     compact = take(p, compact_log_start);
-    const bool hidden = compact || take(p, beside_log_start);
+    const bool hidden = compact || take(p, side_log_start);
     if (!take(p, prefix)) return false;
     const char* const behind_prefix = p;
-    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= max_part_ms) {
       part_at = static_cast<std::size_t>(behind_prefix - name);
       part_length = static_cast<std::size_t>(p - behind_prefix);
     } else {
@@ -82,7 +84,8 @@ struct log_name {
     return true;
   }
 
-  /// Returns false if there is no number of at most 18 digits.
+  /// Removes a number of at most 18 digits from the beginning of the text. Returns false if there
+  /// is no digit.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {

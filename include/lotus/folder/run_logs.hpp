@@ -1,4 +1,4 @@
-// Finds all logs in a run's directory, whichever process writes them.
+// Finds all logs in a run's directory, no matter which process writes them.
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
 
@@ -19,13 +19,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log: a regular file whose owner `file_owners` allows. Valid only during the callback.
+/// A log of a run: a regular file that belongs to one of the allowed owners. Valid only during the
+/// callback.
 struct run_log {
-  int folder;          ///< descriptor of the folder that contains it
-  const char* loader;  ///< name of that folder if it is a loader's; empty: the run's directory
+  int folder;  ///< descriptor of the folder that contains the log
+  /// Name of the loader in whose folder the log is; empty if the log is in the run's directory.
+  const char* loader;
   const char* name;
   struct stat status;
-  log_name said;
+  log_name parsed;
 };
 
 /// Calls `each(run_log)` for the logs of one folder.
@@ -34,7 +36,7 @@ inline void for_each_log_in(int folder, const char* loader, const char* prefix,
                             function_ref<void(const run_log&)> each) noexcept {
   for_each_entry(folder, [&](const char* name) {
     run_log log{folder, loader, name, {}, {}};
-    if (!log.said.parse(name, prefix)) return;
+    if (!log.parsed.parse(name, prefix)) return;
     if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
   });
@@ -61,7 +63,7 @@ inline void for_each_run_folder(int directory, const file_owners& owners,
       return;
     }
     const int folder =
-        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        open_at_high_fd(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (folder < 0) return;
     if (!is_other_run(folder)) each(folder, name);
     close(folder);

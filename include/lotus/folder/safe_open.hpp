@@ -1,5 +1,6 @@
-// Functions that open a run's files. All files are opened through them, because everyone who can
-// write to the run's directory may have put a link, a pipe or anything else there.
+// Opens the files of a run safely. The library opens all files through these functions, because
+// every user who can write to the run's directory may have put a link, a pipe or another file
+// there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
@@ -19,13 +20,14 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file, numbered far above all errno values.
+// Reasons to refuse a file. Their numbers are far above all errno values, so that one int can hold
+// either kind.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
 inline constexpr int not_a_folder = 10'004;
 
-/// Whether the file itself was refused, as opposed to a failure of the disk.
+/// Whether the error means that the file was refused, rather than that the disk failed.
 inline bool is_refusal(int error) noexcept {
   return error == ELOOP || error >= not_regular;
 }
@@ -48,13 +50,12 @@ inline const char* file_error_text(int error) noexcept {
 }
 
 /// Opens the regular file `name` in `directory` (borrowed). Follows no symbolic link and does not
-/// wait for the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons
-/// above.
+/// wait for the other end of a pipe. Returns a descriptor, -errno, or the negative number of a
+/// reason to refuse the file.
 inline int open_regular(int directory, const char* name, int flags, struct stat& status,
                         mode_t mode = 0) noexcept {
-  const int fd =
-      open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe without a reader
+  const int fd = open_at_high_fd(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // ENXIO: a pipe without a reader
   int error = fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
   if (error == 0) return fd;
@@ -62,10 +63,10 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// Which users' files this process may change in a directory.
+/// The users whose files this process may change in a directory.
 class file_owners {
  public:
-  /// The caller's files; for root also those of the directory's owner.
+  /// Returns the calling user, and for root also the owner of the directory.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();
@@ -81,8 +82,9 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// Treats the owner that the file system gives to new files as the caller, because a network file
-  /// system may map all users to one, or root to nobody. Finds out by creating a file.
+  /// Replaces the caller by the owner that the file system gives to new files, because a network
+  /// file system may map all users to one user, or map root to another user. To find that owner,
+  /// creates a file.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -101,7 +103,8 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it. Refuses files with other hard links and files of other users.
+/// Opens a file to change it. Refuses a file that has further links or belongs to another user.
+/// Returns like open_regular().
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -122,8 +125,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it; creates it if it does not exist.
-/// @param made  set to whether it was created.
+/// Opens a file to append to it; creates it if it does not exist. Returns like open_regular().
+/// @param made  set to true if this call created the file.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,
                                             struct stat& status, bool& made) noexcept {

@@ -1,4 +1,4 @@
-// Where snapshots are stored, and how they are named.
+// Determines where snapshots are stored, and their names.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
@@ -20,9 +20,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where the snapshots of a run are stored. Those of the run directory "run" are next to it, as
-/// run.snapshot-<UTC>-<reason>. If the run directory is the program's working directory, they are
-/// inside it and begin with the logs' prefix. Sorting by name sorts by time.
+/// Determines where the snapshots of one run are stored. Snapshots of the run directory "run" are
+/// next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
+/// directory, they are inside it and their names begin with the logs' prefix. Sorted by name, they
+/// are also sorted by time.
 class snapshot_place {
  public:
   /// @param directory  descriptor of the run's directory, borrowed.
@@ -31,7 +32,7 @@ class snapshot_place {
     const char* name = slash == nullptr ? run.directory : slash + 1;
     const bool inside =
         *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
-    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    parent_ = open_at_high_fd(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
     if (parent_ < 0) error_ = errno;
     std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
   }
@@ -41,11 +42,11 @@ class snapshot_place {
     if (parent_ >= 0) close(parent_);
   }
 
-  /// 0 or errno.
+  /// Returns 0, or errno if the place cannot be opened.
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 
-  /// Whether a folder of this name is a finished snapshot of this run.
+  /// Whether a folder with this name is a snapshot of this run, complete or incomplete.
   bool is_one(const char* name) const noexcept {
     const std::size_t bytes = std::strlen(start_);
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
@@ -60,7 +61,7 @@ class snapshot_place {
     char when[32];
     strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
     const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
-    char why[most_reason_bytes + 1] = {};
+    char why[max_reason_bytes + 1] = {};
     for (std::size_t i = 0; i < reason.size() && i < sizeof(why) - 1; ++i) {
       const char c = reason[i];
       const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -73,7 +74,7 @@ class snapshot_place {
   }
 
   static constexpr char between[] = ".snapshot-";
-  static constexpr std::size_t most_reason_bytes = 64;
+  static constexpr std::size_t max_reason_bytes = 64;
 
   /// Whether `text` begins with a time such as "20261123T101500.123456Z-".
   static bool is_time(const char* text) noexcept {

@@ -1,4 +1,4 @@
-// Writes records as blocks of a compact log.
+// Encodes records as blocks of a compact log.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
@@ -19,20 +19,21 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a reader of one compact log knows after its blocks so far: names with their codes, and last
-/// numbers. All zeros is the initial state. Thread safety: none.
+/// What a reader of a compact log knows after the blocks read so far: the code of each name, and
+/// the last number of each code. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
-    std::uint64_t key;  ///< 0: unused entry
+    std::uint64_t key;  ///< kind and name; 0: the entry is unused
     std::uint32_t code;
     std::uint32_t unused;
-    std::uint64_t last;  ///< last number or value
+    std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log to be appended to is that of the last block and still ends with that block.
-  bool goes_on(const log_position& at) const noexcept {
-    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
+  /// Whether the log ends with the last block of this chain. Only then can the next block continue
+  /// the chain.
+  bool continues(const log_position& at) const noexcept {
+    return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
   void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
   void appended(const log_position& at) noexcept {
@@ -41,24 +42,27 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// The entry of a name in a kind; an entry with key 0 is unused. Null if the table is full.
+  /// Returns the entry for a name and kind, or an unused entry (key 0) if there is none; null if
+  /// the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
       entry& e = entries_[i % slots];
       if (e.key == key) return &e;
-      if (e.key == 0) return used_ < most_names ? &e : nullptr;
+      if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// The code of an operation's name, or 0 if the name is not in its first slot.
+  /// Returns the code of an operation's name; 0 if the first slot that may contain the name does
+  /// not contain it.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  std::uint64_t last_of[first_named_code];  ///< first field, by code of kinds without a name
-  std::uint64_t last_second;                ///< second field of any kind
+  /// For each kind of record without a name: the first number of the previous record.
+  std::uint64_t last_of[first_named_code];
+  std::uint64_t last_second;  ///< the second number of the previous record that has two numbers
 
  private:
   static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
@@ -69,10 +73,9 @@ class compact_chain {
   }
 
   static constexpr std::uint32_t slots = 1024;
-  static constexpr std::uint32_t most_names = 700;
-  /// A damaged block makes the following blocks unreadable up to the next new beginning: at most
-  /// this many.
-  static constexpr std::uint32_t most_blocks = 64;
+  static constexpr std::uint32_t max_names = 700;
+  /// Maximum number of blocks in a chain. A damaged block makes the rest of its chain unreadable.
+  static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;
   std::uint64_t length_;
@@ -81,21 +84,21 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block per append, all to the log with the role log_role::side. Same
-/// interface as line_filler.
+/// Encodes records as one block for each append, always to the log with the role log_role::side.
+/// Has the same interface as line_filler.
 template <class Names>
 class compact_filler {
  public:
   compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
                  drain_buffer& buffer) noexcept
       : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
-    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
+    static_assert(max_append_bytes >= 2 * max_record_bytes, "a block holds a record");
   }
 
   template <class Sink>
   int begin(Sink& sink, std::uint32_t loader) noexcept {
     if (const int error = sink.begin(log_role::side, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::side));
+    const bool anew = full_of_names_ || !chain_.continues(sink.position(log_role::side));
     if (anew) chain_.begin_anew();
     full_of_names_ = false;
     head_ = {};
@@ -106,9 +109,9 @@ class compact_filler {
     return 0;
   }
 
-  /// Returns false if the buffer has no room left.
+  /// Adds a record to the block. Returns false if the buffer or the table of names is full.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
-    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
+    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < max_record_bytes) {
       return false;
     }
     const record_kind& kind = kind_of(r.tag);
@@ -133,21 +136,22 @@ class compact_filler {
     end_ = put_record(put_varint(p, code), r, kind, *last);
     ++head_.records;
     head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.beside.empty()) head_.roles |= beside_bit;
+    if (!kind.side_begin.empty()) head_.roles |= beside_bit;
     return true;
   }
 
-  /// Adds a run of operations, the most frequent records, whose names are already announced. Stops
-  /// at the first record that is something else or does not fit and returns its position. Does the
-  /// same as add() but keeps all state in local variables: writes through a char pointer may alias
-  /// any member, so members would be reloaded after each.
+  /// Adds consecutive records of operations, which are the most frequent kind, as long as their
+  /// names are already announced. Stops at the first other record, or if the buffer is full, and
+  /// returns the position of that record. The result is the same as that of add(), but all state is
+  /// kept in local variables: a write through a char pointer may alias any member, so the compiler
+  /// would load members again after each write.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
     const record* const slots = ring.slots();
     const std::uint64_t mask = ring.capacity - 1;
     const clock_segment clock = clock_.newest();
-    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
+    const char* const last_begin = block_ + max_append_bytes - max_record_bytes;
     const std::uint64_t begin = at;
     std::int64_t first_ns = head_.first_ns;
     std::int64_t last_ns = head_.last_ns;
@@ -178,7 +182,8 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the block to the sink. Returns 0 or the sink's error; after an error, nothing was
+  /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
     if (head_.records == 0) return 0;
@@ -197,19 +202,18 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Starts a new chain, because the last block may not be in the log.
+  /// Begins a new chain, because the log may not contain the last block.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
-  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+  static constexpr std::size_t max_record_bytes = max_line_name_bytes + 1 + 80;
 
-  /// @param since  ns from the end of the previous record to the end of this one; wraps around if
-  /// negative.
+  /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
-    // The usual case: at most five bytes, written as one word.
+    // The usual case takes at most five bytes, which are written as one word.
     if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
       const std::uint64_t time = time_by_end(since);
       const std::uint64_t more_time = time > 0x7F ? 1 : 0;
@@ -232,7 +236,7 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// Writes a number as its difference to the previous one.
+  /// Writes a number as its difference from the previous one.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));

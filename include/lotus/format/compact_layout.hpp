@@ -1,7 +1,7 @@
-// Compact logs: the layout of a block of records and the encoding of its numbers.
+// Defines the layout of a block of a compact log, and the encoding of its numbers.
 //
 // A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
-// earlier block; any other block uses the names announced since the last such block and continues
+// earlier block. Any other block uses the names announced since the last such block, and continues
 // from the last numbers.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
@@ -22,9 +22,10 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Smaller codes are kinds of records without a name; larger ones count the announced names.
+/// Codes below this number stand for kinds of records without a name. The others stand for names,
+/// in the order of their announcement.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Stands in place of a record's code and means that a name follows.
+/// Takes the place of a record's code, and means that a new name and its code follow.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -41,7 +42,7 @@ static_assert(row_checks::all(code_fits),
               "a kind without a name has a code from 1 to 15, by which compact blocks identify it");
 static_assert(row_checks::all(code_is_its_own), "a code identifies one kind");
 
-/// The kind for each code below first_named_code; event_kind::none for unused codes.
+/// Kind of record for each code below first_named_code; event_kind::none for unused codes.
 inline constexpr auto kind_by_code = [] {
   std::array<event_kind, first_named_code> kinds{};
   for (const record_kind& row : record_kinds) {
@@ -52,54 +53,56 @@ inline constexpr auto kind_by_code = [] {
 
 struct compact_block_header {
   char magic[4];
-  std::uint32_t bytes;  ///< size of the block, this header included
+  std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that the records have lines in
+  /// Bit i is set if the records would have lines in the text log with log_role i.
+  std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: the reference for the first record's time
-  std::int64_t first_ns;   ///< no record begins earlier
-  std::int64_t last_ns;    ///< no record ends later
-  std::uint64_t checksum;  ///< of all other bytes
+  /// Time in ns since the Unix epoch, relative to which the first record's time is stored.
+  std::int64_t base_ns;
+  std::int64_t first_ns;   ///< no record begins earlier (ns since the epoch)
+  std::int64_t last_ns;    ///< no record ends later (ns since the epoch)
+  std::uint64_t checksum;  ///< checksum of all other bytes of the block
 };
 static_assert(sizeof(compact_block_header) == 48 &&
                   std::is_trivially_copyable_v<compact_block_header>,
               "it stands in files");
 
-/// Difference of two 64-bit numbers modulo 2^64.
+/// Difference of two 64-bit numbers modulo 2^64, as a signed number.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Encoded instead of a record's time if the record ends before the previous one; the distance
-/// follows.
+/// Stored instead of a time if a record ends before the end of the previous record; the difference
+/// of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// Encodes the time of a record that ends no earlier than the previous one.
+/// Encodes the time of a record that ends no earlier than the previous record.
+/// @param since  ns from the end of the previous record to the end of this one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
 }
 
-/// Encodes a record's time by its end, or by its begin if that is shorter, as for a long span that
-/// begins shortly after the previous record ends. Returns the end of the output; touches at most 20
-/// bytes.
-/// @param since  ns from the end of the previous record to the end of this one; wraps around if
-/// negative.
+/// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
+/// that begins shortly after the end of the previous record. Returns the end of the output; writes
+/// at most 20 bytes.
+/// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
-  const std::uint64_t to_begin = since - duration;  // wraps around if negative
+  const std::uint64_t to_begin = since - duration;  // modulo 2^64
   return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
 }
 
-/// Decodes time_by_end() or a begin from put_time(), but not earlier_time: ns from the previous
-/// record's end to this one's.
-constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
-  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
+/// Decodes a time that put_time() wrote, if it is not earlier_time. Returns the ns from the end of
+/// the previous record to the end of this one.
+constexpr std::uint64_t end_of_coded_time(std::uint64_t coded, std::uint64_t duration) noexcept {
+  return (coded & 1U) == 0 ? coded >> 1U : (coded >> 2U) + duration;
 }
 
-/// Hashes words of 8 bytes. Two independent chains, one for every other word, keep the processor's
-/// multiplier busy.
+/// Hashes words of 8 bytes. Two independent computations, each for every second word, keep the
+/// processor's multiplier busy.
 inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
   std::uint64_t sum = count;
@@ -126,7 +129,7 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Checksum of a block. Detects damage, not manipulation.
+/// Returns the checksum of a block. It detects damage, but no deliberate change.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +

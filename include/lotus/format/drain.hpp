@@ -15,14 +15,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the text of one append.
+/// Holds the text that one drain appends to each log of a thread.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// How many records of each lane were complete at one moment.
+/// The number of records in each lane that were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -31,7 +31,7 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// Number of records that are complete but not in the logs yet.
+  /// Returns the number of records that are complete but not in the logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
@@ -39,11 +39,12 @@ struct lane_heads {
   }
 };
 
-/// Copies the records between `from`'s committed tails and `heads` to a ring of the same capacity,
-/// together with the tails and heads.
+/// Copies the records from the committed tails of `from` up to `heads` to a ring of the same
+/// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Only one ring may own the logs' positions and the count of records in memory.
+  // The copy gets no log positions and no count of records in memory, because only the original
+  // ring has them.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -56,8 +57,7 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
 }
 
 /// Marks the records before `heads` as processed.
-/// @param in_memory  the number of these records that were copied to memory and are not in the logs
-/// yet.
+/// @param in_memory  number of these records that are now in memory and not in the logs.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
@@ -71,8 +71,8 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
 }
 
 /// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): the beginning of the line, comma
-/// included.
+/// @param names   std::string_view operator()(std::uint64_t id): beginning of the line, with the
+/// comma.
 template <class Names>
 class line_filler {
  public:
@@ -85,21 +85,22 @@ class line_filler {
     return 0;
   }
 
-  /// Text lines have no faster path for operations, unlike compact_filler.
+  /// Does nothing: only compact_filler has a faster path for operations.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// Returns false if the buffer has no room left.
+  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room
+  /// left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
     if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
     const std::string_view name =
         has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
-    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
-      if (!add_beside(r, name)) return false;
+    if (LOTUS_DETAIL_UNLIKELY(!kind.side_begin.empty())) {
+      if (!add_side_log(r, name)) return false;
       if (kind.role == log_role::side) return true;
     }
     char* const out = buffer_.text[role] + buffer_.bytes[role];
@@ -108,7 +109,8 @@ class line_filler {
     return true;
   }
 
-  /// Appends the buffer's contents. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the buffer's contents to the sink. Returns 0 or the sink's error; after an error,
+  /// nothing was appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -128,12 +130,12 @@ class line_filler {
   void failed() noexcept {}
 
  private:
-  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
-    constexpr auto beside = static_cast<std::size_t>(log_role::side);
-    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
-    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
-    buffer_.bytes[beside] =
-        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+  LOTUS_DETAIL_COLD bool add_side_log(const record& r, std::string_view name) noexcept {
+    constexpr auto side = static_cast<std::size_t>(log_role::side);
+    if (drain_buffer::capacity - buffer_.bytes[side] < max_line_bytes) return false;
+    char* const out = buffer_.text[side] + buffer_.bytes[side];
+    buffer_.bytes[side] =
+        static_cast<std::size_t>(formatter_.format_side_line(r, name, out) - buffer_.text[side]);
     return true;
   }
 
@@ -144,13 +146,14 @@ class line_filler {
 
 /// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
 /// after each append, so no record is written twice.
-/// @param heads  read before the clock of `fill` was constructed.
-/// @param fill   a line_filler or a compact_filler: begin(sink, loader), then add(record) until it
-/// returns false, or add_operations(ring, lane, from, to), which returns how far it came, then
-/// append(sink, loader), then committed(sink) or failed().
-/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader), position(role); all but undo and position return 0 or an error that file_error_text()
-/// knows. A loader is the id of its name, 0 the default loader.
+/// @param heads  positions up to which records are written. They must have been read before the
+///   tick_converter of `fill` was constructed.
+/// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then
+///   add(record) until it returns false, or add_operations(ring, lane, from, to), which returns the
+///   position that it reached, then append(sink, loader), then committed(sink) or failed().
+/// @param sink   has begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+///   loader) and position(role). All but undo and position return 0 or an error that
+///   file_error_text() can describe. A loader is the id of its name, 0 the default loader.
 /// @return 0, or the error of the sink; then the remaining records stay in the ring.
 template <class Filler, class Sink>
 int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
@@ -158,8 +161,8 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // Lane 1 holds the records of signal handlers that interrupted a push; they never enter a
-      // loader.
+      // Lane 1 holds records of signal handlers that interrupted the thread while it stored a
+      // record. A handler that enters a loader stores no loader record in that lane.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };

@@ -17,12 +17,11 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maximum size of one line: its name, its numbers including the bytes that put_number() writes
-/// past their end, and the prefix of a side-log line.
+/// Maximum size of one line: its name, its numbers, the prefix of a side-log line, and the bytes
+/// that put_number() writes after the end of a number.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` has the form of a line's beginning: a name as write_line_name() writes it, then a
-/// comma.
+/// Whether `text` has the form of a line's beginning: a name by write_line_name(), and a comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -30,7 +29,7 @@ inline bool is_line_start(std::string_view text) noexcept {
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // The escape must end before the last byte, which is the comma.
+    // An escape sequence such as %2C must end before the last byte, which is the comma.
     if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
       return false;
     }
@@ -38,8 +37,8 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Converts ticks to ns since the epoch during one drain. Construct it after the ring's head was
-/// read: then every record to be converted ended in the newest segment or an earlier one.
+/// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
+/// the ring's records were read: then no record ends after the newest segment of the map.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -54,7 +53,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// The segment for all ticks since its start.
+  /// Returns the newest segment, which is valid for all ticks from its start on.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -71,7 +70,8 @@ class tick_converter {
   }
 
  private:
-  /// Wraps instead of overflowing, because a damaged ring file may contain any value.
+  /// Returns a - b modulo 2^64. A signed subtraction could overflow, because a damaged ring file
+  /// may contain any values.
   static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
@@ -89,10 +89,10 @@ class tick_converter {
   clock_segment newest_{};
 };
 
-/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Computes four digits, then two, then one per lane, all lanes in one multiplication: division by
-/// 100 as (x * 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (a test checks
-/// every lane).
+/// Returns the eight decimal digits of a number below 10^8 as characters, the first in the lowest
+/// byte. Computes groups of four digits, then of two, then single digits, all groups in one
+/// multiplication: (x * 10486) >> 20 divides by 100 exactly below 10^4, and (x * 103) >> 10 divides
+/// by 10 exactly below 100 (a test checks every group).
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
   const std::uint64_t fours =
       below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
@@ -102,7 +102,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
-/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just below log10(2).
+/// Returns the number of decimal digits of a number below 10^9. 1233 / 4096 is just below log10(2).
 LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
   constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
                                       100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
@@ -111,17 +111,18 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
   return guess + (below_1e9 >= powers[guess] ? 1 : 0);
 }
 
-/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+/// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
+/// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted independently of the digits, so that the address of the next line does not depend on
-  // them.
+  // The digits are counted before they are computed, so that the address of the next text is known
+  // early.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
   return out + count;
 }
 
-/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+/// Writes `value` in decimal and returns the end. May write up to 24 bytes in all.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
   constexpr std::uint64_t e8 = 100'000'000;
   std::uint64_t rest[2];
@@ -136,16 +137,16 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// put_number() for rarely executed code: one copy that is not inlined.
-LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
+/// Like put_number(), for code that runs rarely: it is not inlined.
+LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
 
-/// Copies a short text without a function call; any number of bytes is allowed.
+/// Copies a text without a function call if it has 8 to 32 bytes; other lengths work too.
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Two moves that overlap in the middle.
+    // Short texts are copied in two parts that overlap in the middle.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -164,8 +165,8 @@ class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
-  /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  the beginning of the line, comma included, if the record has a name; else empty.
+  /// Writes one line and returns its end. `out` has room for max_line_bytes.
+  /// @param name  beginning of the line, with the comma, if the record has a name; otherwise empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -185,19 +186,20 @@ class line_formatter {
     return out;
   }
 
-  /// Writes the record's side-log line, "<kind>,<name>,<time>,<a>,<b>", and returns its end. Call
-  /// it only for kinds that have such a line. `out` and `name` as for format().
-  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
+  /// Writes the record's line for the side log, "<kind>,<name>,<time>,<a>,<b>", and returns the
+  /// line's end. Call this only for kinds that have such a line. `out` and `name` are as in
+  /// format().
+  char* format_side_line(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =
         clock_.convert(r.begin_ticks, kind.lasts() ? r.end_ticks : r.begin_ticks);
-    copy_short(out, kind.beside.data(), kind.beside.size());
-    out += kind.beside.size();
+    copy_short(out, kind.side_begin.data(), kind.side_begin.size());
+    out += kind.side_begin.size();
     if (!name.empty()) copy_short(out, name.data(), name.size());
     out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    out = kind.lasts() ? put_number_rarely(
+    out = kind.lasts() ? put_number_slow(
                              out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
                        : put_column(out, r, kind.columns[0]);
     *out++ = ',';
@@ -207,7 +209,8 @@ class line_formatter {
   }
 
  private:
-  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  /// Returns the duration for a batch's line. A measured wait of exactly 1000 ns becomes 1001 ns,
+  /// because 1000 ns marks a batch that arrived out of order.
   static constexpr std::int64_t batch_duration_ns(written_duration duration,
                                                   std::int64_t measured_ns) noexcept {
     switch (duration) {
@@ -241,22 +244,23 @@ class line_formatter {
       case field_type::bits:
         break;
     }
-    return put_number_rarely(out, number);
+    return put_number_slow(out, number);
   }
 
-  /// Caches the digits of the second, because consecutive records nearly always share it.
+  /// Writes a start time and returns the end of the text. Keeps the digits of the second, because
+  /// consecutive records nearly always begin in the same second.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
       fraction = ns - second_start_ns_;
       second_bytes_ = static_cast<std::size_t>(
-          put_number_rarely(second_, second_start_ns_ / 1'000'000'000) - second_);
+          put_number_slow(second_, second_start_ns_ / 1'000'000'000) - second_);
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_slow(out, ns);
     std::memcpy(out, second_,
-                16);  // a constant size compiles to one move; later writes overwrite the excess
+                16);  // one move instruction; the next text overwrites the excess bytes
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);

@@ -1,5 +1,5 @@
-// The table that describes each kind of record: its log, its lines, its numbers, its encoding in
-// compact blocks and its drawing on a timeline. Both writers and both readers use this table.
+// Provides the table that describes each kind of record: its log, its lines, its numbers, its
+// encoding in compact blocks and its drawing on a timeline. Writers and readers use it.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -15,19 +15,19 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record's value contains.
+/// What the value in a record's tag consists of.
 enum class record_value : std::uint8_t {
   name,             ///< the id of a name; the line begins with that name
   name_and_number,  ///< the id of a name and a 32-bit number
   number,           ///< a 56-bit number
-  none,             ///< neither; a line, if there is one, has only its prefix and times
+  none,             ///< nothing; the record's line, if it has one, consists of its prefix and times
 };
 
-/// What a record's line contains as its duration.
+/// Which duration a record's text line contains.
 enum class written_duration : std::uint8_t {
   measured,
-  measured_unlike_placeholder,  ///< one ns more if it is exactly placeholder_ns
-  placeholder,                  ///< placeholder_ns, for events
+  measured_unlike_placeholder,  ///< the measured duration, but never placeholder_ns
+  placeholder,                  ///< always placeholder_ns, because the record is an event
   none,                         ///< nothing: the record has only a line in the side log
 };
 
@@ -36,14 +36,14 @@ inline constexpr std::int64_t placeholder_ns = 1000;
 
 /// How a record is drawn on a timeline.
 enum class record_drawing : std::uint8_t {
-  nothing,  ///< not drawn: a total, or a relation between other records
-  span,     ///< from its begin to its end
-  step,     ///< from its begin to the next wait of its thread
+  nothing,  ///< not drawn, because it is a total or a relation between other records
+  span,     ///< from its start to its end
+  step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  ahead,    ///< describes the operation that begins at this time; that operation's own record
-            ///< follows
-  gap,      ///< time to cut out of the spans before this record's time
+  /// Annotates the operation with the same start time; stored before the operation's record.
+  ahead,
+  gap,  ///< an interval that is cut out of the spans before this record's time
 };
 
 /// The meaning and unit of a number in a record.
@@ -51,38 +51,38 @@ enum class record_quantity : std::uint8_t {
   none,    ///< the field is unused
   batch,   ///< number of a batch
   item,    ///< number of an item
-  number,  ///< number of a batch, item, request or asynchronous operation, or at the end of a name
+  number,  ///< number of a batch, item, request or operation, or the number at the end of a name
   value,   ///< value of a counter, in the program's unit
   off_cpu_ns,
-  run_queue_ns,  ///< the part of off_cpu_ns spent waiting for a CPU
-  bytes,         ///< bytes of heap memory; calls for heap_total with count 1
-  count,         ///< calls, blocks or units; for heap_total it selects what the bytes mean
+  run_queue_ns,  ///< the part of off_cpu_ns during which the thread waited for a CPU
+  bytes,         ///< bytes of heap memory; for heap_total with count 1, a number of calls
+  count,         ///< calls, blocks or units; for heap_total it selects the meaning of `bytes`
 };
 
-/// Where the record stores the number.
-enum class field_source : std::uint8_t { number_beside_name, value, second_word };
+/// The part of a record in which a number is stored.
+enum class field_source : std::uint8_t { number_with_name, value, second_word };
 
 /// The range of a number in the text of a line.
 enum class field_type : std::uint8_t {
   natural,          ///< 0 to INT64_MAX
-  natural_or_none,  ///< 0 to INT64_MAX, or empty if the record contains missing_number()
-  integer,          ///< signed
+  natural_or_none,  ///< 0 to INT64_MAX, or an empty column if the record contains missing_number()
+  integer,          ///< signed 64-bit number
   bits,             ///< unsigned 64-bit number
 };
 
-/// How a compact block encodes the number.
+/// How a compact block encodes a number of a record.
 enum class field_coding : std::uint8_t {
-  difference,  ///< zigzag difference to the previous record of the same code; a second field: of
-               ///< any code
+  /// Zigzag difference from the previous record with the same code; for a record's second field,
+  /// from the previous record of any kind.
+  difference,
   plain,
-  one_more,  ///< the number plus one; 0: no number
+  one_more,  ///< the number plus one; 0 means that there is no number
 };
 
-/// Where a line contains the number: after its prefix, or in one of the last two columns of a
-/// side-log line.
+/// Where a line contains a number: after its prefix, or in column A or B of a side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
-/// A number of a record. All zeros: no such number.
+/// Describes one number of a record. If all members are zero, the record has no such number.
 struct record_field {
   record_quantity quantity;
   field_source source;
@@ -91,38 +91,40 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. A column A or B without a field is written as 0; if a duration is
-/// measured, it is written in column A.
+/// One row of the table. A side-log line has 0 in a column without a field; a kind with a measured
+/// duration has it in column A.
 struct record_kind {
   event_kind kind;
-  log_role role;  ///< the log that its lines are written to
+  log_role role;  ///< the log that contains the kind's lines
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// Identifies a kind without a name in compact blocks, independently of event_kind's numbers. 0:
-  /// the kind has names, and each name gets a code when it first occurs.
+  /// Code for this kind in compact blocks; it never changes, whatever event_kind's numbers are. 0
+  /// if records of the kind have names: then each name gets its own code when it first occurs.
   std::uint8_t code;
-  std::string_view prefix;  ///< beginning of its lines; empty if they begin with a name
-  /// Beginning of its line in the side log; empty if it has no such line.
-  std::string_view beside;
-  record_field fields[2];  ///< in the order in which compact blocks encode them
-  /// The fields in columns A and B, if any; the table fills them in.
+  std::string_view prefix;  ///< beginning of the kind's lines; empty if they begin with a name
+  /// Beginning of the kind's line in the side log; empty if it has no such line.
+  std::string_view side_begin;
+  /// The numbers of a record, in the order in which compact blocks contain them.
+  record_field fields[2];
+  /// The fields that columns A and B of a side-log line contain. record_kinds sets them.
   record_field columns[2] = {};
 
-  /// The name of such a span on a profiler's timeline; empty if the record has a name of its own.
+  /// Returns the name under which a profiler's timeline shows the span; empty if the record has a
+  /// name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
-  /// The first column of its lines in the side log.
-  constexpr std::string_view beside_name() const noexcept {
-    return beside.substr(0, beside.find(','));
+  /// Returns the first column of the kind's lines in the side log.
+  constexpr std::string_view side_log_name() const noexcept {
+    return side_begin.substr(0, side_begin.find(','));
   }
   /// Whether the record has a measured duration.
   constexpr bool lasts() const noexcept {
     return duration == written_duration::measured ||
            duration == written_duration::measured_unlike_placeholder;
   }
-  /// The field in this column of a line; null if there is none.
+  /// Returns the field in this column of a line; null if there is none.
   constexpr const record_field* field_in(line_column column) const noexcept {
     for (const record_field& f : fields) {
       if (f.quantity != record_quantity::none && f.column == column) return &f;
@@ -131,20 +133,19 @@ struct record_kind {
   }
 };
 
-/// The table: one row for each kind. A missing row is an error under any warning level.
-/// warnings.
+/// Returns the row of a kind. The pragma makes it an error if a kind has no row.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 constexpr record_kind row_of(event_kind kind) noexcept {
   using what = record_quantity;
   using from = field_source;
   using type = field_type;
-  using told = field_coding;
+  using coding = field_coding;
   using column = line_column;
   using drawn = record_drawing;
   constexpr log_role main = log_role::main;
   constexpr log_role worker = log_role::worker;
-  constexpr log_role beside = log_role::side;
+  constexpr log_role side = log_role::side;
   constexpr record_value name = record_value::name;
   constexpr record_value both = record_value::name_and_number;
   constexpr record_value alone = record_value::number;
@@ -154,33 +155,34 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr written_duration no_time = written_duration::none;
   constexpr std::uint8_t by_name = 0;
 
-  // In the prefix of a batch's lines.
-  constexpr record_field batch{what::batch, from::value, type::natural, told::difference,
+  // The number in the name of a batch's lines.
+  constexpr record_field batch{what::batch, from::value, type::natural, coding::difference,
                                column::prefix};
-  // Stored next to the name in the value.
-  constexpr record_field number{what::number, from::number_beside_name, type::natural,
-                                told::difference, column::b};
-  constexpr record_field maybe{what::number, from::number_beside_name, type::natural_or_none,
-                               told::difference, column::b};
-  constexpr record_field count{what::count, from::number_beside_name, type::natural,
-                               told::difference, column::b};
-  // Stored in the second word.
-  constexpr record_field bytes{what::bytes, from::second_word, type::natural, told::plain,
+  // The number that is stored together with a name in the tag's value.
+  constexpr record_field number{what::number, from::number_with_name, type::natural,
+                                coding::difference, column::b};
+  constexpr record_field maybe{what::number, from::number_with_name, type::natural_or_none,
+                               coding::difference, column::b};
+  constexpr record_field count{what::count, from::number_with_name, type::natural,
+                               coding::difference, column::b};
+  // Numbers that are stored in the second word of a record, or in the value bits of its first word.
+  constexpr record_field bytes{what::bytes, from::second_word, type::natural, coding::plain,
                                column::a};
-  constexpr record_field value{what::value, from::second_word, type::integer, told::difference,
+  constexpr record_field value{what::value, from::second_word, type::integer, coding::difference,
                                column::a};
-  constexpr record_field whole{what::number, from::second_word, type::bits, told::difference,
+  constexpr record_field whole{what::number, from::second_word, type::bits, coding::difference,
                                column::a};
-  constexpr record_field taker{what::batch, from::value, type::natural, told::difference,
+  constexpr record_field taker{what::batch, from::value, type::natural, coding::difference,
                                column::a};
-  constexpr record_field item{what::item, from::second_word, type::natural, told::difference,
+  constexpr record_field item{what::item, from::second_word, type::natural, coding::difference,
                               column::b};
-  constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, told::plain,
+  constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, coding::plain,
                              column::a};
   constexpr record_field queued{what::run_queue_ns, from::value, type::natural_or_none,
-                                told::one_more, column::b};
+                                coding::one_more, column::b};
 
-  // Kind, log, value, duration, drawing, code, prefix, side-log prefix, fields.
+  // The columns of each row are: kind, log, value, duration, drawing, code, prefix, side-log
+  // prefix, fields.
   switch (kind) {
     case event_kind::operation:
       return {kind, worker, name, timed, drawn::span, by_name, "", "", {}};
@@ -196,55 +198,55 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, main, alone, event, drawn::moment, 6, "SBatchQueued_", "", {batch}};
     case event_kind::stage:
       return {kind, worker, both, timed, drawn::span, by_name, "", "stage,", {maybe}};
-    case event_kind::async_piece:
+    case event_kind::async_segment:
       return {kind, worker, both, timed, drawn::span, by_name, "", "piece,", {number}};
     case event_kind::counter:
-      return {kind, beside, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
+      return {kind, side, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
     case event_kind::batch_takes:
-      return {kind, beside, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
     case event_kind::off_cpu:
-      return {kind, beside, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // selects the folder of the lines that follow
-      return {kind, beside, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
+      return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
+    case event_kind::loader:  // selects the folder of the lines of the following records
+      return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
-      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
+      return {kind, side, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
     case event_kind::arguments:
-      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "args,", {}};
+      return {kind, side, name, no_time, drawn::ahead, by_name, "", "args,", {}};
     case event_kind::range:
-      return {kind, beside, both, timed, drawn::span, by_name, "", "range,", {maybe}};
+      return {kind, side, both, timed, drawn::span, by_name, "", "range,", {maybe}};
     case event_kind::allocated:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "allocated,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "allocated,", {count, bytes}};
     case event_kind::freed:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "freed,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "freed,", {count, bytes}};
     case event_kind::retained:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "retained,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "retained,", {count, bytes}};
     case event_kind::heap_peak:
-      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "peak,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::ahead, by_name, "", "peak,", {count, bytes}};
     case event_kind::heap:
-      return {kind, beside, both, no_time, drawn::counter, by_name, "", "heap,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::counter, by_name, "", "heap,", {count, bytes}};
     case event_kind::held:
-      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "held,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::nothing, by_name, "", "held,", {count, bytes}};
     case event_kind::heap_total:
-      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "total,", {count, bytes}};
+      return {kind, side, both, no_time, drawn::nothing, by_name, "", "total,", {count, bytes}};
     case event_kind::aggregated:
-      return {kind, beside, both, timed, drawn::gap, by_name, "", "aggregated,", {maybe}};
+      return {kind, side, both, timed, drawn::gap, by_name, "", "aggregated,", {maybe}};
     case event_kind::none:
       break;
   }
-  // A record from a damaged ring file, or from a later version of lotus.
+  // Used for records of unknown kinds, from a damaged ring file or a later version of the library.
   constexpr record_value lost = record_value::none;
   return {event_kind::none, worker, lost, timed, drawn::span, by_name, "Skind_lost,", "", {}};
 }
 #pragma GCC diagnostic pop
 
-/// The largest number of a kind plus one.
+/// Largest number of a kind, plus one.
 inline constexpr std::size_t record_kind_count = [] {
   std::size_t count = 256;
   while (row_of(static_cast<event_kind>(count - 1)).kind == event_kind::none) --count;
   return count;
 }();
 
-/// The rows, indexed by kind.
+/// The rows of all kinds; the index is the kind.
 LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   std::array<record_kind, record_kind_count> rows{};
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -258,7 +260,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// The row of a kind; row 0 if the number is not that of a kind.
+/// Returns the row of a kind; row 0 if there is no kind of this number.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -271,29 +273,29 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether its lines have the three columns of a batch: prefix and number, begin, duration.
+/// Whether the kind's lines have the three columns of a batch: prefix and number, begin, duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
 
-/// The id of the record's name; call it only for kinds that have one.
+/// Returns the id of the record's name. Call it only for kinds that have one.
 constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
   const bool both = kind.value == record_value::name_and_number;
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Avoids a branch, which would often be mispredicted.
+/// Returns a number of a record, without a branch, which would often be mispredicted.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
       field.source == field_source::second_word ? r.end_ticks : r.tag.value();
-  return field.source == field_source::number_beside_name ? word & UINT32_MAX : word;
+  return field.source == field_source::number_with_name ? word & UINT32_MAX : word;
 }
 
 /// The largest number that a record can store in this field.
-constexpr std::uint64_t most_of(const record_field& field) noexcept {
+constexpr std::uint64_t max_of(const record_field& field) noexcept {
   switch (field.source) {
-    case field_source::number_beside_name:
+    case field_source::number_with_name:
       return UINT32_MAX;
     case field_source::value:
       return (std::uint64_t{1} << record_tag::value_bits) - 1;
@@ -303,18 +305,19 @@ constexpr std::uint64_t most_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// The value that a record stores if it has no number.
+/// The value that a record stores if it does not have this number.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
-  return most_of(field);
+  return max_of(field);
 }
-static_assert(large_stage_number == UINT32_MAX &&
+static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Without them a wrong row would only show up as a damaged log.
+/// Compile-time checks of the table. Without them, a wrong row would be noticed only when a log is
+/// damaged.
 namespace row_checks {
 
-/// Whether `sound` is true for every row.
+/// Whether the function `sound` returns true for every row.
 template <class Sound>
 constexpr bool all(Sound&& sound) {
   for (const record_kind& row : record_kinds) {
@@ -327,28 +330,28 @@ static_assert(all([](const record_kind& row) {
                 return is_of_batch(row)
                            ? row.role != log_role::side && row.prefix.size() > 7 &&
                                  row.prefix.substr(0, 6) == "SBatch" && row.prefix.back() == '_' &&
-                                 row.beside.empty() && row.duration != written_duration::none
+                                 row.side_begin.empty() && row.duration != written_duration::none
                            : row.prefix.empty();
               }),
               "lines of batches begin with SBatch..._, in the main or the worker log; all other "
               "lines begin with a name");
 static_assert(all([](const record_kind& row) {
-                return row.role != log_role::side || !row.beside.empty() ||
+                return row.role != log_role::side || !row.side_begin.empty() ||
                        row.kind == event_kind::loader;
               }),
               "a kind whose lines stand beside says how these begin");
 static_assert(all([](const record_kind& row) {
-                const std::size_t name_bytes = row.beside_name().size();
-                return row.beside.empty() ||
-                       (row.beside.size() <= 16 &&
-                        row.beside.substr(name_bytes) == (has_name(row) ? "," : ",,"));
+                const std::size_t name_bytes = row.side_log_name().size();
+                return row.side_begin.empty() ||
+                       (row.side_begin.size() <= 16 &&
+                        row.side_begin.substr(name_bytes) == (has_name(row) ? "," : ",,"));
               }),
               "a line beside begins with at most 16 bytes: its kind, a comma and, where it has no "
               "name, one more");
 static_assert(all([](const record_kind& row) {
                 for (const record_kind& other : record_kinds) {
-                  if (!row.beside.empty() && row.kind != other.kind &&
-                      row.beside_name() == other.beside_name()) {
+                  if (!row.side_begin.empty() && row.kind != other.kind &&
+                      row.side_log_name() == other.side_log_name()) {
                     return false;
                   }
                 }
@@ -360,7 +363,7 @@ static_assert(all([](const record_kind& row) {
                   if (f.quantity == record_quantity::none) continue;
                   const bool by_name = row.value == record_value::name_and_number;
                   const bool alone = row.value == record_value::number;
-                  if (f.source == field_source::number_beside_name && !by_name) return false;
+                  if (f.source == field_source::number_with_name && !by_name) return false;
                   if (f.source == field_source::value && !alone) return false;
                   if (f.source == field_source::second_word &&
                       row.duration != written_duration::none) {

@@ -23,9 +23,9 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 inline constexpr std::size_t varint_bytes = 10;
 
 /// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
-/// Returns the end; touches at least 2 and at most varint_bytes bytes.
+/// Returns the end; writes at least 2 and at most varint_bytes bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most numbers need one or two bytes in random order, so a branch would often be mispredicted.
+  // Numbers of one and of two bytes occur in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
     const auto more = static_cast<unsigned>(value > 0x7F);
     const auto both =
@@ -38,8 +38,9 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Reads what put_varint() wrote, without checking where the input ends; returns the position after
-/// it. Reads at most varint_bytes, whatever they contain.
+/// Reads a number that put_varint() wrote, without checking where the input ends. Returns the
+/// position after the number. Reads at most varint_bytes bytes, even if they do not contain a valid
+/// number.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {
   std::uint64_t byte = static_cast<unsigned char>(*from++);
@@ -51,7 +52,8 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Same for untrusted bytes that end at `end`; returns null if no number ends before `end`.
+/// Reads a number like the function above, but from untrusted bytes that end at `end`. Returns null
+/// if the number is not complete.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {

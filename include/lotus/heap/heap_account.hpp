@@ -1,4 +1,4 @@
-// Records the allocations of operations, as counted by liblotus_memory.so.
+// Records how much heap memory operations allocate and free, as counted by liblotus_memory.so.
 #ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
 #define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
@@ -22,8 +22,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the counting library if the program was started with it. Looks it up only if LD_PRELOAD
-/// is set, because the lookup may allocate. Do not call it while holding a lock.
+/// Returns the interface of liblotus_memory.so; null if the program was started without that
+/// library. Looks for the library only if LD_PRELOAD is set, because the lookup may allocate. Call
+/// this function without holding a lock.
 LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   const char* const preloaded = secure_getenv("LD_PRELOAD");
   if (preloaded == nullptr || *preloaded == '\0') return nullptr;
@@ -36,45 +37,48 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records the counts. Thread safety: all; a recording begins under the session's control lock.
+/// Records the counts of liblotus_memory.so. Thread safety: all functions, but call
+/// begin_recording() and begin_where_missed() only with the session's control lock held.
 class heap_account {
  public:
-  /// Call it before taking any lock.
+  /// Looks for liblotus_memory.so. Call this function before taking any lock.
   void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// A recording has begun: forgets operations that are open since the previous one. Records
-  /// nothing itself, because the caller holds the session's lock; the first operation will.
+  /// Begins a recording, and forgets operations that are still open from the previous one. Leaves
+  /// it to the first operation to record the state of the heap, because that needs a lock that the
+  /// caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
     if (!begun_) return;
     counts->forget();
-    if (!blind_told_.exchange(true)) {
+    if (!blind_reported_.exchange(true)) {
       char text[512];
       counts->blind_to(text, sizeof(text));
       if (text[0] != '\0') say("memory: %s", text);
     }
-    heap_told_.store(false, std::memory_order_relaxed);
+    heap_reported_.store(false, std::memory_order_relaxed);
   }
 
-  /// Does the same for a recording that began while the library was being looked up.
+  /// Calls begin_recording() if the recording began before find() had found the library.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
 
-  /// Call it before the recording ends.
+  /// Records the state of the heap. Must be called before the recording ends.
+  /// @param unit  id of the name to record if no unit (batch or outermost operation) has begun yet.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
-      tell_heap(*counts, unit);
-      tell_held(*counts, unit);
+      report_heap(*counts, unit);
+      report_held(*counts, unit);
     }
   }
 
-  /// Returns the name to which an operation's allocations are attributed; building a batch and
-  /// waiting for one count as operations too.
-  /// @param intern  returns the id of a name.
+  /// Returns the id of the name to which allocations are attributed during a span with this tag. A
+  /// kind of span without names, such as the building of a batch, has a fixed name.
+  /// @param intern  function that returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
     const record_kind& kind = kind_of(tag);
@@ -90,14 +94,14 @@ class heap_account {
   void begin(std::uint32_t name, bool is_batch) noexcept {
     const heap_hook* const counts = hook();
     if (counts == nullptr) return;
-    if (!heap_told_.load(std::memory_order_relaxed) && !heap_told_.exchange(true)) {
-      tell_heap(*counts, name);
+    if (!heap_reported_.load(std::memory_order_relaxed) && !heap_reported_.exchange(true)) {
+      report_heap(*counts, name);
     }
     counts->enter(name, is_batch);
   }
 
-  /// @param begin_ticks  of its record; 0 if there is no record.
-  /// @param begun_as     the name with which it began.
+  /// @param begin_ticks  start of the operation's record; 0 if the operation is not recorded.
+  /// @param begun_as     id of the name with which the operation began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
     const heap_hook* const counts = hook();
     heap_change change;
@@ -110,7 +114,7 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// The child keeps its parent's clock but counts batches from 0.
+  /// Adapts to a forked child, where liblotus_memory.so counts units from 0 again.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:
@@ -129,17 +133,16 @@ class heap_account {
     push(ticks, bytes, {kind, name, to_32_bits(number)});
   }
 
-  static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
+  static void report_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     const std::uint64_t ticks = now_ticks();
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
-    // Also records a value of 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
          {event_kind::heap, name, to_32_bits(sums.units)});
   }
 
-  LOTUS_DETAIL_COLD static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+  LOTUS_DETAIL_COLD static void report_held(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     std::uint64_t ticks = now_ticks();
@@ -153,30 +156,33 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the heap at most a thousand times a second. Records which operations hold it at
-  /// increasing intervals, so that all of it stays less than the records of the operations.
+  /// Records the size of the heap, at most a thousand times per second. Records at increasing
+  /// intervals how much of the heap each operation has allocated, because these records need much
+  /// space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);
+    std::int64_t last_ns = heap_reported_ns_.load(std::memory_order_relaxed);
     if (now_ns - last_ns >= between_heaps_ns &&
-        heap_told_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
-      tell_heap(counts, unit);
+        heap_reported_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
+      report_heap(counts, unit);
     }
     const std::uint64_t units = counts.units();
     std::uint64_t next = next_held_.load(std::memory_order_relaxed);
     if (units >= next &&
         next_held_.compare_exchange_strong(next, units + units / 4, std::memory_order_relaxed)) {
-      tell_heap(counts, unit);
-      tell_held(counts, unit);
+      report_heap(counts, unit);
+      report_held(counts, unit);
     }
   }
 
-  found_once<const heap_hook*> hook_;
-  bool begun_ = false;  ///< guarded by the session's control lock
-  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
-  std::atomic<bool> blind_told_{false};
-  std::atomic<bool> heap_told_{false};
-  std::atomic<std::int64_t> heap_told_ns_{0};
+  lazy_lookup<const heap_hook*> hook_;
+  /// Whether begin_recording() has run; protected by the session's control lock.
+  bool begun_ = false;
+  /// Ids of the fixed names of record kinds, see name(); 0: not known yet.
+  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};
+  std::atomic<bool> blind_reported_{false};
+  std::atomic<bool> heap_reported_{false};
+  std::atomic<std::int64_t> heap_reported_ns_{0};
   std::atomic<std::uint64_t> next_held_{first_held};
 };
 

@@ -1,5 +1,5 @@
-// The interface between a session and liblotus_memory.so, a library loaded before the program's own
-// libraries that counts the program's allocations.
+// Defines the interface of liblotus_memory.so, a library that counts a program's allocations when
+// LD_PRELOAD names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
@@ -11,52 +11,56 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// One thread's use of the heap between two moments. Bytes are those that were requested.
+/// How one thread used the heap during an operation. Sizes are those that the program requested.
 struct heap_change {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::uint64_t freed_bytes;  ///< of any blocks, whichever thread allocated them
+  /// Size of freed blocks, including those that other threads had allocated.
+  std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
-  std::uint64_t retained_bytes;  ///< allocated, and not freed by this thread meanwhile
+  /// Bytes that this thread allocated during the operation and did not free.
+  std::uint64_t retained_bytes;
   std::uint64_t retained_blocks;
-  std::uint64_t peak_bytes;  ///< maximum growth of its heap: allocated minus freed
+  std::uint64_t peak_bytes;  ///< maximum of allocated minus freed bytes during the operation
 };
 
-/// The process's use of the heap since it began or was forked. A name is that of the innermost
-/// operation at the allocation, or 0 outside any.
+/// How the process has used the heap since it began or was forked.
 struct heap_sums {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::int64_t held_bytes;  ///< allocated minus freed by all threads, including before a fork
-  std::uint64_t units;      ///< number of units that have begun
-  std::uint32_t unit_name;  ///< what a unit is: see enter(); 0: there was none
+  /// Allocated minus freed bytes, including those of a parent process before the fork.
+  std::int64_t held_bytes;
+  std::uint64_t units;      ///< number of units (see heap_hook::enter()) that have begun
+  std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The only symbol of that library besides the functions that it replaces. Thread safety: all;
-/// enter() and leave() refer to the calling thread. Signal safety: none, like malloc(3). None of
-/// the functions allocates.
+/// The interface, which is the library's only symbol except for the functions that it replaces.
+/// Thread safety: all functions; enter() and leave() apply to the calling thread. Signal safety:
+/// none, as for malloc(3). No function allocates.
 struct heap_hook {
   std::uint32_t version;
-  std::uint32_t bytes;  ///< size of this structure
-  /// An operation begins. Allocations are grouped into generations by units: batches if there are
-  /// any, else outermost operations.
-  /// @param name      of the operation; allocations in it are attributed to it.
-  /// @param is_batch  whether it builds a batch.
+  std::uint32_t bytes;  ///< size of this struct
+  /// Begins an operation. Allocations are grouped by generations, which consist of consecutive
+  /// units. A unit is the building of a batch; in a program without batches, an outermost
+  /// operation.
+  /// @param name  id of the operation's name, to which allocations in it but not in inner
+  /// operations are attributed.
+  /// @param is_batch  whether the operation builds a batch.
   void (*enter)(std::uint32_t name, bool is_batch) noexcept;
-  /// The innermost operation of this name ends, and with it all that began in it and have not
-  /// ended.
-  /// @return 0: there is none; 1: it ended; 2: it ended and was a unit.
+  /// Ends the innermost open operation of this name, and all operations still open inside it.
+  /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the operations that are open on all threads.
+  /// Forgets the open operations of all threads.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
-  /// Reports what is still held, whichever thread should free it: by name, and by the first unit of
-  /// the generation in which it was allocated. Excludes allocations before a fork.
+  /// Reports the memory in use that was allocated since the process began or was forked. Calls
+  /// `tell` once for each pair of a name (id 0: outside all operations) and a generation, with the
+  /// number of the generation's first unit and the number of bytes in use.
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Describes which allocations of this process it cannot see; an empty text if it knows of none.
+  /// Writes a description of allocations that the library cannot count; empty if it knows of none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 

@@ -1,4 +1,4 @@
-// The header of a block in a ring file; record/ring_layout.hpp has the rest of the layout.
+// Defines the header of the blocks in a ring file (see record/ring_layout.hpp).
 #ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
 #define LOTUS_RECORD_BLOCK_HEADER_HPP
 
@@ -13,9 +13,9 @@ namespace detail {
 enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
 
 struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a reader sees the whole block or none
+  std::atomic<block_kind> kind;  ///< stored last, so that readers see no incomplete block
   std::uint32_t unused;
-  std::uint64_t bytes;  ///< size of the block with this header
+  std::uint64_t bytes;  ///< size of the block including this header
 };
 
 }  // namespace detail

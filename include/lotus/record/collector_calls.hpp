@@ -1,4 +1,4 @@
-// Calls of the API to the profiler that runs the program.
+// Passes the calls of lotus::collector to the collector: the profiler that runs the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -11,11 +11,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True once this object has found that there is no collector.
+/// True after this shared object has looked for a collector and found none; then no call is needed.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Looks for the collector at the first call. Defined in collectors/collector_state.hpp.
+/// Calls the collector, which the first call looks for. Defined in collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}

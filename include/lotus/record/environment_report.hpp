@@ -1,4 +1,4 @@
-// Messages about invalid environment variables.
+// Reports invalid environment variables, and reads variables that hold numbers.
 #ifndef LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 #define LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 
@@ -14,7 +14,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The report function for the functions of base/environment.hpp that read numbers or words.
+/// Prints a message about a variable's invalid value, with the valid values and the value that is
+/// used instead. The functions of base/environment.hpp take this function as their `report`.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -48,7 +49,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// Like environment_number(), but returns the value itself.
+/// Returns a variable's number. If it is invalid, reports it and returns the default.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);

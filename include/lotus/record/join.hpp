@@ -1,4 +1,4 @@
-// Lets a shared object find the one session of its process.
+// Lets a shared object find the one session of its process, or create it.
 #ifndef LOTUS_RECORD_JOIN_HPP
 #define LOTUS_RECORD_JOIN_HPP
 
@@ -11,26 +11,28 @@
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 
-// See Itanium C++ ABI, 3.3.6.3.
+// Registers a function that runs when a shared object is unloaded; see Itanium C++ ABI, 3.3.6.3.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Identifies this shared object in that call. Declared under a name of our own: if an earlier
-/// header has a static object in a function, g++ has already declared __dso_handle differently.
+/// Identifies this shared object in calls of __cxa_atexit. The variable has a C++ name of our own,
+/// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Bump the number whenever services, options, schedule, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
+/// Name under which shared objects find the session. Increase the number whenever the layout of
+/// services, options, schedule, module_state, producer or record changes.
+inline constexpr char hub_name[] = "lotus-hub-15-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Returns this object's services, after creating its session if it has none; session_services.hpp.
+/// Returns the services of the session that this shared object created; creates that session if
+/// there is none. Defined in session/session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
-/// Returns the services of the session, or null if there is no session; never creates one.
+/// Returns the services of the process's session; null if there is no session yet.
 LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
   if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
   const auto* hub = find_meeting_point<const services>(hub_name);
@@ -43,10 +45,10 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// Runs when the object is unloaded or the process exits, after the destructors of this object's
-/// static objects, which may still record. Registered as the compiler does it for a static object,
-/// not by atexit(3): sanitizers would treat that as the program's own and call it after the object
-/// is gone.
+/// Makes this object leave the session when the object is unloaded or the process exits. The
+/// function is registered as the compiler registers a destructor, so it runs after the destructors
+/// of the object's static variables, which may still record. If it were registered by atexit(3),
+/// sanitizers would call it after the object is unloaded.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
@@ -66,7 +68,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // Without a hub, each shared object has a session of its own.
+      // If no meeting point can be created, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);

@@ -1,4 +1,4 @@
-// Messages of the library: one line each, to the program's handler or to stderr.
+// Prints the library's messages, one line each, to the program's handler or to stderr.
 #ifndef LOTUS_RECORD_MESSAGE_HPP
 #define LOTUS_RECORD_MESSAGE_HPP
 
@@ -19,15 +19,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The program's function for messages. Thread safety: all.
+/// Holds the program's function for messages. Thread safety: all functions.
 class message_handler {
  public:
-  /// @param handler  null for none.
+  /// @param handler  the program's function; null: the program has none.
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
   bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
-  /// Returns false if there is no handler.
+  /// Passes a message to the handler. Returns false if there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
     if (handler != nullptr) handler(line);
@@ -38,9 +38,9 @@ class message_handler {
   std::atomic<void (*)(const char*)> handler_{nullptr};
 };
 
-/// Prints one line, formatted as by printf, from any shared object: to options::on_message of the
-/// process's latest start, or else to stderr after the prefix "lotus: ". Allocates nothing. Thread
-/// safety: all.
+/// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
+/// latest start(); if there is none, to stderr with the prefix "lotus: ". Thread safety: any thread
+/// of any shared object. Allocates nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
@@ -50,7 +50,7 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
   const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
-  // File names may contain anything; the message must stay one line.
+  // A file name in the message may contain line ends, but the message must stay one line.
   for (char* c = line + head; *c != '\0'; ++c) {
     if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
   }

@@ -1,4 +1,4 @@
-// Names of operations: their form in a log line, and the table that maps them to small ids.
+// Defines how names of operations are written in log lines, and a table that maps names to ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
@@ -17,13 +17,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut to this length
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name in the form used in log lines to `out` (max_line_name_bytes); returns
-/// the length. Replaces by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, a
-/// blank at either end, and the B of a name that begins with "Batch". So a name can neither end a
-/// field or line nor look like a batch record. lotus-tool reverses this.
+/// Writes "S" and the name as log lines contain it to `out`, which must have room for
+/// max_line_name_bytes. Returns the number of bytes written. Bytes that would end a field or a line
+/// are replaced by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, and a
+/// blank at either end. The B of a name that begins with "Batch" is replaced too, so that no name
+/// looks like a batch record. lotus-tool reverses the replacement.
 inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   constexpr char hex[] = "0123456789ABCDEF";
   const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
@@ -45,15 +46,15 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name that occurred once. Exists until the process exits.
+/// A name in the table. Entries exist until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  mutable std::atomic<void*> task_handle;  ///< a collector's handle for this name; managed by the
-                                           ///< collector
-  // Followed by the raw name, then by the name as at the start of a line, with the comma.
+  /// Handle of this name in a profiler's annotation interface, which alone uses this member.
+  mutable std::atomic<void*> task_handle;
+  // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
   std::string_view raw() const noexcept {
     return {reinterpret_cast<const char*>(this + 1), raw_bytes};
@@ -63,13 +64,13 @@ struct name_entry {
   }
 };
 
-/// The name for unnamed_id. Ring files do not list it, since recovery knows it.
+/// The name with the id unnamed_id. Ring files do not contain it, because recovery knows the name.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// Start of a line whose name is in no list.
+/// The start of a log line if the ring file does not contain the name.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// Looks up the start of a line, "S<name>,", by the id of its name.
+/// Returns the start of a log line, "S<name>,", for the id of a name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -77,15 +78,15 @@ struct name_lookup {
   std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
 };
 
-/// Interns names by content. Reading takes no lock. Nothing is ever freed, so ids and entries stay
-/// valid until the process exits. Ids count from 1; a name for which there is no room gets
-/// unnamed_id. Thread safety: all; also from signal handlers.
+/// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
+/// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
+/// until the process exits. Thread safety: all functions, also in signal handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
 
-  /// @param most_names  at most `limit`.
-  explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
+  /// @param max_names  at most `limit`.
+  explicit name_table(std::uint32_t max_names = limit) noexcept : max_names_{max_names} {
     put(unnamed_, 0, unnamed_id, unnamed_name, unnamed_line_start);
   }
 
@@ -93,14 +94,14 @@ class name_table {
     name = name.substr(0, max_name_bytes);
     const std::uint64_t hash = hash_of(name);
     if (const name_entry* found = find(name, hash)) return found->id;
-    if (size() >= most_names_) return unnamed_id;
+    if (size() >= max_names_) return unnamed_id;
     const signals_blocked quiet;
     const locked hold{mutex_};
     if (const name_entry* found = find(name, hash)) return found->id;
     return add(name, hash);
   }
 
-  /// @param id  a result of intern().
+  /// Returns the entry of a name. @param id  a result of intern().
   const name_entry& entry(std::uint32_t id) const noexcept {
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       return *reinterpret_cast<const name_entry*>(unnamed_);
@@ -111,7 +112,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Accepts any id: any process that maps a ring file can have written into it.
+  /// Returns the start of a line for any number as id, because damaged ring files contain any
+  /// number.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -135,13 +137,13 @@ class name_table {
     std::atomic<const name_entry*> entries[page_names];
   };
   struct index {
-    std::size_t slots;  ///< a power of two; the slots follow this struct
+    std::size_t slots;  ///< number of slots, a power of two; the slots follow this struct
     std::atomic<const name_entry*>* data() noexcept {
       return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
     }
   };
 
-  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  /// Hashes with FNV-1a (Fowler, Noll, Vo; 64 bits), which is fast for short texts such as names.
   static std::uint64_t hash_of(std::string_view name) noexcept {
     std::uint64_t h = 14695981039346656037U;
     for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -163,8 +165,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that is at most half full after one more name; an outgrown one is not freed,
-  /// because readers may still use it.
+  /// Returns an index that will be at most half full when one more name is added. The smaller index
+  /// that was replaced is not freed, because other threads may still be reading that index.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -192,7 +194,7 @@ class name_table {
     return p;
   }
 
-  /// Creates an entry in `memory`, which must have room for it and both texts.
+  /// Creates an entry in `memory`, which must have room for a name_entry and both texts.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
@@ -204,7 +206,7 @@ class name_table {
   }
 
   std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
-    if (size() >= most_names_) return unnamed_id;
+    if (size() >= max_names_) return unnamed_id;
     const std::uint32_t id = size() + 1;
     auto& page_slot = pages_[(id - 1) / page_names];
     name_page* page = page_slot.load(std::memory_order_relaxed);
@@ -226,8 +228,8 @@ class name_table {
     return id;
   }
 
-  const std::uint32_t most_names_;
-  /// Created in advance, because it is needed when there is no memory.
+  const std::uint32_t max_names_;
+  /// The entry with unnamed_id, created in advance because it is used when memory has run out.
   alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
                                     unnamed_line_start.size()];
   mutex mutex_;

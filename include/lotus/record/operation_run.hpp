@@ -1,4 +1,4 @@
-// A run of operations that share clock reads, for compose.hpp.
+// Measures consecutive operations with one clock reading between two operations; for compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -16,8 +16,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A run of operations, each of which begins when the previous one ends. Logs each operation when
-/// it ends, and "STransform" for all of them when the run ends, also by an exception.
+/// Measures consecutive operations, each of which begins when the previous one ends. Records each
+/// operation when the operation ends. The destructor records a span that contains all of them, with
+/// the tag `whole`, also if an operation throws.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -30,7 +31,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the operation that runs now. If it ends by an exception, it is logged up to that point.
+  /// Sets the tag of the operation that begins now, also for its record if the operation throws.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -54,19 +55,20 @@ class operation_run {
     }
   }
 
-  /// The current operation gets its name only when it ends; see laps.
+  /// Begins an operation whose name is known only at its end; see lotus::laps.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
 
  private:
-  /// Needed because equal clock readings do not prove that nothing ran: aarch64's counter may run
-  /// at only 24 MHz.
+  /// The value of `running_` before the first operation. Equal values of first_ticks_ and
+  /// last_ticks_ would not prove that no operation has run: aarch64's counter may run at only 24
+  /// MHz, so that two readings around a short operation can be equal.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// Called when an operation throws, or if the run ends before its first operation.
+  /// Called when an operation throws, or when the run ends before its first operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;

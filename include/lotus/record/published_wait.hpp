@@ -1,5 +1,5 @@
-// Publishes that a thread is waiting for a batch, so that observers can see a hang: a wait is
-// recorded only when it ends.
+// Publishes in the ring file that a thread is waiting for a batch. Without this, observers could
+// not see a wait that never ends, because a wait is recorded only when the wait ends.
 #ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
 #define LOTUS_RECORD_PUBLISHED_WAIT_HPP
 
@@ -13,10 +13,11 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives this thread a ring if it has none, because its first wait may be the one that hangs.
+/// Gives this thread a ring if it has none, so that even a wait before its first record is
+/// published.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
-/// Stores the wait's begin in the ring file, which survives a kill.
+/// Stores the start of this thread's wait in the ring file, which survives even kill -9.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
   if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
@@ -25,7 +26,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
-/// Call it when the wait is over or canceled, or even if there was none.
+/// Publishes that this thread no longer waits. Call this function when a wait ends or is canceled;
+/// without a wait the call has no effect.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
   std::atomic<std::uint64_t>* const waiting_since =
@@ -40,7 +42,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// Publishes a wait during the object's lifetime.
+/// Publishes a wait that lasts as long as the object exists.
 class published_wait {
  public:
   LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }

@@ -1,4 +1,4 @@
-// The slow paths of a thread: its first record, a full ring, reading its clocks.
+// Defines the slow paths of recording: a thread's first record, a full ring, reading CPU clocks.
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
 
@@ -25,8 +25,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Returns null if this thread cannot have a producer.
-/// @param begins  true if what is recorded begins now, or if this was also called when it began.
+/// Returns this thread's producer (its state), which the first call creates; null if that fails.
+/// @param begins  true if no span that this thread will record began before its producer was
+/// created.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -35,12 +36,12 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // A span would have called this at its begin, by looking at the CPU. So this is not one, and it
-  // may have begun at any time.
+  // A scope gives its thread a producer when the scope begins. This thread has no producer, so the
+  // record is not from a scope, and its span may have begun at any time.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
   const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
@@ -67,21 +68,19 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // If another shared object already has a watch for this thread, this object's can be set up and
-  // marked.
+  // This shared object does not watch the thread yet. read_cpu() sets up the watch.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
-                                                          bool taken) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, bool taken) noexcept {
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
   if (place != 0 && is_interrupted(place)) {
-    if (a.interrupting < thread_aggregates::most_interrupting) {
+    if (a.interrupting < thread_aggregates::max_interrupting) {
       a.interrupting_calls[a.interrupting++] = call;
     } else {
       p->dropped.fetch_add(1, std::memory_order_relaxed);
@@ -89,7 +88,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
     return;
   }
   if (place != 0) {
-    // A handler has abandoned the previous call by siglongjmp.
+    // A signal handler interrupted the adding of a call and left by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }

@@ -1,4 +1,4 @@
-// Kinds of records, and the 24-byte record of one finished span or event.
+// Defines the 24-byte record of one finished span or event, and the kinds of records.
 #ifndef LOTUS_RECORD_RECORD_HPP
 #define LOTUS_RECORD_RECORD_HPP
 
@@ -11,56 +11,71 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kind of a record. The numbers are stored in ring files: append new ones, never renumber.
+/// The kind of a record. The comment of each kind describes the value in the record's tag. If a
+/// comment mentions a "word", that is the record's end_ticks, which then holds a number instead of
+/// a time. The enumerators' numbers are stored in ring files: append new kinds and never renumber.
 enum class event_kind : std::uint8_t {
   none = 0,
-  operation = 1,           ///< value: id of the name
-  batch_preprocessed = 2,  ///< value here and in the batch kinds below: the batch number
+  operation = 1,  ///< a scope ended; value: id of the operation's name
+  /// A worker built a batch; value of this and the next four kinds: number of the batch.
+  batch_preprocessed = 2,
   batch_wait = 3,
-  batch_arrived = 4,  ///< arrived out of order
+  batch_arrived = 4,  ///< a batch arrived while the consumer waited for another one
   batch_consumed = 5,
   batch_queued = 6,
-  stage = 7,          ///< value: id of the name, and the number of the batch, item or request
-  async_piece = 8,    ///< value: id of the name, and the number of the asynchronous operation
-  counter = 9,        ///< value: id of the name; the second word is the counter's new value
-  batch_takes = 10,   ///< the second word is the item's number
-  off_cpu = 11,       ///< value: ns waited for a CPU; second word: all ns off the CPU
-  loader = 12,        ///< value: id of the loader's name for the following records; 0: the default
-  stage_number = 13,  ///< value: id of the name; second word: the number of the stage record that
-                      ///< follows, which has the same name and begin, and large_stage_number
-  arguments = 14,     ///< value: id of the text of the arguments of the operation that begins then
-  range = 15,         ///< value: id of the name, and the number at its end or large_stage_number
+  /// A stage's work on a batch, item or request; value: id of the stage's name, and that number.
+  stage = 7,
+  /// Part of an asynchronous operation; value: id of the operation's name, number of the operation.
+  async_segment = 8,
+  counter = 9,  ///< a counter changed; value: id of its name; word: its new value
+  /// An item became part of a batch; value: number of the batch; word: number of the item.
+  batch_takes = 10,
+  off_cpu = 11,  ///< time off the CPU; value: ns waiting for a CPU; word: all ns off the CPU
+  /// The following records belong to another loader; value: id of its name, 0: the default loader.
+  loader = 12,
+  /// The number for the next stage record of the same name and start, if the number is too large
+  /// for that record's tag; value: id of the stage's name; word: the number.
+  stage_number = 13,
+  /// A scope's arguments; value: id of the text; the scope's record has the same start.
+  arguments = 14,
+  /// A lotus::range; value: id of its name, and the number at the name's end or number_not_in_tag.
+  range = 15,
 
-  // Only for a program whose allocations are counted. Value: id of a name, and a 32-bit number (the
-  // maximum if it is larger); the second word is a number of bytes. The first four kinds belong to
-  // an operation: they precede its record and have its begin and name; they are left out if both
-  // the number and the bytes are 0.
-  allocated = 16,  ///< number: of calls
-  freed = 17,      ///< number: of calls
-  retained = 18,   ///< what was allocated and not freed; number: of blocks
-  heap_peak = 19,  ///< maximum growth of the thread's heap
-  // The next kinds belong to the process; they have only the ticks of a moment.
-  heap = 20,  ///< bytes held; value: name of a unit, and how many units had begun
-  held = 21,  ///< bytes held that the operation of this name allocated; number: of the generation's
-              ///< first unit
-  heap_total = 22,  ///< number 0: bytes allocated so far; number 1: the second word is how many
-                    ///< calls
+  // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
+  // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
+  // kinds describe one operation: they precede the operation's record and have the same start and
+  // name. A record is left out if both its number and its bytes are 0.
+  allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
+  freed = 17,      ///< bytes that the operation freed; number: calls
+  retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
+  heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
+  // The next three kinds describe the process's heap at one moment, begin_ticks.
+  /// Bytes in use; number: number of units (see heap_hook::enter()) begun so far; name: their name.
+  heap = 20,
+  /// Bytes in use that operations of this name allocated during one generation (group of
+  /// consecutive units); number: first unit of the generation.
+  held = 21,
+  /// Total of the process so far: number 0: bytes allocated, number 1: number of allocations.
+  heap_total = 22,
 
-  aggregated = 23,  ///< value: id of a name, and large_stage_number; lasts as long as the self
-                    ///< times of the calls aggregated since the previous begin or end of a span
+  /// The total self time of the aggregated calls since a span last began or ended on this thread,
+  /// as the length of a span; value: id of the name of one of the calls, and number_not_in_tag.
+  aggregated = 23,
 };
 
-/// Ids of names are below 2^24, so that an id and a 32-bit number fit into one value.
+/// Number of bits of a name's id, so that an id and a 32-bit number fit into one value.
 inline constexpr unsigned name_id_bits = 24;
-/// Stands for all names for which there was no memory, or that exceed the table's limit.
+/// The common id of all names that the table of names cannot store, because memory or ids ran out.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
-/// The number in a stage record if the real one does not fit into 32 bits: a record of kind
-/// stage_number precedes it. Also the number of a range whose name ends in no number.
-inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
-/// The value of an off_cpu record if the kernel does not report this time.
+/// The number in the tag of a stage record if the real number does not fit into 32 bits; then a
+/// stage_number record with the real number precedes the stage record. Also the number of a range
+/// whose name does not end in a number.
+inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
+/// The value of an off_cpu record if the kernel does not report how long the thread waited for a
+/// CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
-/// A record's kind and value (a name's id, a number or both) in one word.
+/// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.
 class record_tag {
  public:
   static constexpr unsigned value_bits = 56;
@@ -84,10 +99,11 @@ class record_tag {
   std::uint64_t word_ = 0;
 };
 
-/// One finished span, or an event. Written once, when it ends.
+/// One finished span or event. A span is stored once, when it ends.
 struct record {
   std::uint64_t begin_ticks;
-  std::uint64_t end_ticks;  ///< of an event: equal to begin_ticks, or its second word
+  /// End of a span, in ticks; for an event: begin_ticks again, or a number.
+  std::uint64_t end_ticks;
   record_tag tag;
 };
 static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,

@@ -1,8 +1,8 @@
-// Layout of a ring file, which holds everything that is needed to write the log lines of a process
-// that died.
+// Defines the layout of a ring file, which contains the rings of a process. After the process has
+// died, its last log lines can be written from the ring file alone.
 //
-// A ring file is a header followed by blocks. Each block's header gives its length; a block of kind
-// none ends the list.
+// A ring file consists of a header and blocks. The header of each block contains the block's
+// length; a block of kind `none` marks the end of the file.
 #ifndef LOTUS_RECORD_RING_LAYOUT_HPP
 #define LOTUS_RECORD_RING_LAYOUT_HPP
 
@@ -24,7 +24,8 @@ namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
 inline constexpr std::uint32_t ring_file_layout = 6;
-inline constexpr std::size_t least_page_bytes = 4096;  ///< block sizes are multiples of it
+/// The size of each block is a multiple of this.
+inline constexpr std::size_t min_page_bytes = 4096;
 inline constexpr std::size_t max_prefix_bytes = 200;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -32,75 +33,80 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               "processes share these");
 
 /// Flags in the header of a ring file.
-inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns; the hardware counter was
-                                                       ///< not used
-inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
-inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< its aggregates have been written
-                                                               ///< to files
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns of CLOCK_MONOTONIC
+inline constexpr std::uint32_t compact_flag = 2;       ///< logs are in the compact format
+/// The aggregates in this ring file have been written to files of their own.
+inline constexpr std::uint32_t aggregates_recovered_flag = 4;
 
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< offset of the first block
+  std::uint32_t header_bytes;  ///< offset of the first block in the file
   std::uint32_t pid;
-  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag, aggregates_recovered_flag
+  std::uint32_t flags;  ///< any of ticks_are_ns_flag, compact_flag and aggregates_recovered_flag
   char version[16];
-  char prefix[max_prefix_bytes + 1];  ///< prefix of the logs, which are in the same directory
+  /// Prefix of the logs' names; the logs are in the ring file's directory.
+  char prefix[max_prefix_bytes + 1];
   std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];     ///< clocks[clock_index] is consistent at any moment
-  std::uint64_t begun_ns;  ///< CLOCK_REALTIME; differs between all recordings of a process
+  clock_map clocks[2];  ///< clocks[clock_index] is valid at every moment, even after a kill
+  /// CLOCK_REALTIME at the recording's start, in ns; unique among the recordings of a process.
+  std::uint64_t begun_ns;
 };
 
-/// The logs of a thread: those in Lotus' format, and a hidden side log for what that cannot hold.
+/// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log
+/// contains the records that Lotus' format cannot express.
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// How much of a log file is known to consist of whole, committed lines.
+/// A log file, and the length up to which it consists of complete, committed lines.
 struct log_position {
-  std::uint64_t inode;       ///< 0: nothing written yet
-  std::uint64_t length;      ///< in bytes
-  bool appending;            ///< whether bytes after `length` belong to an append that was not
-                             ///< committed
-  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id is used
-  std::uint32_t loader = 0;  ///< the loader of this log: id of its name; 0: the default one
+  std::uint64_t inode;   ///< inode of the log file; 0: nothing was written yet
+  std::uint64_t length;  ///< length of the committed lines in bytes
+  bool appending;  ///< whether bytes after `length` may be part of an append that was not committed
+  std::uint32_t number = 0;  ///< number at the end of the log's name; 0: the id of the thread
+  std::uint32_t loader = 0;  ///< id of the name of the log's loader; 0: the default loader
 };
 
-/// The main lane holds records; the other lane holds those of a signal handler that interrupted the
-/// storing of a record.
+/// Number of lanes of a ring; a lane is a circular buffer of records. The thread stores records in
+/// the main lane. A signal handler that interrupts the storing of a record uses the interrupt lane,
+/// so that it does not overwrite the unfinished record.
 inline constexpr std::size_t lanes = 2;
 inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
-  std::uint64_t tail[lanes];  ///< records before it are in the logs
-  std::uint32_t loader;       ///< of the records from the main lane's tail on
-  std::uint32_t in_memory;    ///< number of records that left the ring but are not in the logs yet
+  std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
+  /// Id of the name of the loader of the first record after the main lane's tail.
+  std::uint32_t loader;
+  /// Number of records that were moved to memory and are not in the logs yet.
+  std::uint32_t in_memory;
   log_position logs[log_roles];
 };
 
 struct ring_block {
   block_header header;
-  std::atomic<std::uint32_t> tid;  ///< thread of these records; its logs are named after it if
-                                   ///< possible
-  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
-  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
-  std::atomic<std::uint64_t>
-      waiting_since;  ///< ticks when a wait for a batch began; 0: the thread does not wait
+  /// Id of the thread; its logs are named after the id if possible.
+  std::atomic<std::uint32_t> tid;
+  std::uint32_t capacity;  ///< size of the main lane in records, a power of two
+  /// Position in each lane before which all records are complete.
+  alignas(64) std::atomic<std::uint64_t> published[lanes];
+  /// Start of the thread's current wait for a batch, in ticks; 0: the thread is not waiting.
+  std::atomic<std::uint64_t> waiting_since;
   alignas(64) std::atomic<std::uint32_t> commit_index;
-  commit_point commits[2];  ///< commits[commit_index] is consistent at any moment
+  commit_point commits[2];  ///< commits[commit_index] is valid at every moment, even after a kill
   record interrupt_slots[interrupt_lane_records];
-  // Followed by `capacity` records.
+  // The main lane, an array of `capacity` records, follows this struct in memory.
 
   record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
   record& slot(std::size_t lane, std::uint64_t position) noexcept {
     return lane == 0 ? slots()[position & (capacity - 1)]
                      : interrupt_slots[position % interrupt_lane_records];
   }
-  /// Number of records of the main lane that are not in the logs.
+  /// Returns how many records in the main lane are not in the logs yet.
   std::uint64_t used() const noexcept {
     return published[0].load(std::memory_order_relaxed) - committed().tail[0];
   }
   bool full() const noexcept { return used() >= capacity; }
-  /// Appends to the main lane, which must not be full.
+  /// Appends a record to the main lane, which must not be full.
   void append(const record& r) noexcept {
     const std::uint64_t at = published[0].load(std::memory_order_relaxed);
     slot(0, at) = r;
@@ -119,28 +125,30 @@ struct ring_block {
   }
 };
 
-/// Names by id. Entries follow: a stored_name and its bytes, padded to a multiple of 8.
+/// A block with names and their ids. The entries follow this struct in memory. Each entry is a
+/// stored_name and its text, padded to a multiple of 8 bytes.
 struct names_block {
   block_header header;
-  std::atomic<std::uint64_t> used_bytes;  ///< size of the entries
+  std::atomic<std::uint64_t> used_bytes;  ///< total size of the complete entries
 
   char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
 
 struct stored_name {
   std::uint32_t id;
-  std::uint32_t bytes;  ///< length of the text that follows: the start of a line, with the comma
+  std::uint32_t bytes;  ///< length of the text that follows: "S<name>,"
 };
 
 constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-// Locks on bytes of the file (F_OFD_SETLK). At most one process holds each; testing takes none.
-inline constexpr off_t owner_lock_byte = 0;     ///< held while the file's process runs
-inline constexpr off_t recovery_lock_byte = 1;  ///< held by whoever recovers the file
+// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds a
+// lock.
+inline constexpr off_t owner_lock_byte = 0;     ///< held by the writing process while it runs
+inline constexpr off_t recovery_lock_byte = 1;  ///< held by the process that recovers the file
 
-/// Returns 0 or errno; EAGAIN if another process holds the lock.
+/// Takes the lock on a byte. Returns 0 or errno; EAGAIN if another process holds the lock.
 inline int take_file_lock(int fd, off_t byte) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -156,12 +164,12 @@ inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  // If this is unknown, nobody may touch the file.
+  // If the lock cannot be tested, it counts as taken, so that the file is left alone.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/// Blocks are mapped one by one, so their sizes are whole pages of the machine that writes the
-/// file.
+/// Rounds the size of a block up to whole pages of this machine, because each block is mapped into
+/// memory on its own.
 inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);

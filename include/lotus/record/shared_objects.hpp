@@ -1,4 +1,4 @@
-// The list of shared objects that record; each is informed whether recording is on.
+// Provides the list of the shared objects in which the session stores whether recording is on.
 #ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
 #define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
@@ -11,11 +11,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all. Call it with signals blocked.
+/// Thread safety: all functions. Block signals before calling any function.
 class module_list {
  public:
-  /// Passes `m` what it must know, and its mode again at each later set_mode(); adds it if it is
-  /// new.
+  /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each
+  /// later set_mode() also stores the mode in `m`.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {

@@ -1,4 +1,4 @@
-// What the session stores about a thread.
+// Defines what the session stores about each thread.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
@@ -21,51 +21,53 @@ namespace detail {
 struct backlog_chunk;
 class compact_chain;
 
-/// How long a thread was off the CPU since the last reading.
+/// How long a thread was off the CPU since the previous reading of its clocks.
 struct off_cpu_time {
-  std::uint64_t off_ns = 0;        ///< 0: not at all, or unknown
-  std::uint64_t run_queue_ns = 0;  ///< the part spent waiting for a CPU, or run_queue_unknown
+  std::uint64_t off_ns = 0;  ///< time off the CPU; 0 if there was none, or if it is unknown
+  /// The part of off_ns in which the thread waited for a CPU, or run_queue_unknown.
+  std::uint64_t run_queue_ns = 0;
 };
 
-/// How much of a thread's time off the CPU has been recorded. For the owning thread.
+/// How much of a thread's time off the CPU is recorded already. Only that thread uses the object.
 struct cpu_account {
-  std::uintptr_t reading = 0;  ///< like thread_ring::storing; an interrupting handler does not read
-                               ///< the clocks
+  /// Stack pointer of the thread while it reads its clocks, otherwise 0, so that a signal handler
+  /// that interrupts the reading does not read the clocks too.
+  std::uintptr_t reading = 0;
   bool begun = false;
-  std::int64_t told_off_ns = 0;  ///< wall time minus CPU time
-  std::int64_t told_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< number of consecutive readings that found nothing
+  std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
+  std::int64_t reported_run_queue_ns = 0;
+  std::uint32_t futile = 0;  ///< number of consecutive readings that found no time off the CPU
   std::int64_t futile_since_ns = 0;
   owned_descriptor schedstat;
 };
 
-/// One running thread. Keeps its address until the thread is dead, even if its ring changes; then
-/// another thread reuses it. Never freed.
+/// The session's state of one thread. A producer is never freed: it belongs to one thread, even if
+/// its ring changes, until that thread is dead, and is then reused for another thread.
 struct producer : aggregating_ring {
-  cpu_account cpu;  ///< for the owning thread
+  cpu_account cpu;  ///< the time off the CPU that records already contain; used by this thread only
 
-  // For the session, under `guard`.
+  // The session uses the following members while it holds `guard`.
   alignas(64) mutex guard;
-  std::atomic<std::uint32_t> tid{0};  ///< 0: free
+  std::atomic<std::uint32_t> tid{0};  ///< id of the thread; 0: the producer is free
   ring_block* ring = nullptr;
-  bool ring_in_file = false;  ///< whether the ring's content survives the process
-  bool attached = false;      ///< whether the ring belongs to the current recording, not to an
-                              ///< earlier one
-  /// Kept open between drains, for as many threads as the session allows.
+  /// Whether the ring is in a file and so survives the death of the process.
+  bool ring_in_file = false;
+  bool attached = false;  ///< whether the ring belongs to the current recording
+  /// The thread's logs. They stay open between drains for as many threads as kept_logs allows.
   open_log logs[log_roles];
   bool logs_kept_open = false;
-  bool shares_logs = false;        ///< whether its logs are shared by threads that run one after
-                                   ///< another
-  std::uint32_t rolls = 0;         ///< which roll-over of all logs into parts its own logs have
-                                   ///< followed
-  compact_chain* chain = nullptr;  ///< of the compact log, if there is one; never freed
+  bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
+  /// Number of the latest roll-over (start of new parts) of all logs that these logs have followed.
+  std::uint32_t rolls = 0;
+  /// Blocks of the thread's compact log, if it has one; never freed.
+  compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
 
-/// Whether this thread is in a handler that interrupted the storing of a record. If a handler has
-/// abandoned the storing by siglongjmp, clears its traces.
+/// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
+/// storing can never continue, because an earlier handler left by siglongjmp, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;
@@ -75,7 +77,7 @@ inline bool interrupts_storing(thread_ring& ring) noexcept {
   return false;
 }
 
-/// Returns null if this thread has none.
+/// Returns this thread's producer; null if it has none.
 inline producer* this_producer() noexcept {
   return static_cast<producer*>(this_ring);
 }

@@ -1,4 +1,4 @@
-// How a thread stores records in its ring, and how it notices that it was off the CPU.
+// Stores records in a thread's ring, and notices when the thread was off the CPU.
 #ifndef LOTUS_RECORD_THREAD_RING_HPP
 #define LOTUS_RECORD_THREAD_RING_HPP
 
@@ -17,31 +17,35 @@ namespace detail {
 
 struct aggregates_block;
 
-// A thread checks with one load and a compare whether it may have been off the CPU since the last
-// check. The kernel clears a pointer in the thread's rseq area when it switches the thread out:
-// while the pointer still has the value that we stored, wall time was CPU time, and no clock must
-// be read.
+// A thread finds out with one load and one comparison whether it may have been off the CPU since
+// the last check. The kernel clears a pointer in the thread's rseq area (restartable sequences,
+// rseq(2)) when it switches the thread out. While the pointer still has the value that lotus
+// stored, the thread has not been off the CPU, and no clock needs to be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 
-/// What a thread checks, in one shared object. The session sets it up: store/cpu_clock.hpp.
+/// Where a shared object checks whether its thread was off the CPU. Set up by store/cpu_clock.hpp.
 struct cpu_watch {
-  const std::uint64_t* word = &never_looked;  ///< changes when the thread is switched out
-  std::uint64_t undisturbed = 1;              ///< the word's value until then
-  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+  /// The word to check; its value changes when the thread is switched out.
+  const std::uint64_t* word = &never_looked;
+  std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
+  /// True: the kernel offers no such word, so the clocks are read once per batch.
+  bool per_batch = false;
 
-  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks
-  // too. If the word is this thread's own, the mark is another value of the word, which all shared
-  // objects see; otherwise only this object's watch is marked.
+  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks.
+  // If lotus itself may set the word, the mark is a second value of the word, which all shared
+  // objects see; otherwise only this shared object's watch is marked.
   bool own_word = false;
-  std::uint64_t armed = never_looked;  ///< the word's value while this is not marked
-  std::uint64_t marked = 0;            ///< the word's value while it is marked; without an own
-                                       ///< word: `armed` before marking
+  std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
+  /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
+  /// `armed`, which unmark() restores.
+  std::uint64_t marked = 0;
 
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// A switch between the check and the store goes unnoticed until the next switch.
+  /// Marks the watch. If the thread is switched out between the check and the store, this is
+  /// noticed only after the next switch.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -51,7 +55,7 @@ struct cpu_watch {
       armed = undisturbed = never_held;
     }
   }
-  /// Removes the mark. Returns whether the watch was marked and the thread was not switched out.
+  /// Removes the mark. Returns true if the watch was marked and the thread was not switched out.
   bool unmark() noexcept {
     if (own_word) {
       if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
@@ -68,48 +72,53 @@ struct cpu_watch {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
-/// How a running thread accesses its ring; record/thread.hpp has what the session adds to it.
+/// The part of a thread's state with which it stores records. record/thread.hpp has the part that
+/// the session uses.
 struct alignas(64) thread_ring {
-  // For the owning thread; the session changes them only while the owner cannot be storing.
+  // Used by the owning thread; changed by the session only while that thread cannot store records.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  /// While a record is being stored: the stack pointer; else 0. The second one is the same for a
-  /// signal handler that stores a record meanwhile. Its value distinguishes a handler that
-  /// interrupted the storing from code that runs after a handler left it for good by siglongjmp;
-  /// see base/interruption.hpp.
+  /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
+  /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
+  /// with its own stack pointer: either the code is such a handler, or an earlier handler left by
+  /// siglongjmp and the storing will never continue; see base/interruption.hpp.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
-  std::uint32_t loader = 0;  ///< the thread's loader: id of its name, 0 for the default one; the
-                             ///< session writes it under `guard`
+  /// Id of the name of the thread's loader; 0: the default loader. Written under `guard`.
+  std::uint32_t loader = 0;
 
   alignas(64) std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread's last visit
-  /// Used instead of a ring's counter before there is a ring.
+  /// Whether the thread itself has drained its ring since the drain thread's last round.
+  std::atomic<bool> drained_itself{false};
+  /// `published` points to this counter until the thread has a ring.
   std::atomic<std::uint64_t> none_published{0};
-  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread's last visit
+  /// Longest wait for a batch since the drain thread's last round.
+  std::atomic<std::uint64_t> longest_wait_ticks{0};
 };
 
-/// Allows a thread to store records without the session. It is not in thread_ring but in memory
-/// that the kernel clears in every child: a child that was created without fork handlers (_Fork,
-/// clone) shares its parent's ring file and must not write to it. The child finds only zeros here,
-/// takes the slow path, and the session notices. After a fork with handlers the session fills it
-/// again.
+/// The gate of a thread: how far the thread may store records without calling the session. The gate
+/// is not in thread_ring, but in memory that the kernel clears in every child process. A child that
+/// was created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
+/// write to it: there the gate contains zeros, so the thread takes the slow path, and the session
+/// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
 struct alignas(64) ring_gate {
-  /// Positions below it are free. 0 sends all records to the slow path. Written under `guard`.
+  /// The thread may store records at positions below this limit. 0 sends all records to the slow
+  /// path. Written under `guard`.
   std::atomic<std::uint64_t> limit{0};
-  /// If records may be dropped, `limit` is raised to this value after the drain thread was woken.
+  /// The value of `limit` after the drain thread was woken, if full rings drop records; see
+  /// slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring publishes a wait
-  /// The thread's first block of aggregates; null sends all calls to the slow path. Written under
-  /// `guard`.
+  /// Where the thread publishes the start of its wait.
+  std::atomic<std::uint64_t>* waiting_since = nullptr;
+  /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
+  /// Written under `guard`.
   std::atomic<aggregates_block*> aggregates{nullptr};
 };
 
-/// Distance from a thread_ring to its gate. It is whole pages for all page sizes of Linux on the
-/// supported processors, and a compile-time constant, so that finding the gate costs the hot path
-/// nothing.
+/// Distance in bytes from a thread_ring to its gate: a multiple of every page size of Linux on the
+/// supported processors. As a constant, the distance costs no load.
 inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
 
 LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
@@ -118,38 +127,40 @@ LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
 
-/// Returns CLOCK_MONOTONIC in ns, for systems whose hardware counter cannot be used.
+/// Returns CLOCK_MONOTONIC in ns; used on systems whose hardware counter cannot serve as a clock.
 LOTUS_DETAIL_RARE std::uint64_t monotonic_ticks() noexcept;
 
-/// Returns the session's clock ticks: the hardware counter, or ns of CLOCK_MONOTONIC.
+/// Returns the time in the session's ticks: the hardware counter, or ns of CLOCK_MONOTONIC.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
   const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
   return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
 }
 
-/// Stores a thread's first record.
+/// Stores the first record of a thread, which has no ring yet.
 LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
-/// Called if the ring is full, or if a handler interrupted the storing of a record.
-LOTUS_DETAIL_RARE void push_rarely(thread_ring& ring, const record& r) noexcept;
+/// Stores a record if the ring is full, or if a signal handler interrupted the storing of a record.
+LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
-/// Appends a record to this thread's ring. If the ring is full, drains it first, so that nothing is
-/// lost. Once this returns, every reader sees the complete record, even after a kill.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+/// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
+/// record is lost. After this returns, the record is complete for every reader, even if the process
+/// is killed.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
   thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
   if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+    return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
-  // A handler that runs between these two stores sees `storing` and uses its own lane; a handler
-  // that ran before the first one has restored everything.
+  // A signal handler that runs between the first and the last store to `storing` sees a value other
+  // than 0, and stores its records in the interrupt lane. A handler that ran earlier has returned.
   p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
   if (LOTUS_DETAIL_UNLIKELY(at >= gate_of(*p).limit.load(std::memory_order_acquire))) {
     p->storing.store(0, std::memory_order_relaxed);
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+    return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
   p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
   p->published->store(at + 1, std::memory_order_release);
@@ -157,11 +168,13 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(0, std::memory_order_relaxed);
 }
 
-/// Reads the clocks, and records the time off the CPU that they show, with the time `ticks`.
+/// Reads the thread's CPU clocks, and records, at `ticks`, how long it was off the CPU.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
-/// Call it before reading the clock when an operation begins, and after reading it when one ends.
-/// @param ticks  std::uint64_t(): returns the time before which the time off the CPU lies.
+/// If the thread may have been off the CPU since the last check, records for how long. Call this
+/// function before reading the clock when an operation begins, and after reading the clock when it
+/// ends.
+/// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;

@@ -1,5 +1,5 @@
-// Replacement for the recording code on systems without support, where LOTUS_SUPPORTED is 0. The
-// API is the same: programs build and run, and nothing is logged.
+// Replaces the recording code on systems without support, where LOTUS_SUPPORTED is 0. The API is
+// the same: programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 

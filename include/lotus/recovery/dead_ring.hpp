@@ -1,4 +1,4 @@
-// Reads the ring file that a process left. All its contents are checked before they are used.
+// Reads the ring file of a process that has died. All contents are checked before they are used.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
@@ -26,28 +26,27 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether a moment of CLOCK_MONOTONIC has passed; false if none is given.
+/// Returns whether a time limit, in ns of CLOCK_MONOTONIC, has passed; false if there is no limit.
 inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process. While it is being recovered, it is locked against other
-/// processes.
+/// The ring file of a dead process. During recovery a lock on the file excludes other processes.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< another process has recovered and deleted it meanwhile
-    living,         ///< its process is running
-    busy,           ///< another process is recovering it at this moment
-    damaged,        ///< not a ring file
-    other_version,  ///< written by another version of the library
-    refused,        ///< see error()
-    doubted,        ///< some of its contents are damaged and exist nowhere else
+    gone,           ///< the file does not exist, or another process has deleted it after recovery
+    living,         ///< the process that writes the file is running
+    busy,           ///< another process is recovering the file
+    damaged,        ///< the file's header is not that of a ring file
+    other_version,  ///< another version of the library wrote the file
+    refused,        ///< the file cannot be opened safely; see error()
+    doubted,        ///< parts of the file are damaged, so it is kept after recovery
   };
 
-  /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to recover and delete it; otherwise only to read it.
+  /// Opens the file `name` in `directory` (borrowed).
+  /// @param writable  true to recover and delete the file; false to only read it.
   LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
                                const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
@@ -64,8 +63,8 @@ class dead_ring_file {
     return check_header();
   }
 
-  /// Opens the file for reading whether or not its process runs. Changes that the process makes
-  /// meanwhile may be seen in part.
+  /// Opens the file for reading, even if its process is still running. If that process changes the
+  /// file meanwhile, the reader may see only some of the changes.
   state open_any(int directory, const char* name, const file_owners& owners) noexcept {
     fd_ = open_own(directory, name, O_RDONLY, owners, status_);
     if (fd_ >= 0) return check_header();
@@ -81,38 +80,37 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Why the file was refused; file_error_text() knows it.
+  /// The error because of which the file was refused; file_error_text() can describe it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether another process has recovered the file since it was opened for reading, or is doing
-  /// so.
+  /// Whether another process is recovering the file, or has recovered it since it was opened here.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
            now.st_nlink == 0;
   }
 
-  /// Finds rings, names and aggregates up to the first damaged block. Ignores what exceeds the
-  /// limits of a real process.
-  /// @param until_ns  of CLOCK_MONOTONIC; none: unlimited.
-  /// @return 0, ENOMEM, or ETIME if the time was exceeded.
+  /// Finds the rings, names and aggregates up to the first damaged block. Ignores blocks and names
+  /// in excess of what a real process can have.
+  /// @param until_ns  time, in ns of CLOCK_MONOTONIC, at which to give up; none: never.
+  /// @return 0, ENOMEM, or ETIME if the time was up.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
-    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+    for (std::size_t blocks = 0; size - at >= min_page_bytes; ++blocks) {
       block_header block{};
       const bool read = read_at(fd_, static_cast<void*>(&block), sizeof(block), at);
       const block_kind kind = block.kind.load(std::memory_order_relaxed);
       if (read && kind == block_kind::none) return 0;
-      if (!read || block.bytes < least_page_bytes || block.bytes > size - at ||
-          block.bytes % least_page_bytes != 0) {
+      if (!read || block.bytes < min_page_bytes || block.bytes > size - at ||
+          block.bytes % min_page_bytes != 0) {
         damaged_ = true;
         return 0;
       }
-      if (blocks == most_blocks) {
+      if (blocks == max_blocks) {
         too_much_ = true;
         return 0;
       }
@@ -146,8 +144,8 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return how many rings are damaged completely or in part; all blocks that were ignored count
-  /// as one.
+  /// @return the number of rings that are damaged at least in part; all ignored blocks together
+  /// count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -160,7 +158,7 @@ class dead_ring_file {
     return doubted;
   }
 
-  /// Calls `each(at, bytes)` for every block of aggregates.
+  /// Calls `each(at, bytes)` with the file position and size of every block of aggregates.
   void for_each_aggregates_block(
       function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
     for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
@@ -169,16 +167,16 @@ class dead_ring_file {
     }
   }
 
-  /// The clock to convert the records with.
+  /// Returns the converter from the records' ticks to time.
   tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
   const clock_map& clocks() const noexcept {
     return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
   }
 
-  /// Whether its logs are compact.
+  /// Whether the process's logs are in the compact format.
   bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
-  /// The beginning of a line with the name `id`.
+  /// Returns the start of a log line, "S<name>,", for the name with this id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
@@ -200,16 +198,17 @@ class dead_ring_file {
     std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Maximum number of blocks. Each ring of a running process is a mapping next to its thread's
-  /// stack, and Linux allows a process 65,530 mappings.
-  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Maximum size of all names: 300,000 of the longest ones, or as many usual ones as a process can
-  /// have.
-  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// The library's blocks are smaller; a larger one is not read.
-  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+  /// Maximum number of blocks. A process cannot have more, because each ring is one mapping and the
+  /// stack of the ring's thread another, and Linux allows a process 65,530 mappings.
+  static constexpr std::size_t max_blocks = std::size_t{1} << 16;
+  /// Maximum size of all names: enough for 300,000 names of maximum length, or for as many names of
+  /// usual length as a process can have.
+  static constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
+  /// Maximum size of a block of names. The library creates only smaller blocks.
+  static constexpr std::size_t max_names_block_bytes = std::size_t{1} << 20;
 
-  /// A file that cannot be written may still belong to a running process.
+  /// Determines why a file was not opened for writing. Tries to open it for reading, because its
+  /// process may be running even if this process has no permission to write.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -237,12 +236,12 @@ class dead_ring_file {
     const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
     const bool usable = h.layout == ring_file_layout &&
                         h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
-                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
-                        index <= 1 && h.clocks[index].valid();
+                        h.header_bytes % min_page_bytes == 0 && is_prefix(h.prefix) && index <= 1 &&
+                        h.clocks[index].valid();
     return usable ? state::opened : state::damaged;
   }
 
-  /// Whether `prefix` is a plain file name, as it precedes "_main_pid_1".
+  /// Whether `prefix` can begin a file name: it is not empty and has no '/' or control characters.
   static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
     const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
     if (end == nullptr || end == prefix) return false;
@@ -252,11 +251,11 @@ class dead_ring_file {
     return true;
   }
 
-  /// Returns false if the block is damaged: names are numbered consecutively, and a name that
-  /// occurs again must be the same.
+  /// Reads a block of names. Returns false if the block is damaged: ids must be consecutive, and an
+  /// id that occurs again must have the same name.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
-    if (bytes > most_names_block_bytes ||
+    if (bytes > max_names_block_bytes ||
         !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
         used > bytes - sizeof(names_block)) {
       return false;
@@ -266,7 +265,7 @@ class dead_ring_file {
     if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
     for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
       if (names_.bytes() / sizeof(name_place) == name_table::limit ||
-          text_.bytes() > most_text_bytes) {
+          text_.bytes() > max_text_bytes) {
         too_much_ = true;
         return true;
       }
@@ -285,7 +284,7 @@ class dead_ring_file {
     return true;
   }
 
-  /// Escapes a name that the library did not write itself.
+  /// Adds the start of a line; escapes a text that the library cannot have written in this form.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -306,12 +305,12 @@ class dead_ring_file {
   int error_ = 0;
   struct stat status_ {};
   ring_file_header* header_ = nullptr;
-  growing_memory rings_;       ///< of ring_place
-  growing_memory aggregates_;  ///< of ring_place
-  growing_memory names_;       ///< of name_place, by id - 1
+  growing_memory rings_;       ///< array of ring_place
+  growing_memory aggregates_;  ///< array of ring_place
+  growing_memory names_;       ///< array of name_place, indexed by id - 1
   growing_memory text_;
   bool too_much_ = false;
-  bool damaged_ = false;  ///< a block and everything after it were ignored
+  bool damaged_ = false;  ///< whether a damaged block, and everything after it, was ignored
 };
 
 }  // namespace detail

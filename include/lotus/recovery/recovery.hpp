@@ -1,4 +1,4 @@
-// Recovers the records that dead processes left in their ring files.
+// Appends records that dead processes left in their ring files to the logs (recovery).
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
@@ -35,30 +35,31 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Which files and records of a directory are recovered.
+/// Selects the ring files and records of a directory that are recovered.
 struct recovery_limits {
-  const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
-  std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
-  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; the rest is left for later
-  bool advance = true;  ///< recover at least a part, even if the time is already up
+  const char* prefix = nullptr;  ///< only ring files whose logs have this prefix; null: all files
+  std::uint32_t tid = 0;         ///< only the rings of the thread with this id; 0: all rings
+  /// CLOCK_MONOTONIC time at which to stop; none: never.
+  std::optional<std::int64_t> until_ns;
+  bool advance = true;  ///< whether to recover at least some records even if the time is already up
 };
 
 struct recovery {
-  std::uint64_t files = 0;          ///< dead ring files that were read to their end
-  std::uint64_t records = 0;        ///< lines appended to the logs
-  std::uint64_t living = 0;         ///< ring files left alone because their processes are running
+  std::uint64_t files = 0;          ///< ring files of dead processes that were recovered completely
+  std::uint64_t records = 0;        ///< records appended to the logs
+  std::uint64_t living = 0;         ///< ring files whose processes are running
   std::uint64_t busy = 0;           ///< ring files that another process is recovering
-  std::uint64_t damaged = 0;        ///< files that are not ring files
+  std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were damaged completely or in part
-  std::uint64_t lost = 0;           ///< records that were only in the memory of dead processes
-  bool left = false;                ///< the time was up before everything was recovered
-  int error = 0;                    ///< of the first log that failed; file_error_text() knows it
+  std::uint64_t doubted = 0;        ///< rings that were damaged at least in part
+  std::uint64_t lost = 0;  ///< records lost because they were only in a dead process's memory
+  bool left = false;       ///< whether the time was up before everything was recovered
+  int error = 0;  ///< first error, of an append to a log (failed_log) or of an allocation; 0: none
   char failed_log[log_name_bytes] = {};
 };
 
-/// Where a dead process's logs are, and how to create them: like its ring file.
+/// Returns the place of a dead process's logs. New logs get its ring file's owner and mode.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -72,8 +73,8 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 }
 
 /// Appends the records of one ring to its logs.
-/// @param info  name of the information file of its process.
-/// @return 0, ETIME, or an error that file_error_text() knows.
+/// @param info  name of the dead process's information file.
+/// @return 0, ETIME, or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -111,9 +112,9 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
   return error;
 }
 
-/// Appends a dead process's aggregates to the files that it would have written itself. Appending
-/// the same aggregates twice does no harm: readers count them once. Returns 0 or an error that
-/// file_error_text() knows.
+/// Appends a dead process's aggregates to the files to which the process would have written them.
+/// Aggregates may be appended twice without harm, because readers count them once. Returns 0 or an
+/// error that file_error_text() can describe.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
@@ -129,8 +130,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Marks the file, so that the aggregates of a ring file that is kept are not appended at each
-  // start.
+  // Marks the ring file, so that if it is kept, its aggregates are not appended at each start.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -138,9 +138,9 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Writes to a dead process's information file how many records were only in its memory.
-inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
-                              std::uint64_t records) noexcept {
+/// Adds the number of records that died in a process's memory to the process's information file.
+inline void report_lost_records(int directory, const char* info, const file_owners& owners,
+                                std::uint64_t records) noexcept {
   struct stat status {};
   const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
   if (fd < 0) return;
@@ -151,10 +151,10 @@ inline void tell_lost_records(int directory, const char* info, const file_owners
   close(fd);
 }
 
-/// Appends what the rings of one dead process still hold to the logs, then deletes the ring file. A
-/// file with damaged contents is kept, because these exist nowhere else.
-/// May be killed at any moment and run again: the commits in the file record the progress.
-/// @return false if the file is kept for that reason.
+/// Appends the records in the rings of one dead process to the logs, then deletes the ring file. A
+/// file with damaged contents is kept, because the contents exist nowhere else. If this process is
+/// killed at any moment, another recovery continues from the commits in the ring file.
+/// @return false if the file is kept because of damaged contents.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
@@ -188,14 +188,14 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   }
   result.lost += lost;
   ++result.files;
-  if (lost > 0) tell_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
+  if (lost > 0) report_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
   if (result.doubted != doubted_before) return false;
   unlinkat(directory, name, 0);
   return true;
 }
 
-/// Deletes an empty ring file whose process died while creating it, at least a minute ago. Returns
-/// 0, or why the file was refused.
+/// Deletes a ring file that is older than a minute and whose process died before the file was
+/// complete. Returns 0, or the error because of which the file was not opened.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -210,9 +210,9 @@ inline int delete_if_unfinished(int directory, const char* name,
 
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
-/// Recovers the dead ring files in `directory` (borrowed).
-/// @param report  called for each file that is left although its process is dead; `error` is set if
-/// the file was refused.
+/// Recovers the ring files of dead processes in `directory` (borrowed).
+/// @param report  called for each file that is kept although its process is dead; its `error` is
+/// set if the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -260,7 +260,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// @param prefix  only files of runs with this prefix; null: all.
+/// Recovers everything, without reports.
+/// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;

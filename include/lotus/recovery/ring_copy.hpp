@@ -1,8 +1,8 @@
-// Copies one ring of a ring file to private memory, window by window.
+// Copies one ring of a ring file to private memory, a limited number of records at a time.
 //
-// Anyone who can write to the directory may have created the file, and may change or shorten it
-// while it is read. So the file is not mapped: each part is read once, the copy is checked, and
-// only the copy is used.
+// Any user who may write to the directory could have created the file, and could change or shorten
+// it while it is being read. So the file is not mapped into memory: each part is read once, and
+// only the copy is checked and used.
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
@@ -24,7 +24,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy of one ring; at most window_records of its records at a time.
+/// A copy of one ring, with at most window_records of its records at a time.
 class ring_copy {
  public:
   static constexpr std::size_t window_records = 4096;
@@ -36,8 +36,8 @@ class ring_copy {
     if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
   }
 
-  /// Copies the ring at `at` without its records. Returns false if the ring is damaged or there is
-  /// no memory.
+  /// Copies the ring at position `at` of the file, except for the records of its main lane. Returns
+  /// false if the ring is damaged or if there is no memory.
   /// @param bytes  size of the ring's block.
   bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
     if (ring_ == nullptr) {
@@ -54,7 +54,8 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte with an arbitrary value is not a valid bool
+      // Read as a byte, because a damaged byte may not be a valid bool.
+      unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
     }
@@ -72,8 +73,7 @@ class ring_copy {
     return true;
   }
 
-  /// Copies the next records after the committed ones. Returns false if there are no more valid
-  /// ones.
+  /// Copies the first records that are not committed to the logs. Returns false if there are none.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -92,13 +92,12 @@ class ring_copy {
 
   ring_block& ring() noexcept { return *ring_; }
   std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete but not in the logs.
+  /// Returns the number of complete records that are not in the logs yet.
   std::uint64_t left() const noexcept {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether the ring contains records that no process can have stored; the records after them are
-  /// ignored.
+  /// Whether the ring contains an invalid record. That record and all later ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
@@ -108,7 +107,7 @@ class ring_copy {
 
   void doubt(std::uint64_t good) noexcept {
     doubted_ = true;
-    // Nothing after the first invalid record of this ring is used.
+    // No record of the ring after the first invalid one is used.
     const std::uint64_t tail = ring_->committed().tail[0];
     head_ = good - tail <= head_ - tail ? good : tail;
   }
@@ -116,7 +115,7 @@ class ring_copy {
   ring_block* ring_ = nullptr;
   int fd_ = -1;
   std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< capacity of the ring in the file
+  std::uint64_t capacity_ = 0;  ///< number of records that the ring in the file can hold
   std::uint64_t head_ = 0;
   bool doubted_ = false;
 };

@@ -1,4 +1,4 @@
-// Creates a snapshot: a copy of a run's directory as it is now.
+// Creates snapshots: copies of a run's directory at one moment.
 #ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
@@ -34,27 +34,27 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Aggregates of the process that makes a snapshot of its own run.
+/// Function that writes the calling process's aggregates into a snapshot of its own run.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
-  /// file_error_text() knows.
+  /// file_error_text() can describe.
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends the aggregates in a ring file to the files of another folder, whether or not its process
-/// runs. If threads are finishing such calls meanwhile, some of these calls may be missing from one
-/// number and not from another. A file that cannot be read, or takes too long, is skipped.
-/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
-/// @param prefix  only files of runs with this prefix.
-/// @return 0, ENOMEM, or an error that file_error_text() knows about the files in `to`.
+/// Appends the aggregates in a ring file to the files of another folder, even if the ring file's
+/// process is running. If its threads finish calls meanwhile, some sums may contain a call that
+/// other sums lack. A file that cannot be read, or not within 50 ms, is skipped.
+/// @param from  descriptor of the ring file's directory; `from` and `to` are borrowed.
+/// @param prefix  only a ring file whose logs have this prefix is used.
+/// @return 0, ENOMEM, or an error of the files in `to` that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
                                                   const file_owners& owners, int to) noexcept {
-  constexpr std::int64_t most_ns = 50'000'000;
+  constexpr std::int64_t max_ns = 50'000'000;
   dead_ring_file file;
   if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
   if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
-  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
+  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + max_ns);
   if (error != 0) return error == ETIME ? 0 : error;
   const dead_aggregates found = read_aggregates(file, aggregate_state::moving);
   const log_folder run = folder_of(to, file, nullptr);
@@ -64,20 +64,21 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Makes a snapshot; deletes an incomplete one.
+/// Creates a snapshot of a run, and deletes it again if it cannot be completed.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
 
-  /// @param from   descriptor of the run's directory, borrowed, like all other arguments.
-  /// @param mode   of new files, before the umask applies.
+  /// @param from  descriptor of the run's directory; all arguments are borrowed.
+  /// @param mode   permissions of new files, before the umask applies.
   snapshot_folder(int from, const log_location& run, const file_owners& owners,
                   mode_t mode) noexcept
       : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
 
-  /// Returns 0 or an error that file_error_text() knows; then no snapshot exists.
-  /// @param info  name of the information file that receives the snapshot's line; if `own` is
-  /// given, that of the calling process.
+  /// Creates the snapshot. Returns 0, or an error that file_error_text() can describe; then no
+  /// snapshot exists.
+  /// @param info  name of the information file to which the line "snapshot" is added: that of the
+  /// calling process if `own` is given.
   LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
                              const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
@@ -99,12 +100,12 @@ class snapshot_folder {
       error = errno;
     }
     if (error != 0) remove_folder(unfinished_);
-    close(folder);  // also releases its lock
+    close(folder);  // also releases the folder's lock
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, while all together exceed this many bytes.
-  void keep_within(std::uint64_t most_bytes) noexcept {
+  /// Deletes the oldest snapshots, but never the newest, until they all have at most `max_bytes`.
+  void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
       std::uint64_t bytes = 0;
@@ -117,7 +118,7 @@ class snapshot_folder {
           std::snprintf(oldest, sizeof(oldest), "%s", name);
         }
       });
-      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+      if (count < 2 || bytes <= max_bytes || !remove_folder(oldest)) return;
     }
   }
 
@@ -127,16 +128,15 @@ class snapshot_folder {
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder, and locks it while it is open. So the snapshot of a killed process has
-  /// no lock, and the next snapshot removes it. Returns EEXIST if another process removed the
-  /// folder already.
+  /// Opens the new folder and locks it. If the process is killed, the lock is released, so that the
+  /// next snapshot recognizes the unfinished one and removes it. Returns EEXIST if another process
+  /// has already removed the folder.
   int open_unfinished(int& folder) const noexcept {
-    folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // On a file system without locks, remove_dead() cannot lock the folder either and leaves it
-    // alone.
+    // On a file system without locks, remove_dead() cannot lock the folder and does not remove it.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -161,7 +161,7 @@ class snapshot_folder {
     });
   }
 
-  /// Calls `each(folder, name, status)` for the files of a snapshot and of its folders.
+  /// Function to call for each file and subfolder of a snapshot.
   using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
   static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
     for_each_entry(folder, [&](const char* name) {
@@ -170,7 +170,7 @@ class snapshot_folder {
       if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
       if (S_ISDIR(status.st_mode) && depth > 0) {
         const int inner =
-            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+            open_at_high_fd(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
         if (inner < 0) return;
         for_each_file(inner, depth - 1, each);
         close(inner);
@@ -180,8 +180,8 @@ class snapshot_folder {
   }
 
   int open_one(const char* name) const noexcept {
-    const int folder = open_out_of_the_way(place_.parent(), name,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int folder =
+        open_at_high_fd(place_.parent(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     struct stat status {};
     if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
     close(folder);
@@ -211,19 +211,20 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // Written first, so that a snapshot inside the run's directory is not mistaken for a loader's
-    // folder.
+    // The line "snapshot" is written first, because without this line the snapshot inside the run's
+    // directory would look like the folder of a loader.
     int error = tell(folder, info, now_ns);
-    // Copies parts first: a log that becomes a part meanwhile is left out rather than copied twice.
+    // Parts are copied before logs. So a log that becomes a part meanwhile is not copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
-        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+        if (error == 0 && (log.parsed.part != 0) == parts) error = add(folder, log);
       });
     }
     if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
     if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
     for_each_entry(from_, [&](const char* name) {
-      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
+      const bool copied = begins_with(name, run_info_start) || begins_with(name, waits_file_start);
+      if (error == 0 && copied) error = append_copy(from_, folder, name);
     });
     return error;
   }
@@ -245,9 +246,11 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Copies the ring files' aggregates first: what is written from a ring file to the run's file
-  /// meanwhile is then copied twice, in sections of one name, of which readers count only one.
-  /// @param own_info  information file of the process that adds its own aggregates.
+  /// Copies the aggregates, first those in ring files. So aggregates that a process moves from its
+  /// ring file to its aggregates file meanwhile are copied twice rather than not at all, and
+  /// readers count sections of the same name once.
+  /// @param own_info  the calling process's information file if it adds its own aggregates, else
+  /// "".
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -269,36 +272,38 @@ class snapshot_folder {
     return error;
   }
 
-  /// @param to  the loader's folder, created if missing; `folder` itself if `loader` is "".
+  /// Opens the loader's folder in the snapshot, and creates it if it is missing.
+  /// @param to  set to the descriptor of that folder, or to `folder` itself if `loader` is "".
   LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
     to = folder;
     if (*loader == '\0') return 0;
     if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
-    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    to = open_at_high_fd(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     return to < 0 ? errno : 0;
   }
 
-  /// Adds a hard link to a part if the file system supports that; otherwise, and for a log that
-  /// still grows, copies its whole lines or blocks.
+  /// Adds a log to the snapshot. A part of a log never changes, so a hard link is created if
+  /// possible. Otherwise the complete lines or blocks are copied.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
     if (error != 0) return error;
-    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+    if (log.parsed.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // The log may have become a part meanwhile, or be deleted.
-      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      // If the log cannot be opened, it has become a part or was deleted in the meantime.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.parsed.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }
     if (to != folder) close(to);
     return error;
   }
 
-  /// Everyone who may read the folder's files may also search the folder.
+  /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a whole file to the file of this name in `folder`; does nothing if it cannot be read.
+  /// Appends a file in `from` to the file of the same name in `folder`; does nothing if it is
+  /// unreadable.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
@@ -317,7 +322,7 @@ class snapshot_folder {
     return to < 0 ? -to : copy(fd, bytes, to);
   }
 
-  /// Closes `to`.
+  /// Copies the first `bytes` bytes to the descriptor `to`, and closes `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
     char buffer[copy_bytes];

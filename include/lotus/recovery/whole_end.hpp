@@ -1,4 +1,4 @@
-// Finds the end of the whole lines or blocks in a log that another process is appending to.
+// Finds the end of the last complete line or block in a log to which another process is appending.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
@@ -15,8 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Position after the last line break in the first `bytes`. Looks back at most 64 KB, which is more
-/// than a line's maximum length.
+/// Returns the position after the last line break in the first `bytes`; 0 if the last 64 KB, which
+/// is more than a line's maximum length, contain none.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -31,8 +31,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Position after the last complete block. A damaged block ends the search; the whole file is then
-/// kept, and its reader reports the damage.
+/// Returns the position after the last complete block. If a block is damaged, returns the whole
+/// size, so that the damage is copied too and the reader of the copy reports it.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {
@@ -47,7 +47,8 @@ inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   return end;
 }
 
-/// @param status  of `fd`.
+/// Returns the position after the last complete line or block.
+/// @param status  status of the open file `fd`.
 inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);

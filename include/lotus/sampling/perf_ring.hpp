@@ -1,4 +1,5 @@
-// A perf_event_open(2) sampling event, and the ring in which the kernel delivers its records.
+// Opens a sampling event of perf_event_open(2), and reads the ring buffer to which the kernel
+// writes the event's samples.
 #ifndef LOTUS_SAMPLING_PERF_RING_HPP
 #define LOTUS_SAMPLING_PERF_RING_HPP
 
@@ -21,11 +22,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Takes a sample of user code every `interval_ns` of CPU time of a thread and of the threads and
-/// processes it starts later; also records the code that they map and the threads and processes
-/// that they start.
-/// It uses the CPU clock rather than a hardware counter: that works in virtual machines too, and a
-/// sample stands for the same time everywhere.
+/// Returns the attributes of an event that samples user code after every `interval_ns` of CPU time
+/// of a thread, and of the threads and processes that the thread starts later. The event also
+/// records which code they map and which threads and processes they start. It uses the CPU clock
+/// instead of a hardware counter, because the CPU clock also works in virtual machines, and each
+/// sample stands for the same time on every machine.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   perf_event_attr a{};
   a.size = sizeof(a);
@@ -47,7 +48,8 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   return a;
 }
 
-/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
+/// Opens an event. Returns a descriptor or -errno.
+/// @param cpu  number of the processor; -1: all processors, which is allowed if attr.inherit is 0.
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
                           static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
@@ -55,12 +57,12 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// The mapped ring of an event. Neither copied nor destroyed: its owner calls unmap(). Thread
-/// safety: none. A forked child does not inherit the mapping.
+/// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
+/// unmap(). Thread safety: none. A forked child does not inherit the mapping.
 class perf_ring {
  public:
-  /// Maps the ring of event `fd` with `pages` pages (a power of two), or as many as the kernel
-  /// allows an unprivileged user (perf_event_mlock_kb). Returns 0 or errno.
+  /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's
+  /// limit for unprivileged users (perf_event_mlock_kb) does not allow as many. Returns 0 or errno.
   int map(int fd, std::size_t pages) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     for (; pages >= 1; pages /= 2) {
@@ -82,25 +84,25 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`, in one or two
-  /// segments; together these contain whole records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`. The records may be
+  /// passed in two segments, of which only both together contain complete records.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // only this side changes it
+    std::uint64_t at = control_->data_tail;  // only this process changes data_tail
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
-      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
-      sink(data_ + offset, piece);
-      at += piece;
+      const std::size_t segment = rest < bytes_ - offset ? rest : bytes_ - offset;
+      sink(data_ + offset, segment);
+      at += segment;
     }
     counter(control_->data_tail).store(head, std::memory_order_release);
   }
 
  private:
-  /// A counter shared with the kernel.
+  /// Returns a counter in the memory shared with the kernel as an atomic.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);

@@ -1,4 +1,4 @@
-// Finds the threads of this process, and which of them belong to the library.
+// Lists the threads of this process, and determines which of them the library has started.
 #ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
 #define LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "lotus/base/descriptor.hpp"
 #include "lotus/config.hpp"
@@ -20,7 +21,7 @@ namespace detail {
 /// Calls `each(pid_t)` for every thread of this process.
 template <class Each>
 void for_each_thread(Each&& each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
+  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
   DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
   if (tasks == nullptr && fd >= 0) close(fd);
   if (tasks == nullptr) return;
@@ -31,17 +32,20 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Whether the library has started this thread; it recognizes the thread by its name.
+/// Returns whether the library has started this thread, judging from the thread's name.
 inline bool is_own_thread(pid_t tid) noexcept {
   char path[64];
   char name[32] = {};
   std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
   if (fd < 0) return false;
   const ssize_t got = read(fd, name, sizeof(name) - 1);
   close(fd);
-  return got > 0 &&
-         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+  if (got <= 0) return false;
+  for (const char* const own : {"lotus-drain\n", "lotus-sampler\n", "lotus-waits\n"}) {
+    if (std::strcmp(name, own) == 0) return true;
+  }
+  return false;
 }
 
 /// Calls `each(pid_t)` for every thread of the program except the calling one.

@@ -1,4 +1,4 @@
-// Writes a file of samples next to the logs.
+// Writes the sample file of a process next to its logs.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
@@ -26,13 +26,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A file of samples, created at the first write. A failure to write it is reported once. Thread
-/// safety: none; the sampler locks. Trivially destructible.
+/// The sample file, which begin() creates. The first error is reported and ends the writing. Thread
+/// safety: none; class sampler holds a lock. Trivially destructible.
 class sample_file {
  public:
-  /// Creates the file in the folder that lotus-tool requests (LOTUS_MAP_FOLDER), else in the
-  /// directory of the session's logs, or in the current directory without a session. Later calls do
-  /// nothing.
+  /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the
+  /// variable), or else that of the session's logs, or else, without a session, the current
+  /// directory. Later calls do nothing.
   LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
@@ -41,8 +41,7 @@ class sample_file {
     std::snprintf(path, sizeof(path), "%s%s%u_%llx", directory_, samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
-    file_ =
-        owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
+    file_ = owned_descriptor{open_at_high_fd(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
     if (file_.number() < 0) {
       say("cannot write samples to %s: %s", path, std::strerror(errno));
       return;
@@ -59,8 +58,7 @@ class sample_file {
 
   void append(const void* data, std::size_t bytes) noexcept {
     if (file_.number() < 0) return;
-    // EBADF: the program has closed the descriptor, and its number may now belong to one of its own
-    // files.
+    // If the program has closed the descriptor, its number may already belong to another file.
     const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
     if (error == 0) return;
     say("cannot write samples: %s; the rest is lost", std::strerror(error));
@@ -76,11 +74,11 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records all code that is currently mapped from files.
+  /// Records all code that is mapped from files now.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
-      // "5566-7788 r-xp 00001000 08:01 1234   /path"
+      // A line of /proc/self/maps looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
       module_record m{};
       unsigned long long begin = 0, end = 0, offset = 0;
       char mode[8] = {};
@@ -117,20 +115,19 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Reads the clocks once more and closes the file.
+  /// Records both clocks once more and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
-  /// In a forked child: the file belongs to the parent. The child keeps its directory, because the
-  /// child may have no logs yet.
+  /// Forgets the parent's file in a forked child, so that begin() creates a file for the child. The
+  /// folder stays the same, because the child may have no logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;
   }
 
-  /// Closes the file.
   void forget() noexcept { file_.close(); }
 
  private:
@@ -146,8 +143,8 @@ class sample_file {
     append(bytes, size);
   }
 
-  /// The folder that lotus-tool requests, including the final '/'. Returns its length; 0 if none is
-  /// requested.
+  /// Writes the folder that LOTUS_MAP_FOLDER names, and a final '/', to `path`. Returns the length;
+  /// 0 if the variable is unset.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* const folder = environment_text(variable::map_folder);
     if (folder == nullptr) return 0;
@@ -157,8 +154,9 @@ class sample_file {
     return 0;
   }
 
-  /// The folder of the logs, including the final '/': that of the ring file, which is mapped while
-  /// a session records. Returns its length.
+  /// Writes the folder of the logs, and a final '/', to `path`. The folder is found by the ring
+  /// file in it, which is mapped while a session records. Returns the length; 0 if no session
+  /// records.
   static std::size_t log_directory(char* path, std::size_t room) noexcept {
     std::size_t length = 0;
     char wanted[64];
@@ -183,7 +181,8 @@ class sample_file {
 
   owned_descriptor file_;
   bool tried_ = false;
-  char directory_[4096] = {};  ///< includes the final '/'; empty: the current directory
+  /// The file's directory, including the final '/'; empty: the current directory.
+  char directory_[4096] = {};
 };
 
 }  // namespace detail

@@ -1,8 +1,9 @@
-// The layout of a file of samples, which the built-in collector and lotus-tool write.
+// Defines the layout of a sample file, which the built-in collector and lotus-tool write.
 //
-// A file is a header followed by records, each with the length in its perf_event_header: records
-// copied from the kernel (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and our
-// own. Times are nanoseconds of CLOCK_MONOTONIC.
+// A sample file consists of a header and records. Each record begins with a perf_event_header,
+// which contains the record's length. Records are either copied from the kernel
+// (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), or of the types in own_record.
+// Times are nanoseconds of CLOCK_MONOTONIC.
 #ifndef LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 #define LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
@@ -22,13 +23,13 @@ inline constexpr std::uint32_t samples_file_layout = 1;
 struct samples_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< position of the first record
+  std::uint32_t header_bytes;  ///< position of the first record in the file
   std::uint32_t pid;
   std::uint32_t unused;
   std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
 };
 
-/// The contents of a kernel sample with this sample_type, in the kernel's order.
+/// The contents of a sample that the kernel is asked for; sample_record has their order.
 inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 struct sample_record {
   perf_event_header header;
@@ -38,7 +39,7 @@ struct sample_record {
   std::uint64_t time_ns;
 };
 
-/// Types of our own records; far above the kernel's types.
+/// Types of records that the library defines. Their numbers are far above those of kernel records.
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
@@ -46,25 +47,27 @@ enum class own_record : std::uint32_t {
   own_thread = 0x4c4f0004,
 };
 
-/// The same moment on two clocks; logs use nanoseconds of CLOCK_REALTIME.
+/// The same moment on the clocks of samples (CLOCK_MONOTONIC) and of logs (CLOCK_REALTIME).
 struct clock_record {
   perf_event_header header;
   std::int64_t monotonic_ns;
   std::int64_t realtime_ns;
 };
 
-/// Code mapped from a file; its path follows, terminated and padded with zeros.
+/// Code mapped from a file. The file's path follows this struct, terminated and padded with zeros.
 struct module_record {
   perf_event_header header;
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t file_offset;  ///< file offset of `begin`, in bytes
-  std::uint64_t time_ns;      ///< when the mapping was seen
+  /// Offset, in bytes, of the part of the file that is mapped at `begin`.
+  std::uint64_t file_offset;
+  std::uint64_t time_ns;  ///< time at which the library found the mapping
   std::uint32_t pid;
   std::uint32_t unused;
 };
 
-/// One collected pass of a LOTUS_MAP_REGION; its name follows, terminated and padded with zeros.
+/// One execution of a LOTUS_MAP_REGION during which samples were taken. The region's name follows
+/// this struct, terminated and padded with zeros.
 struct region_record {
   perf_event_header header;
   std::uint64_t begin_ns;
@@ -73,7 +76,7 @@ struct region_record {
   std::uint32_t tid;
 };
 
-/// A thread of the library; its samples do not belong to the program.
+/// A thread of the library, whose samples do not belong to the program.
 struct own_thread_record {
   perf_event_header header;
   std::uint32_t pid;

@@ -1,5 +1,5 @@
-// The built-in sampler: uses perf_event_open(2) for this process's threads and writes the samples
-// to a file next to the logs.
+// Provides the built-in sampler, which samples this process's threads with perf_event_open(2) and
+// writes the samples to a file next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLER_HPP
 #define LOTUS_SAMPLING_SAMPLER_HPP
 
@@ -28,12 +28,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the threads of this process. One per process, never destroyed.
+/// Samples the threads of this process. There is one sampler per process, which is never destroyed.
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // Not a function-local static: a child forked during its initialization would wait for it
-    // forever.
+    // The variable is an atomic pointer and not a sampler, because a child that is forked while
+    // another thread initializes a local static sampler would wait forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -41,13 +41,13 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
-  /// it.
+  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
+  /// kernel forbids sampling.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};
-    // Created before the events, so that this thread is not sampled.
+    // The sampler's own thread is started before the events are opened, so that it is not sampled.
     if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
       pthread_detach(thread);
       while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
@@ -60,7 +60,7 @@ class sampler {
     return true;
   }
 
-  /// Enables sampling; a forked child opens its own events first.
+  /// Enables sampling. In a forked child, first opens events for the child.
   bool resume() noexcept {
     forget_parent();
     if (begun_in_ == 0 && !begin(interval_ns_)) return false;
@@ -74,7 +74,7 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples at once, because the program may end without notice.
+  /// Records a region and writes its samples at once, because the program may end without finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -82,7 +82,7 @@ class sampler {
     file_.region(name, begin_ns, end_ns);
   }
 
-  /// Writes the remaining samples and ends sampling.
+  /// Ends sampling, writes the remaining samples and closes the file.
   void finish() noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -100,8 +100,8 @@ class sampler {
  private:
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
-  /// The session's drain thread may have been started after the events were opened, and so be
-  /// sampled.
+  /// Records which threads belong to the library, so that their samples can be ignored. The
+  /// session's drain thread is sampled if it was started after the events were opened.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -115,8 +115,8 @@ class sampler {
     });
   }
 
-  /// Records all mapped code if objects were loaded or unloaded since the last call. The kernel
-  /// itself records what is mapped while samples are taken.
+  /// Records all mapped code if shared objects were loaded or unloaded since the last call. The
+  /// kernel itself records code that is mapped while sampling is enabled.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
     iterate_objects(
@@ -163,8 +163,9 @@ class sampler {
     }
   }
 
-  /// A child does not inherit the rings and must not switch its parent's events. Its work continues
-  /// to be sampled as part of the parent's thread that forked it.
+  /// In a forked child, replaces the sampler by a new one, because the child does not inherit the
+  /// rings and must not enable or disable its parent's events. The parent's events still sample the
+  /// child's work as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -174,8 +175,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child forked while this handler was being registered calls it at its first use of the
-  /// sampler.
+  /// A child that was forked before this handler was registered calls forget_parent() when it first
+  /// uses the sampler.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
@@ -184,7 +185,7 @@ class sampler {
   std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< protects events and file
+  mutex guard_;  ///< protects events_ and file_
   sampling_events events_;
   sample_file file_;
 };

@@ -1,4 +1,5 @@
-// The sampling events of all threads of this process, and the rings that receive their samples.
+// Manages the sampling events (perf_event_open(2)) of all threads of this process, and the kernel's
+// ring buffers of samples.
 #ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 #define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
@@ -20,7 +21,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reports what to do if the kernel forbids sampling.
+/// Reports that the kernel forbids sampling, and what users can do about it.
 inline void say_sampling_forbidden(int error) noexcept {
   say("the kernel does not let this process sample itself (perf_event_open: %s): set "
       "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
@@ -29,17 +30,17 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
-/// Every thread has one event per processor, which threads and processes that it starts later
-/// inherit. All events of a processor share one ring. Events keep their phase while they are
-/// disabled, so that samples do not fall on the same points of every region.
-/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() releases
-/// everything.
+/// The sampling events. Every thread has one event per processor, which threads and processes that
+/// the thread starts later inherit. All events of a processor share one ring. A disabled event
+/// keeps the time left until its next sample, so that samples do not hit the same points of every
+/// region. Thread safety: none; class sampler holds a lock. Never copied or destroyed: close()
+/// releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
-  /// it.
+  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
+  /// kernel forbids sampling.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -67,15 +68,16 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
   }
 
-  /// Fills in the descriptors to wait for (there must be room for `most`); returns their number.
+  /// Writes the descriptors for which poll() must wait to `waits`, which has room for `most` of
+  /// them. Returns their number.
   std::size_t to_wait_for(pollfd* waits) const noexcept {
     for (std::size_t i = 0; i < rings_; ++i) {
       waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
     }
     return rings_;
   }
-  /// Notes which threads have ended. poll() returns at once for the event of such a thread, but
-  /// other threads may share its ring.
+  /// Notes which threads have ended, because poll() would return at once for their events. The
+  /// rings of these events are still drained, because events of other threads may share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -88,7 +90,7 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
   }
-  /// In a forked child, which inherits the descriptors but not the rings.
+  /// Closes only the descriptors: a forked child inherits the descriptors but not the rings.
   void close_descriptors() const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
       if (is_ours(i)) ::close(fds_[i]);
@@ -104,12 +106,13 @@ class sampling_events {
     }
   }
 
-  /// Identifies an event by the kernel's number, because all anonymous files have the same inode.
+  /// Returns the number by which the kernel identifies an event. An inode would not identify the
+  /// event, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
-  /// Whether the event is still ours: the program may have closed its descriptor.
+  /// Whether the descriptor still refers to this event: the program may have closed the descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
 
   void add(int fd) noexcept {
@@ -117,8 +120,8 @@ class sampling_events {
     fds_[events_++] = fd;
   }
 
-  /// Opens one event per processor for the calling thread, including processors that it may not
-  /// use, because threads that it starts may use them.
+  /// Opens one event per processor for the calling thread. Processors that this thread may not use
+  /// are included, because threads that it starts may use them.
   int open_own() noexcept {
     const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
@@ -131,8 +134,8 @@ class sampling_events {
     return rings_ > 0 ? 0 : error;
   }
 
-  /// Opens events for the other threads. If that would need too many descriptors, opens a single
-  /// event per thread, which cannot be inherited.
+  /// Opens events for the other threads: one per thread and processor or, if that needs too many
+  /// descriptors, one per thread, which the threads that it starts do not inherit.
   void open_other_threads() noexcept {
     std::size_t threads = 0;
     for_each_other_thread([&](pid_t) { ++threads; });
@@ -163,7 +166,8 @@ class sampling_events {
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Opens an event with its own ring; these events come first. Returns 0 or errno.
+  /// Opens an event with a ring of its own, so that `fds_` and `ring_` have the same index: call
+  /// this function before opening other events. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -191,10 +195,12 @@ class sampling_events {
   std::uint64_t interval_ns_ = 0;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most] = {};            ///< by event
-  std::uint64_t ids_[most] = {};  ///< by event
-  int cpus_[most] = {};           ///< by ring
-  bool gone_[most] = {};          ///< by ring; only the drain thread uses this and the next
+  int fds_[most] = {};            ///< descriptor of each event
+  std::uint64_t ids_[most] = {};  ///< the kernel's number of each event
+  int cpus_[most] = {};           ///< processor of each ring
+  /// Whether the thread of each ring's event has ended. Only the sampler's thread uses gone_ and
+  /// some_gone_.
+  bool gone_[most] = {};
   bool some_gone_ = false;
   perf_ring ring_[most];
   std::size_t unsampled_ = 0;

@@ -1,4 +1,4 @@
-// The one session of a process: start and stop, steps, environment, shared objects, fork.
+// Provides the one session of a process, which starts and stops recording and handles forks.
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
@@ -33,30 +33,34 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Created at first use, never destroyed. Take its control lock before any lock of the recorder;
-/// while the list of shared objects is locked, take no other lock.
+/// The session of this process, created at first use and never destroyed. Lock order: lock control_
+/// before any lock of the recorder, and take no other lock while holding that of modules_.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  /// Returns null in a child process that was created without fork handlers (_Fork, clone): its
-  /// session and ring file are its parent's, and locks may be held forever.
+  /// Returns the session, or null in a child process that was created without fork handlers (_Fork,
+  /// clone). Such a child has a copy of its parent's session: it shares the parent's ring file, and
+  /// copied locks may stay locked forever.
   static session* of_this_process() noexcept {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// The same for calls that would record something: reports once that nothing is recorded.
+  /// Returns of_this_process(), for calls that record something: if the result is null, also
+  /// reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Creates the session, unless this object already has one that other objects cannot find.
-  /// @param table  the functions for shared objects, including this one; must stay valid until the
-  /// process exits.
+  /// Creates the session, unless this shared object has already created one. (This is called again
+  /// only if shared objects cannot find each other's session.)
+  /// @param table  the functions through which shared objects call the session; must stay valid
+  /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // In memory of its own, never freed: scopes may end after all static objects are destroyed.
+    // The session's memory is never freed, because scopes may end after all static objects are
+    // destroyed.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -66,20 +70,22 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves async_ids_at_once numbers within this process and returns the first.
+  /// Reserves `async_ids_at_once` numbers, which are unique within this process, and returns the
+  /// first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
-    choose_annotation();  // may load a library, so before taking any lock
+    choose_annotation();  // called before any lock is taken, because it may load a library
     heap_.find();
     const signals_blocked quiet;
-    // Also before any lock: a static constructor, which holds the loader's lock, may be recording.
+    // pin_module_of() needs the dynamic loader's lock. The thread that holds that lock may be
+    // running a static constructor that records, so no lock of the session may be held here.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
-    if (this_thread_forks) return;  // the next scope will join
+    if (this_thread_forks) return;  // the next scope will join the session
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Other threads may have joined and started recording while this one looked for libraries.
+    // Another thread may have started recording while this thread looked for liblotus_memory.so.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -87,8 +93,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // The object with this code is pinned, so its own state is destroyed only when the process
-    // exits.
+    // `m` belongs to the shared object that contains the session's code. That object is never
+    // unloaded, so leave() is called for it only when the process exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
     recorder_.close_at_exit();
@@ -99,11 +105,11 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     environment_read_ = true;
     if (is_recording_on_request()) return already_recording(chosen);
-    give_way();
+    end_current_recording();
     return begin(chosen);
   }
 
-  /// @param steps  its listener is kept alive.
+  /// @param steps  the schedule; the session keeps its listener alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -112,7 +118,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       already_recording(chosen);
       return false;
     }
-    give_way();
+    end_current_recording();
     if (!steps_.start(chosen, steps)) return false;
     return !steps_.active() || begin(steps_.of_active());
   }
@@ -123,22 +129,22 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (!steps_.running()) return false;
     const step_window before = steps_.window();
     const bool recorded = steps_.active() && recorder_.is_on();
-    const bool told = recorded && steps_.fill(notice);
+    const bool notified = recorded && steps_.fill(notice);
     steps_.advance();
     if (steps_.window() == before) return false;
     end();
     if (steps_.active()) begin(steps_.of_active());
-    return told;
+    return notified;
   }
 
   bool stop(step_notice& notice) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
-    const bool told = steps_.active() && recorder_.is_on() && steps_.fill(notice);
+    const bool notified = steps_.active() && recorder_.is_on() && steps_.fill(notice);
     end();
     steps_.stop();
-    return told;
+    return notified;
   }
 
   void annotate_torch(const annotation_calls& calls) noexcept {
@@ -148,7 +154,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name of a record with this tag.
+  /// Returns the name of a record with this tag; the name of the kind if such records have none.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -164,19 +170,20 @@ class LOTUS_DETAIL_PER_MODULE session {
     const name_entry& name = recorder_.name(name_of(kind, tag));
     if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
     const auto number = static_cast<std::uint32_t>(tag.value());
-    if (kind.kind == event_kind::async_piece) {
+    if (kind.kind == event_kind::async_segment) {
       return begin_async_task(name.raw(), name.task_handle, number);
     }
-    const bool numbered = kind.kind == event_kind::stage && number != large_stage_number;
+    const bool numbered = kind.kind == event_kind::stage && number != number_not_in_tag;
     begin_task(name.raw(), name.task_handle,
                numbered ? std::optional<std::uint64_t>{number} : std::nullopt);
   }
   static void end_task_of(record_tag tag) noexcept {
-    if (tag.kind() != event_kind::async_piece) return end_task();
+    if (tag.kind() != event_kind::async_segment) return end_task();
     end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
-  /// Allocations in ranges and aggregated scopes belong to the enclosing operation.
+  /// Whether allocations are attributed to records with this tag. Allocations in ranges and
+  /// aggregated scopes are attributed to the enclosing operation.
   bool has_heap(record_tag tag) const noexcept {
     return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
            tag.kind() != event_kind::aggregated;
@@ -205,19 +212,19 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// On the timeline each number needs a name of its own.
+  /// Begins a lotus::range on a profiler's timeline, where the range's number is part of its name.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
     const std::size_t length = name.size() < 256 ? name.size() : 256;
     std::memcpy(text, name.data(), length);
     const char* const end =
-        number == large_stage_number ? text + length : put_number_rarely(text + length, number);
+        number == number_not_in_tag ? text + length : put_number_slow(text + length, number);
     std::atomic<void*> handle{nullptr};
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
 
-  // --- the caller holds control_
+  // --- The caller of the following functions holds control_.
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
@@ -228,13 +235,13 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// Whether it was started by a start() without a schedule, which only stop() can end.
+  /// Whether a start() without a schedule started the recording; then only stop() may end it.
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
 
-  /// Ends the current recording for another start().
-  void give_way() noexcept {
+  /// Ends the current recording, because another start() was called.
+  void end_current_recording() noexcept {
     end();
     steps_.stop();
     started_by_environment_ = false;
@@ -252,13 +259,16 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Fills settings that the program did not choose from the environment.
+  /// Reads environment variables for the settings that the program has not chosen.
   static void ask_environment(options& chosen) noexcept {
-    constexpr std::size_t compact = 1;  // its index in the table
+    constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
     }
     if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
+    if (chosen.wait_looks_per_s < 0) {
+      chosen.wait_looks_per_s = static_cast<std::int32_t>(number_setting(variable::wait_looks));
+    }
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
@@ -276,7 +286,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- fork: parent and child each continue with a complete session
+  // --- Fork handlers: parent and child each continue with a consistent session.
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
@@ -302,15 +312,15 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
-  /// Reports once. Not to the program's handler, which might wait forever for a lock of its own
-  /// here.
+  /// Reports once, on stderr, that this process cannot record. Reports nothing if the program has a
+  /// message handler, which might wait forever for a copied lock.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
         "in it: use fork()");
   }
 
-  /// The unit that is reported if the process has begun none.
+  /// The tag whose name is recorded with the heap's state if the process has begun no operation.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -322,7 +332,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< like name_entry::task_handle
+  /// For each record kind, the handle of its name in a profiler's annotation interface.
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;

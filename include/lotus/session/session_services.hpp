@@ -1,4 +1,4 @@
-// The session's functions for the shared objects of its process: the table and its creation.
+// Provides the functions through which the shared objects of a process call its session.
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
 #define LOTUS_SESSION_SESSION_SERVICES_HPP
 
@@ -23,7 +23,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Creates the table in the shared object that contains this code.
+/// Returns the table of functions. Most do nothing in a child created without fork handlers.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
@@ -52,8 +52,8 @@ constexpr services make_service_table() noexcept {
   };
   s.refuse_batch = [](std::uint64_t number) noexcept {
     session* const own = session::to_record();
-    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
-    if (told != nullptr) told->refused_batch(number);
+    losses* const own_losses = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (own_losses != nullptr) own_losses->refused_batch(number);
   };
   s.enter_loader = [](std::uint32_t loader) noexcept {
     session* const own = session::of_this_process();
@@ -73,8 +73,8 @@ constexpr services make_service_table() noexcept {
   };
   s.crossed_threads = [](record_tag tag) noexcept {
     session* const own = session::of_this_process();
-    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
-    if (told != nullptr) told->crossed_threads(own->name_in(tag));
+    losses* const own_losses = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (own_losses != nullptr) own_losses->crossed_threads(own->name_in(tag));
   };
   s.start = [](const options& chosen) noexcept {
     session* const own = session::to_record();

@@ -1,4 +1,4 @@
-// Computes from step numbers which steps are recorded, and where.
+// Determines which steps of a schedule are recorded, and in which folder.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
@@ -15,7 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together; `behind` is the step after it, 0 if there is none.
+/// A range of steps that are recorded together, from `first` up to but not including `behind`. The
+/// range is empty if `behind` is 0.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t behind = 0;
@@ -25,12 +26,13 @@ struct step_window {
   }
 };
 
-/// Returns the range that contains a step. @param steps  its `active` must not be 0.
+/// Returns the range of recorded steps that contains a step; empty if the step is not recorded.
+/// @param steps  the schedule; its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
   const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
   const std::uint64_t cycle = left_out + steps.active;
-  // As in PyTorch: counts cycles as if the first wait were already over.
+  // As in PyTorch, skip_first_wait makes the first cycle begin as if its wait were already over.
   const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
   const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
   if (steps.repeat != 0 && round >= steps.repeat) return {};
@@ -38,10 +40,11 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// A program's position in its schedule. Thread safety: none.
+/// A schedule and the number of the program's current step. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts with step 0; returns false, after reporting the reason, if that is impossible.
+  /// Starts at step 0. If the schedule or options::log_file is invalid, reports the reason and
+  /// returns false.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -54,8 +57,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // Already stored in location_; and since the session never ends, leak checkers would report its
-    // heap memory.
+    // location_ already has the contents of this text. The text is freed, because the session is
+    // never destroyed and leak checkers would report the text's memory.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -71,7 +74,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
   bool active() const noexcept { return window().behind != 0; }
 
-  /// Returns the options for recording the active steps: in a folder of their own,
+  /// Returns the options with which the current range of steps is recorded, in a folder of its own:
   /// DIRECTORY/steps_FIRST_LAST.
   options of_active() const {
     step_notice notice;
@@ -81,7 +84,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that the active steps are over. @return whether there is a listener to call.
+  /// Fills the notice that a range of steps was recorded. Returns whether there is a listener to
+  /// call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -90,7 +94,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
  private:
-  /// Writes the folder and the prefix of the logs in it.
+  /// Writes the path of the current range's folder, followed by '/' and the prefix of its logs.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,

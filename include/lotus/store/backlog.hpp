@@ -1,4 +1,4 @@
-// Keeps records in memory while the disk does not accept them.
+// Keeps records in memory while they cannot be written to the disk.
 #ifndef LOTUS_STORE_BACKLOG_HPP
 #define LOTUS_STORE_BACKLOG_HPP
 
@@ -17,21 +17,22 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy, in private memory, of a ring that was full while it could not be written.
+/// A copy, in private memory, of a ring that became full while its records could not be written.
 struct backlog_chunk {
   backlog_chunk* next;
-  std::uint64_t bytes;  ///< size of the mapping
-  ring_block ring;      ///< last, because its records follow it
+  std::uint64_t bytes;  ///< size of this chunk's mapping
+  ring_block ring;      ///< the last member, because the ring's records follow it
 };
 
-/// The records that were moved to memory, in order of age for each thread.
-/// Thread safety: begin() while nothing else is called; everything else with the producer's guard.
+/// Moves records from rings to memory, into a list of chunks for each thread, the oldest first.
+/// Thread safety: call begin() while no other function is running, and the others while
+/// producer::guard is held.
 class backlog {
  public:
   void begin(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
 
-  /// Moves the records of `p`'s ring to memory and empties the ring. Returns false if the memory
-  /// limit is reached; then nothing was moved.
+  /// Moves all records of `p`'s ring to memory. Returns false, without moving anything, if the
+  /// memory limit is reached or no memory is available.
   bool set_aside(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
@@ -50,7 +51,7 @@ class backlog {
     return true;
   }
 
-  /// Frees the oldest chunk of `p`. Returns how many records are lost with it.
+  /// Frees the oldest chunk of `p`. Returns how many unwritten records were in the chunk.
   std::uint64_t drop_oldest(producer& p) noexcept {
     backlog_chunk* const chunk = p.backlog_first;
     if (chunk == nullptr) return 0;

@@ -1,9 +1,9 @@
-// Reads the CPU time of threads, but only after a context switch was noticed.
+// Measures how long threads are off the CPU, and reads clocks only if the thread was switched out.
 //
-// Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
-// 2.35). When a thread continues after it was switched out or received a signal, the kernel clears
-// the pointer in that area unless the thread is inside the sequence that it points to. We let it
-// point to a sequence that no thread is ever in.
+// Linux has an area for restartable sequences for each thread (rseq(2); glibc 2.35 and later
+// register it). When a thread continues after it was switched out or received a signal, the kernel
+// clears the pointer in that area, unless the thread is executing the sequence to which it points.
+// lotus stores a pointer to a sequence that no thread ever executes, so switches clear it.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -36,7 +36,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pointer in this thread's rseq area; null if the thread has none.
+/// Returns the address of the pointer in this thread's rseq area; null if the thread has no such
+/// area.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -52,14 +53,16 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks. Information files contain it as a word.
+/// When threads read their CPU clocks: never, per batch or after switches. Named in information
+/// files.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Must be in memory that is never freed, because every thread's rseq area points into it. Thread
-/// safety: all; an account belongs to its thread.
+/// Measures the time off the CPU. The object must be in memory that is never freed, because every
+/// thread's rseq area points into it. Thread safety: any thread may call all functions, but only
+/// with its own account.
 class cpu_clock {
  public:
-  /// @param wanted  whether threads are watched from now on.
+  /// @param wanted  whether to measure from now on.
   void begin(bool wanted) noexcept {
     const bool sequences = sequence_pointer() != nullptr;
     if (sequences) make_sequence();
@@ -71,7 +74,7 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// Returns the time off the CPU since this thread's last call; the first call returns none.
+  /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
@@ -81,7 +84,8 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // Data of some threads only would look to the tool like data of all, so all change mode.
+      // The mode changes for all threads, because logs do not show whether only some threads have
+      // data.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -91,15 +95,15 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears the account of a dead thread, or of the parent's thread in a forked child, for another
-  /// thread.
+  /// Clears an account so that another thread can use it. The previous thread is dead or, in a
+  /// forked child, was a thread of the parent.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// In a forked child, whose clocks start at 0: forces its first look to read them.
+  /// Makes a forked child's first check read the clocks, because its CPU clock starts at 0.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -109,10 +113,11 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // makes threads that do not watch look again
+    // Threads without an rseq area compare this number, and read their clocks when it changes
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 
-  /// The kernel's layout: struct rseq_cs of linux/rseq.h.
+  /// A restartable sequence in the kernel's layout, which is struct rseq_cs of linux/rseq.h.
   struct alignas(32) sequence {
     std::uint32_t version;
     std::uint32_t flags;
@@ -121,17 +126,18 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// Shorter times are no switch, but the interval between reading the two clocks.
-  static constexpr std::int64_t least_off_ns = 500;
-  /// After this many futile readings within futile_ns, another user of the rseq area is assumed.
-  static constexpr std::uint32_t most_futile = 1000;
+  /// A shorter time off the CPU is ignored: it is only the time between the readings of two clocks.
+  static constexpr std::int64_t min_off_ns = 500;
+  /// If this many readings within futile_ns find no time off the CPU, another library probably
+  /// keeps changing the rseq area.
+  static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
-  static constexpr std::uint32_t most_open_files = 32;
+  static constexpr std::uint32_t max_open_files = 32;
 
   /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
-    if (sequence_.start_ip != 0) return;  // the kernel may be reading it
+    if (sequence_.start_ip != 0) return;  // the sequence exists, and the kernel may be reading it
     signature_[0] = RSEQ_SIG;
     sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
                  reinterpret_cast<std::uintptr_t>(&signature_[1])};
@@ -153,40 +159,41 @@ class cpu_clock {
     }
   }
 
-  /// Reads the CPU time second: a switch between the two readings is found the next time.
+  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock,
+  /// so that the next call finds a switch between the two readings.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    const std::int64_t new_off_ns = off_ns - account.told_off_ns;
-    if (account.begun && new_off_ns < least_off_ns) return {};
+    const std::int64_t new_off_ns = off_ns - account.reported_off_ns;
+    if (account.begun && new_off_ns < min_off_ns) return {};
     const std::int64_t queue_ns = run_queue_ns(account);
     const bool first = !account.begun;
     account.begun = true;
-    account.told_off_ns = off_ns;
+    account.reported_off_ns = off_ns;
     const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
     if (first || queue_ns < 0) {
-      if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
+      if (queue_ns >= 0) account.reported_run_queue_ns = queue_ns;
       return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
     }
-    // If the thread is switched out after its clocks were read, often on return from the kernel,
-    // its run-queue time already includes a wait that counts as off-CPU time only at the next
-    // call. The excess is reported then.
-    const std::int64_t waited_ns = queue_ns - account.told_run_queue_ns;
-    const std::int64_t told_ns = waited_ns < 0            ? 0
-                                 : waited_ns < new_off_ns ? waited_ns
-                                                          : new_off_ns;
-    account.told_run_queue_ns += told_ns;
-    return {found_ns, static_cast<std::uint64_t>(told_ns)};
+    // If the thread is switched out after the clocks were read and before the run queue time was
+    // read, the run queue time includes a wait that the time off the CPU does not include yet. The
+    // next call reports the rest of that wait.
+    const std::int64_t waited_ns = queue_ns - account.reported_run_queue_ns;
+    const std::int64_t reported_ns = waited_ns < 0            ? 0
+                                     : waited_ns < new_off_ns ? waited_ns
+                                                              : new_off_ns;
+    account.reported_run_queue_ns += reported_ns;
+    return {found_ns, static_cast<std::uint64_t>(reported_ns)};
   }
 
   static bool is_futile(cpu_account& account) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (account.futile++ == 0) account.futile_since_ns = now_ns;
-    if (account.futile < most_futile) return false;
+    if (account.futile < max_futile) return false;
     account.futile = 0;
     return now_ns - account.futile_since_ns < futile_ns;
   }
 
-  /// How long this thread has waited for a CPU so far; -1 if the kernel does not report it.
+  /// Returns how long this thread has waited for a CPU since it began, in ns; -1 if unknown.
   std::int64_t run_queue_ns(cpu_account& account) noexcept {
     if (!account.schedstat.holds()) open_schedstat(account);
     char text[96];
@@ -203,16 +210,16 @@ class cpu_clock {
   }
 
   static int open_schedstat_file() noexcept {
-    return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
+    return open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Keeps the file open, unless too many are.
+  /// Opens /proc/thread-self/schedstat and keeps it open, unless max_open_files are open already.
   void open_schedstat(cpu_account& account) noexcept {
-    if (account.schedstat.number() >= 0) {  // the program has closed it
+    if (account.schedstat.number() >= 0) {  // the program has closed the descriptor
       open_files_.fetch_sub(1, std::memory_order_relaxed);
       account.schedstat = {};
     }
-    if (open_files_.fetch_add(1, std::memory_order_relaxed) < most_open_files) {
+    if (open_files_.fetch_add(1, std::memory_order_relaxed) < max_open_files) {
       account.schedstat = owned_descriptor{open_schedstat_file()};
       if (account.schedstat.number() >= 0) return;
     }
@@ -220,7 +227,8 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  sequence marked_sequence_{};  ///< the same at another address, for cpu_watch::mark()
+  /// Another unused sequence: its address in the rseq area marks the watch; see cpu_watch::mark().
+  sequence marked_sequence_{};
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;

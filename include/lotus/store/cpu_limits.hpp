@@ -1,4 +1,4 @@
-// How many CPUs this process may use.
+// Determines how many CPUs this process may use.
 #ifndef LOTUS_STORE_CPU_LIMITS_HPP
 #define LOTUS_STORE_CPU_LIMITS_HPP
 
@@ -14,17 +14,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Number of CPUs that this thread may run on, by its affinity mask; 0 if the kernel does not
-/// report it.
+/// Returns the number of CPUs on which this thread may run (its affinity mask); 0 if unknown.
 inline int cpus_of_affinity() noexcept {
-  // Larger than one cpu_set_t, because the kernel may know more CPUs than that has bits.
+  // The mask is an array, because a system may have more CPUs than one cpu_set_t has bits.
   cpu_set_t masks[8];
   CPU_ZERO_S(sizeof(masks), masks);
   if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
   return CPU_COUNT_S(sizeof(masks), masks);
 }
 
-/// Number of CPUs that a cgroup's "<quota> <period>" allows; 0: no limit.
+/// Returns how many CPUs a cgroup's limit, a text "<quota> <period>", allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
   char* behind_quota = nullptr;
   const double quota = strtod(text, &behind_quota);
@@ -32,7 +31,8 @@ inline double cpus_of_quota(const char* text) noexcept {
   return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The lowest limit of this process's cgroups (version 2) up to the root; 0: no limit, or unknown.
+/// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
+/// ancestors; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);

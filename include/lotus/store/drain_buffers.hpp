@@ -1,4 +1,4 @@
-// Buffers for the threads that drain.
+// Provides buffers for the threads that drain rings.
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
@@ -14,10 +14,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few unused buffers for the next drain. Thread safety: all.
+/// Keeps a few unused buffers for later drains. Thread safety: all functions.
 class drain_buffers {
  public:
-  /// Returns null if there is no memory.
+  /// Returns a buffer; null if there is no memory.
   drain_buffer* take() noexcept {
     const locked hold{lock_};
     if (spare_count_ > 0) return spare_[--spare_count_];

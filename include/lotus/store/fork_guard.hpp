@@ -1,4 +1,4 @@
-// Keeps the recorder consistent in parent and child when the process forks.
+// Keeps the recorder consistent in the parent and in the child when the process forks.
 #ifndef LOTUS_STORE_FORK_GUARD_HPP
 #define LOTUS_STORE_FORK_GUARD_HPP
 
@@ -17,11 +17,12 @@
 #include "lotus/store/session_clock.hpp"
 #include "lotus/store/slow_path.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/waits/store/wait_sampler.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The parts of a recorder that have a lock, or that a child must not share with its parent.
+/// The parts of a recorder that have a lock, or that a forked child must not share with its parent.
 struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const recording_state& state;
   mutex& round;
@@ -33,10 +34,11 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   name_table& names;
   cpu_clock& cpu;
   const slow_path& slow;
+  wait_sampler& waits;
 };
 
-/// Holds all of the recorder's locks from before the fork until after it, so that no operation is
-/// half finished in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all locks of the recorder during a fork, so that no other thread's operation is half
+/// finished in the child. Thread safety: none; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -47,7 +49,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // A signal handler that records in between takes the slow path, which detects the fork.
+    // Lets the forking thread store nothing in its ring: if a signal handler records during the
+    // fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -55,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// Called in the parent, and in the child after become_child().
+  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() before.
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -63,8 +66,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // Unlocks in the order of locking: a thread that waits for an outer lock does not need an inner
-    // one yet.
+    // The outermost of these locks is unlocked first. A thread that waits for it can continue at
+    // once, because it takes the inner locks only later.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -87,8 +90,10 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
   }
 
  private:
-  /// The locks inside the producers' guards, outermost first.
+  /// Calls a function for each lock that may be taken while a producer's guard is held, in the
+  /// order in which threads take them.
   void for_each_lock(void (*each)(mutex&)) noexcept {
+    each(of_.waits.fork_lock());
     each(of_.aggregates.fork_lock());
     each(of_.files.fork_lock());
     each(of_.files.leftovers_fork_lock());

@@ -1,4 +1,4 @@
-// Which threads' logs stay open between two drains.
+// Limits how many threads' log files stay open between two drains.
 #ifndef LOTUS_STORE_KEPT_LOGS_HPP
 #define LOTUS_STORE_KEPT_LOGS_HPP
 
@@ -12,14 +12,14 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Opening the logs for each drain would cost more than writing to them, but the program needs the
-/// descriptors too. So only some threads' logs stay open. Thread safety: all, with the producer's
-/// guard.
+/// Keeps the log files of some threads open: opening them for each drain would cost more than
+/// writing, but with all of them open the program could run out of file descriptors. Thread safety:
+/// all functions, while producer::guard is held.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {
     if (p.logs_kept_open) return;
-    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
+    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < max_threads;
     if (p.logs_kept_open) return;
     threads_.fetch_sub(1, std::memory_order_relaxed);
     close_all(p.logs);
@@ -32,7 +32,8 @@ class kept_logs {
   }
 
  private:
-  static constexpr std::uint32_t most_threads = 32;  ///< with three logs each
+  /// Maximum number of threads whose logs stay open; a thread has up to three logs.
+  static constexpr std::uint32_t max_threads = 32;
 
   std::atomic<std::uint32_t> threads_{0};
 };

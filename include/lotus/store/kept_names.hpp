@@ -1,4 +1,4 @@
-// Tracks which names are in the ring file and thus readable after a kill.
+// Tracks which names are in the ring file, from which recovery reads them after a kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -12,15 +12,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() any thread; the caller of the other functions locks the ring file.
+/// Thread safety: has() on any thread; the caller of the other functions holds the ring file's
+/// lock.
 class kept_names {
  public:
-  /// Returns true for all names if there is no ring file.
+  /// Whether the name with this id is in the ring file. Also true if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // A thread that adds a name from now on sees that it is not stored, and waits for the lock. A
-    // name added before is already in the table.
+    // Names that other threads have already added to the table are stored by store_names(). A
+    // thread that adds a name from now on finds has() false, and waits for the lock.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);

@@ -1,4 +1,4 @@
-// Moves the records that dead processes left in their ring files to the logs.
+// Recovers leftovers: appends the records in dead processes' ring files to the logs.
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
 
@@ -17,14 +17,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The start of a recording waits only briefly for this; the drain thread does the rest. But a
-/// thread with the same id as a dead thread first recovers the records of that thread, because both
-/// use the same log: its own lines must not be mistaken for the end of an unfinished append.
+/// Recovers leftovers step by step: the start of a recording waits only briefly, and the drain
+/// thread does the rest. A thread with the id of a dead thread uses the same log. So before such a
+/// thread writes, it recovers the dead thread's records; otherwise its new lines would look like
+/// the end of the dead thread's unfinished append.
 ///
-/// Thread safety: all; only one thread accesses the files at a time.
+/// Thread safety: all functions.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
-  /// @param directory  the same at every call, borrowed.
+  /// @param directory  the run's directory, the same at every call; borrowed.
   LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
     const locked hold{lock_};
     location_ = &location;
@@ -35,7 +36,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
   }
 
-  /// Recovers a bit more. Returns whether there is still more.
+  /// Recovers leftovers for step_ns. Returns whether there is more to recover.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -47,7 +48,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// Recovers all records of one thread, before another thread with this id logs.
+  /// Recovers all records of dead threads with this id; needed before a thread with this id writes.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -58,7 +59,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     take(recover(directory, limits));
   }
 
-  /// The recording ends: recovers the rest, within a time limit.
+  /// Recovers leftovers, for at most finish_ns, when the recording ends.
   void finish(run_directory& directory) noexcept {
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -66,13 +67,13 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// The process ends: the rest is left for a later process.
+  /// Leaves all remaining leftovers to a later process, because this process is about to exit.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// In a forked child, which looks for leftovers itself.
+  /// Forgets the leftovers in a forked child, which looks for them when it creates a ring file.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -82,13 +83,12 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   static constexpr std::int64_t step_ns = 20'000'000;
   static constexpr std::int64_t finish_ns = 1'000'000'000;
 
-  // --- the caller holds lock_
+  // --- The caller of the following functions holds lock_.
 
-  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
-                             bool advance) noexcept {
+  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t max_ns, bool advance) noexcept {
     recovery_limits limits;
     limits.prefix = location_->prefix;
-    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
+    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + max_ns;
     limits.advance = advance;
     const recovery r = recover(directory, limits);
     take(r);
@@ -120,7 +120,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     }
   }
 
-  /// Reports each kind once, with the first file of that kind.
+  /// Reports each kind of problem once, with the name of the first file that has it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
       say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
@@ -130,7 +130,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
       say("%s/%s is no ring file and left alone", location_->directory, name);
     }
     if (state == dead_ring_file::state::other_version && first(8)) {
-      say("%s/%s is of another version of lotus, whose `lotus-tool recover` it needs",
+      say("%s/%s is of another version of lotus: use the `lotus-tool recover` of that version",
           location_->directory, name);
     }
     if (state == dead_ring_file::state::refused && first(error == ELOOP         ? 16U

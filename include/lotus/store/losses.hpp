@@ -1,4 +1,5 @@
-// Counts records that no log will contain, or only under another name, and reports each kind once.
+// Counts and reports lost records, and reports records that get a wrong name or time. Each cause is
+// reported once.
 #ifndef LOTUS_STORE_LOSSES_HPP
 #define LOTUS_STORE_LOSSES_HPP
 
@@ -14,19 +15,19 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Losses that no running thread's producer counts. Thread safety: all; begin() and report() under
-/// the session's control lock.
+/// Counts losses, except those that running threads count in their producers. Thread safety: all
+/// functions; call begin() and report() under the session's control lock.
 class losses {
  public:
-  /// A recording begins.
-  /// @param dropped  records dropped by this process so far.
+  /// Begins to count the losses of a new recording.
+  /// @param dropped  number of records that this process has dropped so far.
   void begin(std::uint64_t dropped) noexcept {
     dropped_at_start_ = dropped;
     said_unnamed_.store(false, std::memory_order_relaxed);
     said_batch_.store(false, std::memory_order_relaxed);
     said_crossed_.store(false, std::memory_order_relaxed);
   }
-  /// In a forked child, which has lost nothing yet.
+  /// Resets the counts in a forked child, which has lost nothing yet.
   void forget() noexcept {
     dropped_.store(0, std::memory_order_relaxed);
     dropped_at_start_ = 0;
@@ -37,11 +38,13 @@ class losses {
   }
   std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-  /// How many records this recording has lost, given the `dropped` ones of the whole process.
+  /// Returns the number of records that this recording has lost.
+  /// @param dropped  number of records that the process has dropped in all its recordings.
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// @param recoverable  records that are still in the ring file.
+  /// Reports the losses of a recording.
+  /// @param recoverable  number of records that are in the ring file and not in the logs.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
@@ -51,15 +54,15 @@ class losses {
     }
   }
 
-  /// There is no room for another name.
-  /// @param names  the number of existing names.
+  /// Reports that the table of names has no room for another name.
+  /// @param names  number of existing names.
   void unnamed(std::uint32_t names) noexcept {
     if (said_unnamed_.exchange(true)) return;
     say("no %s for a name after the first %u: such operations are recorded as %s",
         names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
   }
 
-  /// A record of a batch was refused because its number is too large for a record.
+  /// Counts and reports a record that was refused because its batch number is too large.
   void refused_batch(std::uint64_t number) noexcept {
     count(1);
     if (said_batch_.exchange(true)) return;
@@ -68,7 +71,7 @@ class losses {
         record_tag::value_bits);
   }
 
-  /// A scope has ended on another thread than it began on.
+  /// Reports that a scope ended on another thread than it began on.
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "

@@ -1,4 +1,4 @@
-// Writes all records of one thread to its logs.
+// Drains one thread: writes all of its records to its logs.
 #ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
 #define LOTUS_STORE_PRODUCER_DRAIN_HPP
 
@@ -21,17 +21,18 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a drain needs besides the thread and its logs.
+/// The arguments of a drain, except for the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;
   bool compact;
   drain_buffer& buffer;
   backlog& set_aside;
-  std::atomic<std::uint64_t>& written;  ///< incremented by the number of records written
+  /// Increased by the number of records that the drain writes.
+  std::atomic<std::uint64_t>& written;
 };
 
-/// Writes the records that were moved to memory first, then those in the ring.
+/// Writes first the records in the thread's backlog, which are older, and then those in its ring.
 template <class Filler>
 int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
                log_appender& logs) noexcept {
@@ -55,8 +56,10 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   return error;
 }
 
-/// Returns 0 or errno; then the records that were not written stay. The caller holds p.guard.
-/// @param heads  read before the clock was constructed.
+/// Drains one thread. Returns 0 or errno; records that could not be written stay in the backlog and
+/// in the ring. The caller holds p.guard.
+/// @param heads  positions in the ring up to which records are written. Must have been read before
+/// context.clock was constructed, so that the clock covers these records.
 inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
                           log_appender& logs) noexcept {
   const name_lookup names = context.names.line_starts();

@@ -1,4 +1,4 @@
-// The producers of all threads: finds them, adds new ones, and reuses those of dead threads.
+// Provides the list of the producers, which hold the session's state of each thread.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -29,7 +29,8 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// A list that only grows and is therefore read without a lock; producers in it are reused.
+/// The list of producers (states of threads). It only grows, so it can be read without a lock;
+/// those of dead threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -37,25 +38,27 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// Returns a producer for this thread; null if there is no memory.
-  /// @param retire  bool(producer&): empties a dead thread's producer; false if that fails.
-  /// @param fits    bool(producer&): whether this thread may take over this dead thread's producer.
-  /// @param adopt   void(producer&): prepares a producer for this thread.
+  /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
+  /// @param retire  bool(producer&): drains a dead thread's producer; false if records are left.
+  /// @param fits  bool(producer&): returns whether this thread may reuse the producer of a dead
+  /// thread.
+  /// @param adopt  void(producer&): prepares a new or reused producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
-    // A producer with our thread id is ours, added through another shared object, or that of a dead
-    // thread whose id and logs we inherit: two rings must never write to one log.
+    // A producer with this thread's id is either this thread's own, created through another shared
+    // object, or that of a dead thread whose id the kernel has reused. In both cases this thread
+    // must use that producer and continue its logs, because only one ring may be written to a log.
     if (producer* p = find(tid)) return p;
     producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that do not fit yet will fit soon. If there are this many, take one anyway
-    // instead of adding more.
-    if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
+    // Producers that do not fit now may fit later, so a new one is added. But if too many do not
+    // fit, one of them is reused anyway, so that the list does not grow forever.
+    if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -70,7 +73,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   static constexpr std::size_t at_once = gate_distance / sizeof(producer);
   static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
 
-  static constexpr std::size_t most_that_do_not_fit = 256;
+  static constexpr std::size_t max_that_do_not_fit = 256;
 
   template <class Fits>
   producer* find_free(Fits& fits) const noexcept {
@@ -85,10 +88,10 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     return p;
   }
 
-  /// Frees the producers of dead threads. No hook is used at the end of a thread, so even its last
-  /// thread_local destructor may still record. The next call follows when there are twice as many
-  /// producers as running threads now: so the number of rings is bounded, and a new thread costs
-  /// little.
+  /// Frees the producers of dead threads. Threads do not report their end to the session, so that
+  /// even the last thread_local destructor of a thread can record. This function is next called
+  /// when there are twice as many producers as running threads now: often enough to bound the
+  /// number of rings, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t living = 0;

@@ -1,4 +1,4 @@
-// Owns all parts of a recording and defines the order in which they begin and end.
+// Provides the recorder, which owns all parts of a recording and begins and ends them in order.
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
@@ -17,8 +17,8 @@
 #include "lotus/record/names.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
+#include "lotus/store/background_thread.hpp"
 #include "lotus/store/cpu_clock.hpp"
-#include "lotus/store/drain_thread.hpp"
 #include "lotus/store/fork_guard.hpp"
 #include "lotus/store/limits/thread_start.hpp"
 #include "lotus/store/losses.hpp"
@@ -30,15 +30,17 @@
 #include "lotus/store/session_clock.hpp"
 #include "lotus/store/slow_path.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/waits/store/wait_sampler.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// All functions block signals themselves, except open, close, close_at_exit and the three fork
-/// functions: the session calls those one at a time, with signals blocked.
+/// Records for the session. The session calls open, close, close_at_exit and the three fork
+/// functions one at a time, with signals blocked. All other functions block signals themselves.
 ///
-/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard,
-/// aggregates, the ring file, leftovers, the clock; names and buffers are leaves.
+/// Lock order, outermost first: round_, the list of producers, a producer's guard, the sampler of
+/// waits, aggregates, the ring file, leftovers, the clock. No other lock is taken while the lock of
+/// names or buffers is held.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
   bool is_on() const noexcept { return state_.is_on(); }
@@ -46,13 +48,15 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// The losses reported for the running recording; null if nothing is being recorded.
+  /// Returns the object that counts the running recording's losses; null if nothing is being
+  /// recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
-  // --- a recording
+  // --- Beginning and ending a recording.
 
-  /// Returns false, after reporting the reason, if the directory cannot be written.
+  /// Begins a recording. Returns false, after reporting the reason, if the directory cannot be
+  /// written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -60,6 +64,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     cpu_.begin(chosen.cpu_time);
     if (rings_.open(chosen) != 0) return false;
     pace_.begin(chosen.drain_interval_ms);
+    waits_.begin(chosen);
     snapshots_.triggers().begin(chosen);
     losses_.begin(dropped());
     state_.begin(chosen.when_full);
@@ -70,6 +75,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD void close() noexcept {
     const locked round{round_};
     state_.end();
+    waits_.end();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -86,18 +92,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// The process exits: from now on each record is written to its log at once, because no later
-  /// drain follows.
+  /// Called when the process exits. From then on each record is written to its log at once, because
+  /// no later drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
     state_.write_through();
+    waits_.end();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
-      // A thread that still runs may be storing a record or adding a call; both can be recovered
-      // later.
+      // A running thread may be storing a record or adding an aggregated call now. If such a thread
+      // exists, the ring file is kept, so that the record or call can be recovered.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
       if (runs && (p.attached || aggregate_store::has_any(p))) keep = true;
@@ -118,7 +125,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// Returns false, after reporting the reason, if no snapshot was made.
+  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};
@@ -133,9 +140,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return sum;
   }
 
-  // --- for threads; more in slow()
+  // --- Functions for threads; slow() has more.
 
-  /// @param begins  this thread has not yet begun anything that it will record.
+  /// Returns this thread's producer (the state of a thread); null if none can be created.
+  /// @param begins  true if no span that this thread will record began before this call.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -161,7 +169,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
-    if (this_thread_forks) return unnamed_id;  // and its record will be dropped
+    if (this_thread_forks) return unnamed_id;  // the record with this name is dropped anyway
     const std::uint32_t id = names_.intern(name);
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       if (is_on()) losses_.unnamed(names_.size());
@@ -172,35 +180,37 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return id;
   }
 
-  /// Returns the loader that this thread's records belonged to before.
+  /// Assigns this thread's records to a loader. Returns the thread's previous loader.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
     producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Ticks for the next recorded span, given its times on CLOCK_MONOTONIC.
+  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Reported before the span is stored, so that every reader knows, even after a kill.
+    // The span's distance is reported in the information file before the span is recorded, so that
+    // every reader of the span knows the distance, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 
-  // --- fork: see fork_guard
+  // --- Functions that the session calls before and after a fork; see fork_guard.
 
   void before_fork() noexcept { forks_.before(); }
   void after_fork() noexcept { forks_.after(); }
-  /// Call it before after_fork().
+  /// Discards the parent's state in a forked child. Must be called before after_fork().
   LOTUS_DETAIL_COLD void become_child() noexcept {
     forks_.become_child();
     losses_.forget();
     drain_thread_.forget();
+    waits_.become_child();
   }
 
  private:
-  /// Drains for the last time; the caller holds the guard. Returns false if the logs did not
-  /// receive all records.
+  /// Drains a thread for the last time. Returns false if some records are not in the logs. The
+  /// caller holds the thread's guard.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
     if (slow_.drain(p) == 0) return true;
     const unwritten_records left = rings_.leave(p);
@@ -209,8 +219,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// One round of the drain thread. Returns the pause in ms.
-  LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
+  /// Runs one round of the drain thread. Returns the pause until the next round in ns.
+  LOTUS_DETAIL_COLD std::uint64_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
     snapshot_triggers& triggers = snapshots_.triggers();
@@ -218,8 +228,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
-      // A thread that fills its ring between two rounds drains it itself, while the records are
-      // still in its cache. Draining here as well would only make that thread wait.
+      // A thread that has filled its ring since the last round drained the ring itself, while the
+      // records were in its CPU cache. Draining the ring here too would only make that thread wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
@@ -228,11 +238,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
+    waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
-    return pace_.next_ms(files_.recover_leftovers());
+    return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
   }
 
-  mutex round_;  ///< no recording begins or ends during a round of the drain thread or a snapshot
+  /// Held by each drain round and snapshot, so that no recording begins or ends meanwhile.
+  mutex round_;
   recording_state state_;
   message_handler messages_;
   losses losses_;
@@ -244,12 +256,14 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   storage rings_{files_, clock_, names_};
   aggregate_store aggregates_{files_, clock_, names_};
   drain_pace pace_;
-  drain_thread drain_thread_{
+  background_thread drain_thread_{
+      "lotus-drain",
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
+  wait_sampler waits_{files_, clock_, producers_};
   slow_path slow_{state_, rings_, aggregates_, cpu_, drain_thread_};
   recording_snapshots snapshots_{files_, rings_, aggregates_, producers_};
-  fork_guard forks_{
-      {state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_, slow_}};
+  fork_guard forks_{{state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_,
+                     slow_, waits_}};
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Snapshots of the running recording, made on request or by a trigger.
+// Takes snapshots of the running recording, on request or when a trigger fires.
 #ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 #define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 
@@ -17,8 +17,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: none; the recorder calls one function at a time, and begins and ends the triggers
-/// with the recording.
+/// Thread safety: none. The recorder calls one function at a time. The recorder also begins and
+/// ends the triggers together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -27,7 +27,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Makes a snapshot; returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
@@ -39,14 +39,14 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
                                    return of.aggregates_.copy(of.producers_, folder);
                                  }};
     const bool made = make_snapshot(files_.logs_folder(), files_.location(), reason,
-                                    triggers_.most_bytes(), counted);
+                                    triggers_.max_bytes(), counted);
     retention.hold(false);
     return made;
   }
 
-  /// Makes a snapshot if one was triggered.
+  /// Takes a snapshot if a trigger has fired.
   void take_if_triggered(function_ref<void()> flush) noexcept {
-    char reason[snapshot_place::most_reason_bytes + 1];
+    char reason[snapshot_place::max_reason_bytes + 1];
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 

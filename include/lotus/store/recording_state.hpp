@@ -1,4 +1,5 @@
-// The state that every thread checks: whether recording is on, and what happens to a full ring.
+// Provides the state that recording threads check: whether recording is on, and what to do when a
+// ring is full.
 #ifndef LOTUS_STORE_RECORDING_STATE_HPP
 #define LOTUS_STORE_RECORDING_STATE_HPP
 
@@ -10,11 +11,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all; begin() and the functions after it, one at a time.
+/// Thread safety: all functions; call begin(), write_through() and end() one at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether each record is written to its log at once, because the process exits and no later
+  /// Whether each record is written to its log at once, because the process is exiting and no later
   /// drain follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {

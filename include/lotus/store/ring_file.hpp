@@ -1,4 +1,5 @@
-// The shared file mapping that keeps rings, names and clock readable after the process died.
+// Provides the ring file: a file mapping from which the rings, names and clock of a process can be
+// read after the process has died.
 #ifndef LOTUS_STORE_RING_FILE_HPP
 #define LOTUS_STORE_RING_FILE_HPP
 
@@ -31,15 +32,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// This process's ring file. A lock on its owner_lock_byte shows other processes that this process
-/// is running; the kernel releases it when the process ends or execs. If there is no file, blocks
-/// are private memory.
-/// Thread safety: none; the session locks. Trivially destructible.
+/// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
+/// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
+/// created, blocks are private memory. Thread safety: none; callers hold the lock of run_files.
+/// Trivially destructible.
 class ring_file {
  public:
-  /// Creates the file in `in` (borrowed, must outlive this object). Returns 0 or errno.
-  /// @param name_ns   the last part of its name, shared with the information file.
-  /// @param begun_ns  distinguishes this recording of the process from others.
+  /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
+  /// Returns 0 or errno.
+  /// @param name_ns  number in the file's name, the same as in the name of the information file.
+  /// @param begun_ns  start of this recording, in ns of CLOCK_REALTIME.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
                                std::uint64_t begun_ns) noexcept {
@@ -63,7 +65,7 @@ class ring_file {
       fill_header(prefix, flags);
       header_->begun_ns = begun_ns;
       store_clock(clock);
-      // The file gets the name of a recoverable file only now that it is complete.
+      // The file is complete. Now it gets the name by which recovery finds it.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -75,9 +77,9 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// Returns a new ring block for `tid`, in private memory if the file cannot grow, or null without
-  /// memory.
-  /// @param error  set to 0 if the block survives the process, else to the reason why it does not.
+  /// Returns a new ring block for the thread `tid`; null if there is no memory. The block is
+  /// private memory if the file cannot grow.
+  /// @param error  set to 0 if the block is in the file; otherwise to the errno of the reason.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
@@ -92,7 +94,8 @@ class ring_file {
     return ring;
   }
 
-  /// Returns a block for aggregates; parameters as for add_ring().
+  /// Returns a new block for aggregates; see add_ring().
+  /// @param chain  number of the chain of blocks to which the block belongs.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -108,8 +111,8 @@ class ring_file {
     return block;
   }
 
-  /// Copies records from private memory to the file. Returns false if the file cannot grow.
-  /// @param heads  copy the records before them.
+  /// Copies a ring from private memory to the file. Returns false if the file cannot grow.
+  /// @param heads  positions in the ring; records before them are copied.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
@@ -125,16 +128,16 @@ class ring_file {
     return true;
   }
 
-  /// Unmaps a ring. Its place in the file stays, as an empty ring.
+  /// Unmaps a ring. Its block stays in the file.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Maps private memory at a ring's address.
+  /// Replaces a ring's mapping by private memory at the same address, filled with zeros.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
-  /// Stores the names added since the last call. Returns false if the file cannot grow.
+  /// Stores the names that were added since the last call. Returns false if the file cannot grow.
   LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
     if (!exists()) return false;
     while (names_stored_ < names.size()) {
@@ -160,8 +163,9 @@ class ring_file {
     header_->clock_index.store(next, std::memory_order_release);
   }
 
-  /// Closes the file; ring blocks stay mapped, because their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds records that are not in the logs.
+  /// Closes the file. The rings stay mapped, because their threads may be writing to them.
+  /// @param keep  whether the file stays on the disk, because it contains records that are not in
+  /// the logs.
   void finish(bool keep) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
@@ -169,7 +173,7 @@ class ring_file {
     forget();
   }
 
-  /// In a forked child: releases the parent's file and lock.
+  /// Closes the file without deleting it; in a forked child, the copy of the parent's file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -179,11 +183,11 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Holds about ten names whose durations span a few octaves.
+  /// Size of a block of aggregates: ten names, each with durations within a factor of ten.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Extends the file and maps the new part with all pages populated: a page for which the disk has
-  /// no room must fail here, not as SIGBUS in a scope.
+  /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
+  /// if the disk is full, this function must fail, instead of a later scope with SIGBUS.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
@@ -198,9 +202,8 @@ class ring_file {
     return memory;
   }
 
-  /// Reopens the file after the program closed the descriptor. The lock is still held: it belongs
-  /// to the original opening of the file, and the mapped header keeps that alive. Returns 0 or
-  /// errno.
+  /// Reopens the file after the program has closed the descriptor. Returns 0 or errno. The owner's
+  /// lock is still held: the mapped header keeps the original opening of the file alive.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;

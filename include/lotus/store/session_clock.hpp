@@ -1,5 +1,5 @@
-// The running session's clock, which ties its map from ticks to time to the wall clock again and
-// again.
+// Provides the session's clock, which converts ticks to time and repeatedly adjusts the conversion
+// to the wall clock.
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
@@ -17,15 +17,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions.
+/// Thread safety: all functions, except those whose caller must hold lock_.
 class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
 
-  /// Whether ticks come from the hardware counter rather than from CLOCK_MONOTONIC in ns.
+  /// Whether ticks come from the hardware counter; otherwise they are ns of CLOCK_MONOTONIC.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Takes 1 ms, which determines the rate to about 20 ppm; the first tie, 5 ms later, improves it.
+  /// Begins a new map from ticks to time. Takes 1 ms to measure the counter's rate to about 20 ppm;
+  /// the first tie(), 5 ms later, improves the rate.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -37,14 +38,14 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Ties the map to CLOCK_REALTIME again if that is due. The first ties follow quickly because
-  /// they determine the rate.
-  /// @param stored  called with the map, under the clock's lock, after it has changed.
-  /// @return the step of the wall clock that was found, in ns, or 0.
+  /// Compares the map with CLOCK_REALTIME and corrects it, if 90 ms have passed since the last
+  /// comparison; 5 ms at first, to improve the rate quickly.
+  /// @param stored  function to call with the changed map, under the clock's lock.
+  /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // CLOCK_BOOTTIME also runs while the machine sleeps: so a tie is due when it wakes up.
+    // CLOCK_BOOTTIME also runs while the machine sleeps, so the map is compared after each sleep.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -71,7 +72,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Converts a duration to ticks, if the rate is known yet.
+  /// Converts a duration in ns to ticks; nothing if the rate is not known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -84,9 +85,11 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    std::int64_t over_for_ns;  ///< since its end on the logs' clock; negative: it ends later
+    /// Time from the span's end to now in ns, on the logs' clock; negative: the end is in the
+    /// future.
+    std::int64_t over_for_ns;
   };
-  /// Places a span with these times of CLOCK_MONOTONIC, using the current rate.
+  /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.
   placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
     const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
@@ -104,13 +107,13 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Time that the machine slept since the last call; the caller holds lock_.
+  /// Returns how long the machine slept since the last call, in ns. The caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// The caller holds lock_.
+  /// Converts a time of CLOCK_MONOTONIC to ticks. The caller holds lock_.
   std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
@@ -120,7 +123,8 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
-  /// Reads the three clocks at one moment: takes the tightest of a few readings.
+  /// Reads the ticks, CLOCK_MONOTONIC and CLOCK_REALTIME at nearly the same moment: reads them five
+  /// times and returns the reading that took the least time.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
     std::uint64_t tightest = ~std::uint64_t{0};

@@ -1,4 +1,4 @@
-// What a thread does if it cannot store its record in its ring at once.
+// Provides the slow path of recording: what a thread does if it cannot store a record at once.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -15,28 +15,28 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
+#include "lotus/store/background_thread.hpp"
 #include "lotus/store/cpu_clock.hpp"
-#include "lotus/store/drain_thread.hpp"
 #include "lotus/store/recording_state.hpp"
 #include "lotus/store/storage.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives a thread its ring, makes room in a full ring, and enters a loader. The functions of the
-/// first part block signals and take the producer's guard themselves; the caller of those of the
-/// second part holds the guard. Thread safety: all.
+/// Gives threads rings, makes room in full rings, and changes threads' loaders. The functions that
+/// the owning thread calls block signals and lock the producer's guard themselves; the caller of
+/// the other functions holds the guard. Thread safety: all functions.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
-            cpu_clock& cpu, drain_thread& drains) noexcept
+            cpu_clock& cpu, background_thread& drains) noexcept
       : state_{state}, rings_{rings}, aggregates_{aggregates}, cpu_{cpu}, drains_{drains} {}
 
-  // --- for the owning thread
+  // --- Functions that the owning thread calls.
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // A limit other than 0 means that the ring is just full or half full.
+    // If full rings drop records, a limit other than 0 means that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -50,10 +50,11 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.writes_through()) drain(p);
   }
 
-  /// Stores a record from a signal handler that interrupted this thread while it was storing one. A
-  /// record from a second handler that interrupts the first one here is dropped and counted.
+  /// Stores a record of a signal handler that interrupted this thread while it was storing another
+  /// record. If a second handler interrupts the first one here, the second handler's record is
+  /// dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or while recording is off, there is no room.
+    // The limit is 0 while recording is off, and before the first record, when there is no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -74,8 +75,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
-  /// Adds a call for which there is no memory yet, perhaps not even for the call before. Returns
-  /// false if it is lost.
+  /// Adds an aggregated call after allocating memory for it. Returns false if the call is lost
+  /// because there is no memory.
   bool aggregate(producer& p, const aggregate_call& call) noexcept {
     if (this_thread_forks) return lose(p);
     const signals_blocked quiet;
@@ -96,16 +97,16 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.is_on() && !p.attached) attach(p);
   }
 
-  /// Returns the loader that the thread's records belonged to before.
+  /// Assigns the thread's later records to a loader. Returns the thread's previous loader.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
     if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Without a ring nothing needs to be recorded: the ring will begin with this loader.
+    // Without a ring, nothing is recorded: a ring that is attached later begins with p.loader.
     if (p.attached && state_.is_on()) {
-      // Without this record all following records would be assigned to the wrong loader, so it must
-      // not be dropped even if records may be.
+      // This record is not dropped even if full rings drop records, because without it all later
+      // records would be assigned to the wrong loader.
       if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
         drop(p);
         return before;
@@ -117,8 +118,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// If full rings drop records, off-CPU records are dropped first: they may not use a ring's last
-  /// quarter.
+  /// Returns the time off the CPU, which the caller records. If full rings drop records, records of
+  /// kind off_cpu are dropped first: they may not use the last quarter of a ring.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
@@ -127,7 +128,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return {};
   }
 
-  // --- the caller holds the guard
+  // --- Functions whose caller holds the producer's guard.
 
   int drain(producer& p) noexcept {
     const int error = rings_.drain(p);
@@ -135,7 +136,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return error;
   }
 
-  /// Lets the owner store records until the ring is full of uncommitted ones.
+  /// Lets the owning thread store records, without calling the session, until the ring is full; if
+  /// full rings drop records, until the ring is half full.
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
@@ -148,7 +150,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
                            std::memory_order_release);
   }
 
-  /// Forces the owner's next record onto the slow path.
+  /// Makes the owning thread take the slow path for its next record.
   static void close_lanes(producer& p) noexcept {
     gate_of(p).limit.store(0, std::memory_order_relaxed);
     gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
@@ -174,8 +176,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring: writes its records to the disk, or moves them to memory if that
-  /// fails or the thread must not wait for the disk.
+  /// Makes room in a full ring. Writes the records to the logs, or moves them to memory if writing
+  /// fails or if full rings drop records, because then the thread must not wait for the disk.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       p.drained_itself.store(true, std::memory_order_relaxed);
@@ -188,9 +190,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Stores a record without ever waiting for the disk. A half-full ring wakes the drain thread. A
-  /// full ring is moved to memory, where the oldest records are dropped if the limit is reached.
-  /// Fails if the drain thread is just writing the ring.
+  /// Stores a record without ever waiting for the disk. If the ring is half full, wakes the drain
+  /// thread. If the ring is full, moves its records to memory, and drops the oldest records there
+  /// if the memory limit is reached. Returns false if the record was not stored, such as while the
+  /// drain thread writes the ring's records.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);
@@ -213,7 +216,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   storage& rings_;
   aggregate_store& aggregates_;
   cpu_clock& cpu_;
-  drain_thread& drains_;
+  background_thread& drains_;
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Snapshots of a running recording, and what triggers them.
+// Takes snapshots of a running recording, when triggers request them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
@@ -30,16 +30,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the logs and the aggregates; reports where, or why it failed. Returns whether it
-/// succeeded.
+/// Takes a snapshot, and deletes old ones if all together exceed `max_bytes`. Reports the
+/// snapshot's name or the error. Returns whether it succeeded.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
-                                            std::string_view reason, std::uint64_t most_bytes,
+                                            std::string_view reason, std::uint64_t max_bytes,
                                             const own_aggregates& own) noexcept {
   snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
   const int error = folder.make(reason, logs.info, own);
   if (error == 0) {
-    folder.keep_within(most_bytes);
-    say("snapshot %s is beside the run", folder.name());
+    folder.keep_within(max_bytes);
+    say("snapshot %s is stored next to the run", folder.name());
   } else {
     say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
         file_error_text(error));
@@ -47,7 +47,7 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
   return error == 0;
 }
 
-/// Set by the handler of options::snapshot_signal.
+/// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 
@@ -62,16 +62,16 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
   }
 }
 
-/// Triggers snapshots without a call: by a signal, `lotus-tool snapshot`, or a long wait. Thread
-/// safety: none; begin() and end() while nothing else is called, the other functions only by the
-/// drain thread.
+/// Triggers snapshots when a signal arrives, when `lotus-tool snapshot` requests one, or after a
+/// long wait. Thread safety: none. Call begin() and end() while no other function is running; only
+/// the drain thread calls the other functions.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    most_bytes_ = chosen.snapshots_bytes;
+    max_bytes_ = chosen.snapshots_bytes;
     wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
     last_wait_ns_ = 0;
-    told_wait_ = 0;
+    reported_wait_ = 0;
     signal_ = 0;
     if (chosen.snapshot_signal == 0) return;
     struct sigaction ours {};
@@ -94,28 +94,29 @@ class snapshot_triggers {
     signal_ = 0;
   }
 
-  /// Maximum size of all snapshots together.
-  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// Minimum duration of a wait that triggers a snapshot; 0: waits do not.
+  /// Maximum size in bytes of all snapshots together.
+  std::uint64_t max_bytes() const noexcept { return max_bytes_; }
+  /// Minimum duration, in ns, of a wait that triggers a snapshot; 0: waits trigger none.
   std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// The caller holds the guard of the producer, which has a ring.
+  /// Triggers a snapshot if a thread has waited for a batch for at least `long_ticks`. The producer
+  /// must have a ring, and the caller must hold its guard.
   void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
     const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
     const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
     const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // A wait that is still going on triggers only one snapshot.
-    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    // A wait that has not ended triggers only one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == reported_wait_)) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
-    told_wait_ = is_long ? since : 0;
+    reported_wait_ = is_long ? since : 0;
     last_wait_ns_ = now_ns;
     wait_seen_ = true;
   }
 
-  /// Consumes a pending trigger; returns false if there is none.
-  /// @param reason  buffer of snapshot_place::most_reason_bytes + 1
+  /// Removes one pending trigger. Returns false if there is none.
+  /// @param reason  receives the trigger's name: snapshot_place::max_reason_bytes + 1 bytes.
   bool take(const log_folder& logs, char* reason) noexcept {
-    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    constexpr std::size_t room = snapshot_place::max_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {
       std::snprintf(reason, room, "wait");
       return true;
@@ -131,8 +132,8 @@ class snapshot_triggers {
  private:
   static constexpr std::int64_t between_waits_ns = 60'000'000'000;
 
-  /// If several processes of the run see the request, only the one that deletes the file makes the
-  /// snapshot.
+  /// Removes a request of `lotus-tool snapshot`, which is a file. If several processes of the run
+  /// see the file, only the process that deletes it takes the snapshot.
   static bool take_request(const log_folder& logs, char* reason) noexcept {
     struct stat status {};
     if (logs.directory < 0 ||
@@ -141,16 +142,16 @@ class snapshot_triggers {
     }
     const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
     if (fd < 0) return false;
-    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    const ssize_t bytes = read(fd, reason, snapshot_place::max_reason_bytes);
     close(fd);
     reason[bytes > 0 ? bytes : 0] = '\0';
     return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
   }
 
-  std::uint64_t most_bytes_ = 0;
+  std::uint64_t max_bytes_ = 0;
   std::int64_t wait_ns_ = 0;
   std::int64_t last_wait_ns_ = 0;
-  std::uint64_t told_wait_ = 0;
+  std::uint64_t reported_wait_ = 0;
   bool wait_seen_ = false;
   int signal_ = 0;
 };

@@ -1,4 +1,4 @@
-// The rings of all threads, and the path of their records to the logs.
+// Manages the rings of all threads, and drains them: writes their records to the logs.
 #ifndef LOTUS_STORE_STORAGE_HPP
 #define LOTUS_STORE_STORAGE_HPP
 
@@ -30,27 +30,27 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The records of a thread that were not written to its logs when it was drained for the last time.
+/// How many records of a thread could not be written to its logs in the thread's last drain.
 struct unwritten_records {
-  std::uint64_t recoverable = 0;  ///< they are in the ring file
+  std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: open() under the session's control lock; everything else from any thread that
-/// holds the guard of the producer concerned.
+/// Thread safety: call open() under the session's control lock, and functions with a producer as
+/// argument under that producer's guard.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Returns 0 or errno; reports the reason once.
+  /// Opens the run's files. Returns 0 or errno; reports the error of a run once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
     backlog_.begin(chosen.backlog_bytes);
     retention_.begin(chosen);
     const log_folder folder = files_.logs_folder();
-    retention_.begin_behind_parts(folder.directory, folder.prefix, folder.owners);
+    retention_.begin_after_parts(folder.directory, folder.prefix, folder.owners);
     own_logs_.store(0, std::memory_order_relaxed);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
@@ -58,9 +58,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return 0;
   }
 
-  // --- a thread's ring
+  // --- A thread's ring.
 
-  /// Gives the producer a ring of this run. Returns false if there is no memory.
+  /// Gives a thread's state (producer) a new ring in this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -83,10 +83,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread may take over a dead thread's ring. It may have begun a span before
-  /// it first called the session. If it would share the dead thread's logs, all spans in them must
-  /// have ended before it started, because readers treat spans of one log that lie within each
-  /// other as nested.
+  /// Returns whether the calling thread may reuse a dead thread's ring. If the two threads share
+  /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
+  /// spans of the dead thread must have ended before the calling thread started, because the
+  /// calling thread may have begun a span before its first call of the session.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -96,7 +96,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return started.is_after(ended, clock_);
   }
 
-  /// Gives the ring of a drained producer to another thread.
+  /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
@@ -109,7 +109,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // The existing logs become parts, so that they can be deleted if there are limits.
+      // If limits apply, the dead thread's logs become parts, so that they can be deleted.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -121,9 +121,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.ring->commit(c);
   }
 
-  /// Takes the ring out of use. It stays mapped until the next attach, because its thread may be
-  /// storing a record at this moment. Records that were not written are discarded.
-  /// @return how many records that were only in memory are lost.
+  /// Ends the use of a thread's ring and discards records that are not in the logs. The ring stays
+  /// mapped until the next attach(), because its thread may be storing a record now.
+  /// @return how many of the discarded records were not in a ring file either, and so are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
@@ -133,10 +133,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return lost;
   }
 
-  // --- from rings to logs
+  // --- Writing records to logs.
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then the records that were
-  /// not written stay in the ring.
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
+  /// written stay where they are.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -157,14 +157,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Moves the records of a ring that cannot be drained to memory. Returns false if the limit is
-  /// reached.
+  /// Moves the records of a ring that cannot be drained to memory. Returns false if the memory
+  /// limit is reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
-  /// Drops the oldest records that a producer has in memory. Returns how many.
+  /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Called if the last drain of `p` failed. Copies records that are only in memory to the ring
-  /// file as far as it can grow, and discards the rest.
+  /// Copies records that are only in memory to the ring file, as far as the file can grow, and
+  /// discards the rest. Called when the last drain of `p` has failed.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
     while (p.backlog_first != nullptr) {
@@ -181,17 +181,18 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Deletes the logs that exceed their limits.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
-    forgotten_logs forgotten;
+    deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
-    files_.add_forgotten(forgotten);
+    files_.add_deleted(forgotten);
   }
 
   log_retention& retention() noexcept { return retention_; }
 
-  // --- in a forked child: the rings and their records belong to the parent
+  // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler that interrupted a scope forks, that scope continues to use the ring.
+    // If a signal handler forked while it interrupted the storing of a record, the interrupted code
+    // will continue to use the ring's address.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -204,11 +205,12 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Only the first threads get logs of their own. With very many short-lived threads, each would
-  /// leave files of a few lines, too many for the limits to examine.
+  /// Whether a thread that reuses the ring of a dead thread also continues its logs. If not
+  /// limited, the first threads get logs of their own. Later threads share logs, because many
+  /// short-lived threads would otherwise create many tiny files.
   bool shares_logs() const noexcept {
-    constexpr std::uint32_t most_own_logs = 64;
-    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;
+    constexpr std::uint32_t max_own_logs = 64;
+    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;
   }
 
   LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
@@ -223,7 +225,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
-  std::atomic<std::uint32_t> own_logs_{0};  ///< threads that have had logs of their own
+  std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;
   log_retention retention_;
   backlog backlog_;

@@ -1,4 +1,4 @@
-// Messages to the program about its run's files.
+// Reports events and errors of the run's files as messages.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
@@ -26,8 +26,8 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Errors that may recur are reported once per run.
-/// Thread safety: disk() any thread; the callers of the other functions lock.
+/// Reports errors that may occur often, each once per run. Thread safety: disk() on any thread; the
+/// callers of the other functions hold a lock.
 class storage_reports {
  public:
   void run_begins() noexcept {
@@ -36,8 +36,8 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Reported once for consecutive runs in the same place: a program that stops and starts again
-  /// appends to its own logs.
+  /// Reports that logs with this directory and prefix exist already. Reports nothing if this
+  /// process has just recorded there, because the logs are its own.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -66,9 +66,10 @@ class storage_reports {
         std::strerror(error));
   }
 
-  /// Call it after each attempt to append to the logs.
-  /// @param error  0, or an error that file_error_text() knows
-  /// @param log    name of the log that was opened last
+  /// Must be called after each attempt to append to the logs. Reports when appending begins to fail
+  /// and when it works again.
+  /// @param error  0, or an error that file_error_text() can describe.
+  /// @param log  name of the log that was opened last.
   void disk(const log_location& location, int error, const char* log) noexcept {
     if (is_refusal(error)) return refused(location, error, log);
     const bool failed = error != 0;
@@ -83,7 +84,7 @@ class storage_reports {
   }
 
  private:
-  /// One log may be refused while others are written. Each kind of refusal is reported once.
+  /// Reports that a log was refused, each kind of refusal once. Other logs may still be writable.
   void refused(const log_location& location, int error, const char* log) noexcept {
     const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
     if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
@@ -92,7 +93,7 @@ class storage_reports {
         log, file_error_text(error));
   }
 
-  // 64-bit FNV-1a.
+  // The constants of 64-bit FNV-1a (Fowler, Noll, Vo).
   static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
   static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
     constexpr std::uint64_t prime = 0x100000001b3U;
@@ -102,11 +103,12 @@ class storage_reports {
     return hash;
   }
 
-  std::uint64_t existing_reported_in_ = 0;  ///< hash of a directory and a prefix; 0: none
+  /// Hash of the directory and prefix for which existing_logs() last reported; 0: none.
+  std::uint64_t existing_reported_in_ = 0;
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   std::atomic<bool> disk_failed_{false};
-  std::atomic<std::uint32_t> refused_{0};  ///< a bit for each kind
+  std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported
 };
 
 }  // namespace detail

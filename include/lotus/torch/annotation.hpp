@@ -1,4 +1,4 @@
-// LOTUS_ANNOTATE=torch: scopes in the traces of PyTorch's own profiler.
+// Shows scopes in the traces of PyTorch's own profiler if LOTUS_ANNOTATE contains "torch".
 #ifndef LOTUS_TORCH_ANNOTATION_HPP
 #define LOTUS_TORCH_ANNOTATION_HPP
 
@@ -14,14 +14,16 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
 
-/// A scope of this thread that PyTorch's profiler sees.
+/// An open scope of this thread that PyTorch's profiler records.
 struct seen_scope {
   at::RecordFunction function{at::RecordScope::USER_SCOPE};
-  std::uint32_t unseen_within = 0;  ///< scopes that began since, while no profiler was on
+  /// Number of open scopes inside this one that began while no profiler was recording.
+  std::uint32_t unseen_within = 0;
   seen_scope* around = nullptr;
 };
 
-// Nothing to destroy: destructors of other objects of a thread may have scopes.
+// These variables have no destructor, so that they remain usable in the destructors of a thread's
+// other objects, which may contain scopes.
 LOTUS_DETAIL_PER_MODULE inline thread_local seen_scope* innermost_seen = nullptr;
 LOTUS_DETAIL_PER_MODULE inline thread_local std::uint32_t unseen_outside = 0;
 
@@ -52,7 +54,7 @@ LOTUS_DETAIL_PER_MODULE inline void end_seen() noexcept {
 LOTUS_DETAIL_PER_MODULE inline const lotus::detail::annotation_calls annotation{begin_seen,
                                                                                 end_seen};
 
-/// Tells the session before main(), where the environment asks for annotations at all.
+/// Registers the functions with the session before main() if LOTUS_ANNOTATE is set.
 LOTUS_DETAIL_PER_MODULE inline const bool annotation_told = [] {
   if (lotus::detail::environment_text(lotus::detail::variable::annotate) == nullptr) return false;
   lotus::detail::join_session(false).annotate_torch(annotation);

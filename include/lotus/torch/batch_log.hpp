@@ -1,4 +1,4 @@
-// What a data loader logs of its batches: by who makes them, by who consumes them.
+// Records the history of a data loader's batches, in its workers and in the consumer.
 #ifndef LOTUS_TORCH_BATCH_LOG_HPP
 #define LOTUS_TORCH_BATCH_LOG_HPP
 
@@ -17,8 +17,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
 
-/// Logs from here to the end of the block, also when that is left by an exception, unless it turns
-/// out that there was nothing to log. Thread safety: belongs to one thread.
+/// Records a span from construction to the end of the block, even if an exception ends the block.
+/// cancel() discards the span. Thread safety: each object belongs to one thread.
 class tagged_span {
  public:
   explicit tagged_span(lotus::detail::record_tag tag) noexcept : tag_{tag} { span_.begin(tag); }
@@ -33,7 +33,8 @@ class tagged_span {
   lotus::detail::measured_span span_;
 };
 
-/// As loader_scope, for the loader of this id; where that is 0, the thread stays in its own.
+/// A loader_scope for a loader that is given by the id of its name. If the id is 0, the thread
+/// stays in its current loader.
 class in_loader {
  public:
   explicit in_loader(std::uint32_t loader) noexcept : loader_{loader} {
@@ -50,13 +51,15 @@ class in_loader {
   std::uint32_t before_ = 0;
 };
 
-/// The consumer's side of the batches of one loader. Thread safety: the consumer's thread only,
-/// which is in the loader where these are called; queued() enters it by itself.
+/// Records the batches of one loader in the consumer. Thread safety: only the consumer's thread
+/// calls the functions. The thread must be in this loader's loader_scope, except for queued(),
+/// which enters the loader itself.
 class consumer_log {
  public:
-  /// @param loader  id of its name; 0: what the consumer's thread is in when its batches are used.
-  /// @param every_request_yields  whether each request ends in a batch or an exception. Where one
-  ///   may come back empty (a stateful dataset's end), it is logged as queued when its batch comes.
+  /// @param loader  id of the loader's name; 0: the thread's current loader.
+  /// @param every_request_yields  whether each request results in a batch or an exception.
+  /// Otherwise (a stateful dataset at its end yields nothing) a request is recorded only when its
+  /// batch is received.
   consumer_log(std::uint32_t loader, bool every_request_yields) noexcept
       : loader_{loader}, every_request_yields_{every_request_yields} {}
 
@@ -76,7 +79,8 @@ class consumer_log {
     }
   }
 
-  /// A wait that yielded no batch, by an empty request or a timeout, goes on.
+  /// Begins a wait, or continues the previous one if it brought no batch: the request yielded
+  /// nothing or timed out.
   void begin_wait() noexcept {
     if (wait_.runs()) return;
     wait_.begin(tag_of(0));
@@ -84,7 +88,7 @@ class consumer_log {
     lotus::detail::look_at_batch();
   }
 
-  /// The batch that was waited for is here.
+  /// Ends the wait, because the batch has arrived.
   void end_wait(std::size_t batch) noexcept {
     if (!wait_.runs()) return;
     lotus::detail::look_at_batch();
@@ -92,7 +96,7 @@ class consumer_log {
     wait_.end(tag_of(batch));
   }
 
-  /// Goes to the user now: the batch, or the exception that making it threw.
+  /// Records that the consumer receives a batch, or the exception thrown while it was built.
   void handed_over(std::size_t batch) noexcept {
     give_up_wait();
     batch_consumed(batch);
@@ -105,7 +109,7 @@ class consumer_log {
     queued_ticks_.erase(queued);
   }
 
-  /// The request was answered without a batch.
+  /// Forgets a request that yielded no batch.
   void yielded_nothing(std::size_t batch) noexcept { queued_ticks_.erase(batch); }
 
  private:

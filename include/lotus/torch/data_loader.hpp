@@ -1,4 +1,4 @@
-// libtorch's data loader, with its batches logged.
+// Provides data loaders that work like those of libtorch and record their batches.
 #ifndef LOTUS_TORCH_DATA_LOADER_HPP
 #define LOTUS_TORCH_DATA_LOADER_HPP
 
@@ -21,7 +21,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch {
 namespace detail {
 
-/// libtorch 1.13 and 2.0 have an optional of their own, later ones std's; this is theirs.
+/// The type `optional` below is that of the installed libtorch: libtorch 1.13 and 2.0 define an
+/// optional of their own, later versions use std::optional.
 template <class Optional, class T>
 struct optional_like;
 template <template <class> class Optional, class Any, class T>
@@ -37,8 +38,8 @@ template <class Dataset, class Batch, class Request>
 using loader_base = ::torch::data::DataLoaderBase<numbered_dataset<Dataset, Request>, Batch,
                                                   numbered_request<Request>>;
 
-/// What loaders of stateless and of stateful datasets share: they number requests, and watch the
-/// results of each epoch.
+/// The common base of loaders for stateless and stateful datasets: numbers the requests for
+/// batches, and records the results of each epoch.
 template <class Dataset, class Batch, class Request>
 class logging_loader : public loader_base<Dataset, Batch, Request> {
   using base = loader_base<Dataset, Batch, Request>;
@@ -50,13 +51,13 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
                  bool every_request_yields)
       : base{options}, log_{lotus::detail::loader_of(loader), every_request_yields} {}
 
-  /// A worker thread's whole life.
+  /// The function that each worker thread runs for its whole lifetime.
   void work(dataset_type& dataset) {
     const in_loader own{log_.loader()};
     this->worker_thread(dataset);
   }
 
-  consumer_log* log_of_inline_making() noexcept {
+  consumer_log* log_of_inline_preprocessing() noexcept {
     return this->options_.workers == 0 ? &log_ : nullptr;
   }
 
@@ -68,7 +69,7 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
         std::move(this->sequencer_), this->options_.enforce_ordering, log_);
   }
 
-  /// The request of the batch that comes next; the base sends it off at once, under this number.
+  /// Adds the next batch number to a request, which the base class sends to a worker immediately.
   numbered_request<Request> numbered(Request request) {
     log_.queued(next_batch_);
     return {std::move(request), next_batch_++};
@@ -81,7 +82,7 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
 
 }  // namespace detail
 
-/// As ::torch::data::StatelessDataLoader; made by make_data_loader().
+/// Works like ::torch::data::StatelessDataLoader; created by make_data_loader().
 template <class Dataset, class Sampler>
 class stateless_data_loader final
     : public detail::logging_loader<Dataset, typename Dataset::BatchType,
@@ -91,11 +92,11 @@ class stateless_data_loader final
   using typename base::dataset_type;
 
  public:
-  /// @param dataset  each worker gets a copy.
+  /// @param dataset  the data; each worker gets a copy.
   stateless_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                         ::torch::data::DataLoaderOptions options)
       : base{loader, options, true}, sampler_{std::move(sampler)} {
-    dataset_type source{std::move(dataset), this->log_of_inline_making()};
+    dataset_type source{std::move(dataset), this->log_of_inline_preprocessing()};
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
       this->workers_.emplace_back([this, source]() mutable { this->work(source); });
     }
@@ -121,7 +122,7 @@ class stateless_data_loader final
   Sampler sampler_;
 };
 
-/// As ::torch::data::StatefulDataLoader; made by make_data_loader().
+/// Works like ::torch::data::StatefulDataLoader; created by make_data_loader().
 template <class Dataset>
 class stateful_data_loader final
     : public detail::logging_loader<Dataset, typename Dataset::BatchType::value_type,
@@ -131,12 +132,12 @@ class stateful_data_loader final
   using typename base::dataset_type;
 
  public:
-  /// @param dataset  shared by all workers.
+  /// @param dataset  the data; all workers share it.
   stateful_data_loader(std::string_view loader, Dataset dataset,
                        ::torch::data::DataLoaderOptions options)
       : base{loader, options, false} {
     this->main_thread_dataset_ =
-        std::make_unique<dataset_type>(std::move(dataset), this->log_of_inline_making());
+        std::make_unique<dataset_type>(std::move(dataset), this->log_of_inline_preprocessing());
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
       this->workers_.emplace_back([this] { this->work(*this->main_thread_dataset_); });
     }
@@ -153,14 +154,14 @@ class stateful_data_loader final
   }
 };
 
-/// The same as ::torch::data::make_data_loader, in arguments, use, batches and errors, for all of
-/// its overloads, and logs for each batch: "SBatchPreprocessed_i" on the worker that makes it,
-/// "SBatchQueued_i", "SBatchWait_i" and "SBatchConsumed_i" on the thread that iterates. A batch
-/// whose making throws is logged as the others are, up to the exception. Cost: six records a batch
-/// at most, and moving a number with each request.
-/// @param loader  where it is not empty, all these, and the operations that make the batches, are
-///   the loader's of this name, as within LOTUS_LOADER, and nothing else of the thread that
-///   iterates. Interned by content. Cost: some system calls a batch.
+/// Creates a data loader. All overloads work like those of ::torch::data::make_data_loader, with
+/// the same arguments, results and errors. In addition, the loader records each batch:
+/// "SBatchPreprocessed_i" on the worker that builds the batch, and "SBatchQueued_i", "SBatchWait_i"
+/// and "SBatchConsumed_i" on the thread that iterates. If the building throws, it is recorded up to
+/// the exception. Cost: at most six records per batch, and a number stored with each request.
+/// @param loader  name of the loader to which these records belong, and the operations that build
+///   batches; other records of the iterating thread keep their loader. Copied. If it is empty,
+///   records keep their thread's current loader. A name costs some system calls per batch.
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
 make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
@@ -169,7 +170,8 @@ make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                                                                    std::move(sampler), options);
 }
 
-/// The same with a sampler made for the size of the dataset, which it must know.
+/// Creates a data loader with a sampler that is constructed from the dataset's size, which the
+/// dataset must know.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
@@ -177,20 +179,22 @@ make_data_loader(std::string_view loader, Dataset dataset,
                  ::torch::data::DataLoaderOptions options = {}) {
   const auto size = dataset.size();
   TORCH_CHECK(size.has_value(), "The dataset must know its size for a sampler to be made for it");
-  // Samplers take their size as one integer type or another: converted where no warning of the
-  // user's compiler looks.
+  // Samplers accept the size as different integer types. std::make_from_tuple converts the size
+  // inside a system header, where the user's compiler does not warn about the conversion.
   return torch::make_data_loader(loader, std::move(dataset),
                                  std::make_from_tuple<Sampler>(std::make_tuple(*size)), options);
 }
 
-/// The same for a stateful dataset. Requests that find it at its end are not logged.
+/// Creates a data loader for a stateful dataset. Requests that find the dataset at its end are not
+/// recorded.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     std::string_view loader, Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
   return std::make_unique<stateful_data_loader<Dataset>>(loader, std::move(dataset), options);
 }
 
-/// Without a name. Qualified, for torch::data has functions that fit as well.
+/// Creates a data loader whose records keep their thread's current loader. (The call is qualified,
+/// because an unqualified one would also match functions of torch::data.)
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
 make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {
@@ -198,7 +202,7 @@ make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOpti
                                  options);
 }
 
-/// Without a name.
+/// Creates a data loader whose records keep their thread's current loader.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
@@ -206,7 +210,7 @@ make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {})
   return torch::make_data_loader<Sampler>(std::string_view{}, std::move(dataset), options);
 }
 
-/// Without a name.
+/// Creates a data loader whose records keep their thread's current loader.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {

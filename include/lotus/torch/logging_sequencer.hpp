@@ -1,4 +1,4 @@
-// Between a data loader and the batches that its workers send: logs waits and arrivals.
+// Records when a data loader waits for the batches of its workers, and when they arrive.
 #ifndef LOTUS_TORCH_LOGGING_SEQUENCER_HPP
 #define LOTUS_TORCH_LOGGING_SEQUENCER_HPP
 
@@ -15,7 +15,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
 
-/// Leaves the order to another sequencer and watches what goes in and out. One for each epoch.
+/// Wraps the sequencer that decides in which order the results of workers reach the consumer, and
+/// records when results arrive and when the consumer receives them. Each epoch has a new object.
 /// Thread safety: the consumer's thread only.
 template <class Result>
 class logging_sequencer final : public ::torch::data::detail::sequencers::Sequencer<Result> {
@@ -24,14 +25,14 @@ class logging_sequencer final : public ::torch::data::detail::sequencers::Sequen
   using typename sequencer::ResultProducer;
   using optional_result = typename ResultProducer::result_type;
 
-  /// @param order    who decides which result is next.
-  /// @param ordered  whether that is the order of the batch numbers.
-  /// @param log      borrowed.
+  /// @param order    the sequencer that decides which result is next.
+  /// @param ordered  whether that sequencer delivers batches in the order of their numbers.
+  /// @param log  the log of the loader; borrowed.
   logging_sequencer(std::unique_ptr<sequencer> order, bool ordered, consumer_log& log)
       : order_{std::move(order)}, ordered_{ordered}, log_{log} {}
 
-  /// Exceptions of `next_result` (a timeout) pass through; the wait then goes on with the next
-  /// call.
+  /// Returns the next result. Exceptions of `next_result`, such as a timeout, propagate; then the
+  /// next call continues the same wait.
   optional_result next(ResultProducer next_result) override {
     const in_loader own{log_.loader()};
     log_.begin_wait();
@@ -63,7 +64,7 @@ class logging_sequencer final : public ::torch::data::detail::sequencers::Sequen
 
   std::unique_ptr<sequencer> order_;
   bool ordered_;
-  std::size_t awaited_ = 0;  ///< where ordered: the number of the next batch
+  std::size_t awaited_ = 0;  ///< number of the next batch in order, if ordered_
   consumer_log& log_;
 };
 

@@ -1,4 +1,5 @@
-// A dataset whose requests carry batch numbers, so that who makes a batch can log it.
+// Provides a dataset whose requests contain batch numbers, so that the thread that builds a batch
+// can record the number.
 #ifndef LOTUS_TORCH_NUMBERED_DATASET_HPP
 #define LOTUS_TORCH_NUMBERED_DATASET_HPP
 
@@ -19,11 +20,11 @@ struct numbered_request {
   std::size_t batch = 0;
 };
 
-/// The wait of a consumer that makes its batches itself: as long as the making takes.
-/// The operations of the making are the loader's, too.
+/// Records the building of a batch as the consumer's wait, for a consumer that builds batches
+/// itself because there are no workers. Operations during that time belong to the loader.
 class inline_wait {
  public:
-  /// @param consumer  borrowed; null where a worker makes the batch: then nothing is logged.
+  /// @param consumer  borrowed; null if a worker builds the batch, so that no wait is recorded.
   inline_wait(consumer_log* consumer, std::size_t batch) noexcept
       : own_{consumer != nullptr ? consumer->loader() : 0}, consumer_{consumer}, batch_{batch} {
     if (consumer_ != nullptr) consumer_->begin_wait();
@@ -47,16 +48,16 @@ class inline_wait {
   std::size_t batch_;
 };
 
-/// Logs the making of a batch; see tagged_span.
-class making {
+/// Records the building of a batch, from construction to the end of the block.
+class preprocessing {
  public:
-  explicit making(std::size_t batch) noexcept
+  explicit preprocessing(std::size_t batch) noexcept
       : span_{lotus::detail::batch_tag(lotus::detail::event_kind::batch_preprocessed, batch)} {
     lotus::detail::look_at_batch();
   }
-  making(const making&) = delete;
-  making& operator=(const making&) = delete;
-  ~making() { lotus::detail::look_at_batch(); }
+  preprocessing(const preprocessing&) = delete;
+  preprocessing& operator=(const preprocessing&) = delete;
+  ~preprocessing() { lotus::detail::look_at_batch(); }
 
   void yielded_nothing() noexcept { span_.cancel(); }
 
@@ -64,19 +65,20 @@ class making {
   tagged_span span_;
 };
 
-/// Logs "SBatchPreprocessed_i" on the thread that calls get_batch(), for each request that yields a
-/// batch or throws. Copies when the dataset copies. Thread safety: the dataset's.
+/// Wraps a dataset, and records "SBatchPreprocessed_i" on the thread that calls get_batch() for
+/// each request that yields a batch or throws. Copyable and thread-safe if the dataset is.
 template <class Dataset, class Request>
 class numbered_dataset {
  public:
-  /// @param consumer  borrowed; not null where the consumer itself will call get_batch().
+  /// @param consumer  the log of a consumer that calls get_batch() itself, borrowed; null if
+  /// workers call it.
   numbered_dataset(Dataset dataset, consumer_log* consumer)
       : dataset_{std::move(dataset)}, consumer_{consumer} {}
 
-  /// Exceptions of the dataset pass through.
+  /// Returns the dataset's result; its exceptions propagate.
   auto get_batch(numbered_request<Request> numbered) {
     inline_wait wait{consumer_, numbered.batch};
-    making made{numbered.batch};
+    preprocessing made{numbered.batch};
     auto batch = dataset_.get_batch(std::move(numbered.request));
     if constexpr (Dataset::is_stateful) {
       if (!batch) {

@@ -1,4 +1,4 @@
-// traced(): a transform or a dataset of libtorch's, each use of which is logged.
+// Provides traced(), which wraps a transform or dataset of libtorch and records each use.
 #ifndef LOTUS_TORCH_TRACED_HPP
 #define LOTUS_TORCH_TRACED_HPP
 
@@ -21,7 +21,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch {
 namespace detail {
 
-/// The base of T that works sample by sample; void where there is none.
+/// The libtorch base class of T that handles one sample at a time; void if T has no such base.
 template <class In, class Out>
 auto sample_base(const ::torch::data::transforms::Transform<In, Out>* base) -> decltype(base);
 template <class Self, class Example>
@@ -33,7 +33,8 @@ using sample_base_of =
 template <class T>
 inline constexpr bool has_sample_base = !std::is_void_v<sample_base_of<T>>;
 
-/// Whether T left its whole-batch function as its sample_base_of has it: a loop over the samples.
+/// Whether T does not override the function for whole batches, so that it is the base class's loop
+/// over samples: apply_batch() of transforms, get_batch() of datasets.
 template <class Owner, class R, class... A>
 Owner* owner_of(R (Owner::*)(A...));
 template <class T, class = void>
@@ -61,7 +62,7 @@ inline constexpr bool is_vector = false;
 template <class T, class A>
 inline constexpr bool is_vector<std::vector<T, A>> = true;
 
-/// Logs each sample, or each batch where T has a way of its own for whole batches.
+/// Wraps a transform of samples. Records each sample, or each batch if T overrides apply_batch().
 template <class T>
 class traced_sample_transform final : public sample_base_of<T> {
   using base = sample_base_of<T>;
@@ -89,7 +90,7 @@ class traced_sample_transform final : public sample_base_of<T> {
   lotus::detail::record_tag tag_;
 };
 
-/// Logs each batch.
+/// Wraps a transform of batches. Records each batch that the transform receives.
 template <class T>
 class traced_batch_transform final
     : public ::torch::data::transforms::BatchTransform<typename T::InputBatchType,
@@ -108,7 +109,7 @@ class traced_batch_transform final
   lotus::detail::record_tag tag_;
 };
 
-/// Logs each sample, or each batch where D has a way of its own for whole batches.
+/// Wraps a dataset of samples. Records each sample, or each batch if D overrides get_batch().
 template <class D>
 class traced_sample_dataset final
     : public ::torch::data::datasets::Dataset<traced_sample_dataset<D>, typename D::ExampleType> {
@@ -136,7 +137,6 @@ class traced_sample_dataset final
     return dataset_.size();
   }
 
-  /// What is traced.
   D& dataset() noexcept { return dataset_; }
   const D& dataset() const noexcept { return dataset_; }
 
@@ -145,7 +145,7 @@ class traced_sample_dataset final
   lotus::detail::record_tag tag_;
 };
 
-/// Logs each batch, except where a stateful dataset is at its end.
+/// Wraps a dataset of batches. Records each batch, but no request at a stateful dataset's end.
 template <class D>
 class traced_batch_dataset final
     : public ::torch::data::datasets::BatchDataset<traced_batch_dataset<D>, typename D::BatchType,
@@ -170,10 +170,8 @@ class traced_batch_dataset final
     return dataset_.size();
   }
 
-  /// Of stateful datasets.
   void reset() { dataset_.reset(); }
 
-  /// What is traced.
   D& dataset() noexcept { return dataset_; }
   const D& dataset() const noexcept { return dataset_; }
 
@@ -182,7 +180,7 @@ class traced_batch_dataset final
   lotus::detail::record_tag tag_;
 };
 
-/// How a person would call what T does.
+/// Returns the name under which traced() records T if the program gives none.
 template <class T>
 constexpr std::string_view usual_name() noexcept {
   if constexpr (is_dataset<T>) {
@@ -196,14 +194,15 @@ constexpr std::string_view usual_name() noexcept {
 
 }  // namespace detail
 
-/// Wraps a transform or a dataset of libtorch's, for the same use, and logs "S<name>":
-/// - a transform of samples: for each sample (where it overrides apply_batch(): each batch);
-/// - a transform of batches: for each batch;
-/// - a dataset: for each get(), or each get_batch() where it has no get() or overrides get_batch().
-/// Samples and batches are moved through. Copies when what it wraps copies, and is as thread-safe.
-/// Exceptions pass through, logged up to there.
-/// @param name  interned by content.
-/// @param x     copied or moved into the result.
+/// Wraps a transform or dataset of libtorch. The wrapper is used like the original and records
+/// "S<name>"
+/// - for a transform of samples: each sample, or each batch if it overrides apply_batch();
+/// - for a transform of batches: each batch;
+/// - for a dataset: each get(), or each get_batch() if it has no get() or overrides get_batch().
+/// Samples and batches are moved, not copied. The wrapper is copyable and thread-safe if the
+/// wrapped object is. Exceptions propagate; the time up to an exception is recorded.
+/// @param name  copied into a table of names, so it needs to live only for this call.
+/// @param x  the transform or dataset, copied or moved into the result.
 template <class T>
 auto traced(std::string_view name, T&& x) {
   using wrapped = std::decay_t<T>;
@@ -224,8 +223,9 @@ auto traced(std::string_view name, T&& x) {
   }
 }
 
-/// The same under the usual name: "Loader" for a dataset, "Collation" for what makes one batch of a
-/// vector of samples, the type's name for any other transform (`Normalize`).
+/// Wraps `x` like traced(name, x). The name is "Loader" for a dataset, "Collation" for a transform
+/// that builds one batch from a vector of samples, and the type's name for any other transform,
+/// such as `Normalize`.
 template <class T>
 auto traced(T&& x) {
   return traced(detail::usual_name<std::decay_t<T>>(), std::forward<T>(x));

@@ -1,4 +1,4 @@
-// Gives threads' aggregates room in the ring file, and writes them when a recording ends.
+// Stores the aggregates of threads in the ring file, and writes them when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
@@ -30,16 +30,18 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: any thread that holds the guard of the producer in question; functions with `all`
-/// need no guard.
+/// Stores the aggregates of all threads. Thread safety: any thread may call these functions while
+/// it holds the `guard` of the producer that it passes; functions with the parameter `all` need no
+/// guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  // --- for one thread
+  // --- Functions for one thread.
 
-  /// Adds a call for which there may be no room yet. Returns false if there is no memory.
+  /// Adds a call for which there may be no room yet, and makes room. Returns false if there is no
+  /// memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -61,7 +63,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call at once, because nothing will write it later.
+  /// Writes a call that ended after the recording directly to its file.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -79,11 +81,11 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Another thread continues with the sums of a dead one.
+  /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
   LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
-    a.inner_ticks = a.untold_ticks = 0;
+    a.inner_ticks = a.unreported_ticks = 0;
     a.interrupting = 0;
     if (a.memory == nullptr || a.memory->retired) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
@@ -95,7 +97,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call use the slow path.
+  /// Makes the thread's next call take the slow path, where it waits for producer::guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
@@ -106,33 +108,35 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// Call it after close(): waits for a call that is being added at this moment, unless its thread
-  /// is not running.
+  /// Waits until the thread has added the call that it is adding now. Call close() before. Gives up
+  /// after 100 attempts, because the thread may not be running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// The next call begins new aggregates.
+  /// Ends the thread's aggregates; the thread's next call begins new ones.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// In a forked child: these aggregates belong to the parent.
+  /// Discards the aggregates of a forked child, because they belong to its parent.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
-    a.untold_ticks = 0;
-    // `storing` is not 0 if a signal handler that interrupted a call forks.
+    a.unreported_ticks = 0;
+    // `storing` is not 0 if fork was called in a signal handler that interrupted the adding of a
+    // call.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
 
-  // --- for all threads
+  // --- Functions for all threads.
 
-  /// Writes the sums of all threads, and makes their next calls use the slow path. Returns false if
-  /// they remain in the ring file only.
+  /// Writes the aggregates of all threads to files, and makes the next call of each thread take the
+  /// slow path. Returns false if the aggregates could not be written and remain only in the ring
+  /// file.
   LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
     bool any = false;
     all.for_each([&any](producer& p) {
@@ -159,16 +163,17 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Writes them to a copy of the run in `folder`, each thread's as of one moment. The threads
-  /// continue; a call that ends just then waits for so long. Returns 0 or an error that
-  /// file_error_text() knows.
+  /// Writes the aggregates of each thread, as they are at one moment, to the copy of the run in
+  /// `folder`. The threads keep running; a call that ends at that moment waits. Returns 0 or an
+  /// error that file_error_text() can describe.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // The thread's next call takes the slow path and waits for this guard there.
+      // Now the thread's next call takes the slow path, where it waits for the guard that is held
+      // here.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
@@ -176,7 +181,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;
-    // From here on no lock is held, so no thread waits for the disk.
+    // No lock is held while the files are written, so no thread waits for the disk.
     return for_each_section(
         {files_.begun_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
@@ -207,7 +212,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   run_files& files_;
   session_clock& clock_;
   const name_table& names_;
-  mutex lock_;  ///< guards all threads' blocks while they grow or are written
+  mutex lock_;  ///< protects the blocks of all threads while they grow or are written
   std::uint32_t chains_ = 0;
   std::uint64_t late_calls_ = 0;
 };

@@ -1,4 +1,4 @@
-// The collector that needs only the kernel.
+// Provides the built-in collector, which samples the program without an external profiler.
 #ifndef LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 #define LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 
@@ -12,7 +12,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Always false: it could sample any program, so it is only used on request.
+/// Returns false: LOTUS_COLLECTOR=auto must not select a collector that could sample any program.
 inline bool builtin_is_here() noexcept {
   return false;
 }
@@ -21,7 +21,7 @@ inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
     b.begin = []() noexcept {
-      // Also finishes if the program ends without detaching.
+      // The exit handler completes the sample file if the program never calls detach.
       return sampler::instance().begin(asked_interval_ns()) &&
              std::atexit([] { sampler::instance().finish(); }) == 0;
     };

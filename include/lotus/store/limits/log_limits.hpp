@@ -1,4 +1,4 @@
-// Limits how much of a run is kept: deletes the oldest parts of its logs first.
+// Keeps a run within limits of size and age by deleting the oldest parts of its logs.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
@@ -24,54 +24,56 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What was deleted.
-struct forgotten_logs {
+/// Describes the logs that were deleted because of the limits.
+struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< since the epoch: the last write to any of them
+  std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
 };
 
-/// Limits the total of all logs in a directory, whichever process wrote them: several processes
-/// with limits share the total, and logs of killed processes are deleted too.
+/// Limits the total size and the age of all logs in a directory, including logs of other processes
+/// and of dead ones.
 ///
-/// Only parts, which no process appends to, and logs of dead threads are deleted. Thread safety:
-/// begin() while nothing else is called; everything else any thread. Trivially destructible.
+/// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
+/// grown) and logs of dead threads. Thread safety: call begin() while no other function is running;
+/// all other functions on any thread. Trivially destructible.
 class log_limits {
  public:
-  /// @param most_bytes   maximum total size of the logs; 0: unlimited
-  /// @param most_age_ns  maximum age; 0: unlimited
-  void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
-    most_bytes_ = most_bytes;
-    most_age_ns_ = most_age_ns;
+  /// @param max_bytes  maximum total size of the logs in bytes; 0: unlimited.
+  /// @param max_age_ns  maximum age of a log in ns; 0: unlimited.
+  void begin(std::uint64_t max_bytes, std::int64_t max_age_ns) noexcept {
+    max_bytes_ = max_bytes;
+    max_age_ns_ = max_age_ns;
     looked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
     now_looking_.store(false, std::memory_order_relaxed);
   }
 
-  bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
-  /// The size from which on a log becomes a part.
+  bool any() const noexcept { return max_bytes_ != 0 || max_age_ns_ != 0; }
+  /// Size in bytes at which a log becomes a part.
   std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
-  /// How long a log grows before it becomes a part, whatever its size; 0: unlimited.
-  std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
+  /// Time in ns after which a log becomes a part, whatever its size; 0: never.
+  std::int64_t part_ns() const noexcept { return max_age_ns_ / 8; }
 
   void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that became parts.
+  /// Adds to the number of bytes that have become parts since keep() last looked at the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes became parts that the next look should not wait for the drain thread.
+  /// Whether so many bytes have become parts that keep() should be called at once.
   bool overdue() const noexcept {
-    return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
+    return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Looks once a second, and sooner if logs grow fast. Returns false if it did not look.
+  /// Deletes the logs that exceed the limits. Looks at the directory at most once a second, or more
+  /// often if logs grow fast. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
-                              forgotten_logs& forgotten) noexcept {
+                              deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
-                     (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
+                     (max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
     if (!due || !begin_look()) return false;
     looked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
@@ -82,9 +84,9 @@ class log_limits {
   }
 
  private:
-  /// Only one thread looks at a time. If it is delayed while logs keep growing, the threads that
-  /// make them grow wait for it, but at most 0.1 s: the caller may be a signal handler that
-  /// interrupted it.
+  /// Allows only one thread at a time to look at the directory; returns false to the others. If
+  /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
+  /// caller may be a signal handler that interrupted that very thread.
   bool begin_look() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -105,42 +107,43 @@ class log_limits {
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
-    if (most_bytes_ == 0) return UINT64_MAX;
-    return most_bytes_ / parts > least ? most_bytes_ / parts : least;
+    if (max_bytes_ == 0) return UINT64_MAX;
+    return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// When its last lines were appended. A part's name contains that time on the clock of its lines;
-  /// the file system's time may be some ms behind, or come from another machine.
+  /// Returns when the log's last lines were appended, in ns since the epoch. The name of a part
+  /// contains this time. The file system's time may come from another machine.
   static std::int64_t written_ns(const run_log& log) noexcept {
-    if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
+    if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
     return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
   }
 
-  /// Whether no process appends to it any more.
+  /// Whether no process will append to the log any more.
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
-    if (log.said.part != 0) return true;
+    if (log.parsed.part != 0) return true;
     if (written_ns(log) >= now_ns - quiet_ns) return false;
-    return log.said.number > largest_thread_id || is_of_the_dead(log);
+    return log.parsed.number > largest_thread_id || is_of_dead_process(log);
   }
-  /// Whether its thread is dead, as far as this process can see: in another container it may run.
-  static bool is_of_the_dead(const run_log& log) noexcept {
-    // The log belongs to no thread or to several, so this cannot be known before it is quiet.
-    if (log.said.number > largest_thread_id) return false;
-    return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  /// Whether the log's thread is dead. A thread in another container also counts as dead, because
+  /// this process cannot see it.
+  static bool is_of_dead_process(const run_log& log) noexcept {
+    // A log with such a number belongs to several threads, whose ids are not known here.
+    if (log.parsed.number > largest_thread_id) return false;
+    return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// Counts whole blocks, because small files occupy more space than their size.
+  /// Returns the space that a file occupies: a small file occupies more space than its size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest logs. Returns whether there may be more to delete.
+  /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
   LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
-                              forgotten_logs& forgotten) noexcept {
+                              deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -148,9 +151,9 @@ class log_limits {
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
-      // Logs of dead processes are deleted only after a while. They are not counted until then, so
-      // that they do not displace newer logs.
-      if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
+      // Logs of dead threads are deleted only a minute after their last append. Until then their
+      // size does not count, so that other logs are not deleted in their place.
+      if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
       } else {
@@ -158,12 +161,12 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // Leaves room for the logs that still grow.
-    const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
+    // An eighth of the limit is left free for logs that still grow.
+    const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
       const candidate& log = oldest[i];
-      const bool too_old = most_age_ns_ != 0 && log.written_ns < now_ns - most_age_ns_;
+      const bool too_old = max_age_ns_ != 0 && log.written_ns < now_ns - max_age_ns_;
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
@@ -193,19 +196,19 @@ class log_limits {
 
   static bool remove(int directory, const candidate& log) noexcept {
     if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
-    const int folder = open_out_of_the_way(directory, log.loader,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    const int folder =
+        open_at_high_fd(directory, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (folder < 0) return false;
     const bool removed = unlinkat(folder, log.name, 0) == 0;
     close(folder);
     return removed;
   }
 
-  std::uint64_t most_bytes_ = 0;
-  std::int64_t most_age_ns_ = 0;
+  std::uint64_t max_bytes_ = 0;
+  std::int64_t max_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // UINT64_MAX stands for "unlimited": it is compared at every append, without a lock.
+  // UINT64_MAX means unlimited, so that each append needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };

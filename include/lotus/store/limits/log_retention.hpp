@@ -1,4 +1,4 @@
-// Decides which logs of a process become parts, and when parts are deleted.
+// Decides when a process's logs become parts, and when parts are deleted (see log_limits.hpp).
 #ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 #define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
@@ -19,17 +19,17 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether only the newest records are kept; see lotus::options.
+/// Whether the recording keeps only the newest records; see options::keep_bytes.
 inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: begin() while nothing else is called; after_drain() with the producer's guard;
-/// everything else any thread. Trivially destructible.
+/// Thread safety: call begin() while no other function is running, after_drain() while
+/// producer::guard is held, and all other functions on any thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // 0 means unlimited.
+    // Returns the smaller of two limits, of which 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };
@@ -39,18 +39,18 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Ensures that the numbers of new parts are larger than those of existing parts.
-  void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
+  /// Makes the numbers of new parts larger than those of existing parts.
+  void begin_after_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
-                 [this](const run_log& log) { numbers_.begin_behind(log.said.part); });
+                 [this](const run_log& log) { numbers_.begin_after(log.parsed.part); });
   }
 
   bool any() const noexcept { return limits_.any(); }
 
-  /// Makes all logs become parts at their next drain, whatever their size.
+  /// Makes each log become a part when its thread is drained next, whatever the log's size.
   void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
-  /// Whether the producer's logs have not become parts since the last roll_all().
+  /// Whether roll_all() was called since the thread's logs last became parts.
   bool is_due(const producer& p) const noexcept {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
@@ -64,26 +64,27 @@ class log_retention {
     }
   }
 
-  /// Makes the producer's logs parts, whatever their size.
+  /// Makes a thread's logs parts, whatever their size.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
 
-  /// Whether keep() should not wait for the drain thread.
+  /// Whether so many bytes have become parts that old ones should be deleted at once.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While held, no log becomes a part because of its size, so that a snapshot contains either all
-  /// of a log or nothing of it.
+  /// While held, no log becomes a part because of its size. Set while a snapshot is taken, which
+  /// could otherwise contain the newest lines of a log without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// In a forked child, where no thread continues what other threads were doing.
+  /// Must be called in a forked child: ends the operations of parent threads, which do not exist
+  /// there.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false if it did not look.
-  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+  /// Deletes logs that exceed the limits. Returns false if it did so only a short time ago.
+  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
         now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {

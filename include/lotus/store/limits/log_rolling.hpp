@@ -1,4 +1,4 @@
-// Renames logs that have grown to parts.
+// Renames logs that have grown. A renamed log is called a part; no process appends to it any more.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -20,9 +20,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Supplies the numbers in the names of parts: the current time in ms, but each larger than the one
-/// before. If two logs got the same number, the second could not be renamed and would grow into a
-/// part too large to delete on its own. Thread safety: any thread.
+/// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
+/// if necessary so that each number is larger than the one before it. So no two parts of a log get
+/// the same name. Thread safety: all functions.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -35,12 +35,12 @@ class part_numbers {
     return next;
   }
 
-  /// Makes the next number larger than that of an existing part, because another process' numbers
-  /// may be ahead of the clock. Ignores a number that is further ahead than any run could be.
-  void begin_behind(std::uint64_t part) noexcept {
-    constexpr std::uint64_t most_ahead_ms = 3'600'000;
+  /// Makes the next number larger than that of an existing part, because the numbers of another
+  /// process may be ahead of the clock. Ignores a number that is over an hour ahead.
+  void begin_after(std::uint64_t part) noexcept {
+    constexpr std::uint64_t max_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
-    if (part > now_ms + most_ahead_ms) return;
+    if (part > now_ms + max_ahead_ms) return;
     std::uint64_t last = last_.load(std::memory_order_relaxed);
     while (last < part && !last_.compare_exchange_weak(last, part, std::memory_order_relaxed)) {
     }
@@ -50,11 +50,12 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Renames a ring's logs to parts, so that its next lines begin new logs. A kill in between leaves
-/// each log under one of its two names, with nothing half appended. If renaming fails, the log
-/// continues. The caller holds the guard of the ring's producer; no append is in progress.
-/// @param logs   closed if they become parts.
-/// @param least  minimum size in bytes; smaller logs continue.
+/// Makes a thread's logs parts, so that the thread's next lines begin new logs. If the process is
+/// killed during this function, each log has either its old or its new name and contains complete
+/// lines. If a log cannot be renamed, it continues. The caller holds the producer::guard of that
+/// thread; no append is in progress.
+/// @param logs  the thread's open logs; those that become parts are closed.
+/// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
 /// @return number of bytes that became parts.
 LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
                                                  open_log (&logs)[log_roles], std::uint64_t least,

@@ -1,4 +1,4 @@
-// The lines with which a process describes itself in its information file.
+// Builds the lines with which a process describes itself in its information file.
 #ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
 #define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
@@ -24,8 +24,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Builds the lines described at run_info. Omits what the kernel does not report and what does not
-/// fit. Thread safety: none.
+/// Builds lines in the format that class run_info documents. Omits values that the kernel does not
+/// report, and lines that do not fit into the buffer. Thread safety: none.
 /// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
@@ -33,8 +33,8 @@ class process_lines {
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Identifies the process and how it was started: lotus, host, pid, parent, forked, run, command,
-  /// namespace, rank.
+  /// Adds the lines that identify the process and how it was started: lotus, host, pid, parent,
+  /// forked, run, command, namespace, rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -52,12 +52,12 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // printf would use the locale's decimal separator.
+    // Not printed by %f, which would use the decimal separator of the program's locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
-  /// @param tid  this thread, or another running one.
+  /// @param tid  id of any running thread.
   void add_thread(std::uint32_t tid) noexcept {
     char path[64];
     char name[64] = {};
@@ -67,9 +67,9 @@ class process_lines {
   }
 
  private:
-  static constexpr std::size_t most_of_command = 1000;
+  static constexpr std::size_t max_of_command = 1000;
 
-  /// A name, escaped so that it stays on one line and cut if it is too long.
+  /// A text, cut to at most `Most` bytes and escaped so that it stays on one line.
   template <std::size_t Most>
   struct line {
     char text[3 * Most + 2];
@@ -78,7 +78,7 @@ class process_lines {
     }
   };
 
-  /// Adds one or more whole lines.
+  /// Adds one or more complete lines, formatted as by printf, if they fit into the buffer.
   __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
     const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
     va_list values;
@@ -88,16 +88,16 @@ class process_lines {
     if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
   }
 
-  /// Reads the first line of a file of the kernel; empty if it cannot be read.
+  /// Reads the first line of a file in /proc. The text is empty if the file cannot be read.
   template <std::size_t Most>
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Distinguishes the processes of one run from those of the next if the process that started them
-  /// records nothing itself: whether the parent runs the same program, so it is not a shell, and
-  /// which file `lotus-tool run` created for this run.
+  /// Adds lines that distinguish the processes of one run from those of the next in the same
+  /// directory. "forked": the parent runs the same program, so it is not a shell. "run": the file
+  /// that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -112,9 +112,9 @@ class process_lines {
     if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
-  /// The command line as the process was started, or as the process changed it since.
+  /// Adds the command line as /proc shows it, even if the process has changed it since its start.
   void add_command() noexcept {
-    char command[most_of_command + 1];
+    char command[max_of_command + 1];
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
     std::size_t end = bytes;
     while (end > 0 && command[end - 1] == '\0') --end;
@@ -122,11 +122,11 @@ class process_lines {
     for (std::size_t i = 0; i < end; ++i) {
       if (command[i] == '\0') command[i] = ' ';
     }
-    if (bytes == most_of_command) std::memcpy(command + most_of_command - 3, "...", 4);
-    add("command %s\n", line<most_of_command>{command}.text);
+    if (bytes == max_of_command) std::memcpy(command + max_of_command - 3, "...", 4);
+    add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// The namespace that the process and thread ids belong to.
+  /// Adds the namespace to which process and thread ids belong.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);

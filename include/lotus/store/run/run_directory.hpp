@@ -1,4 +1,4 @@
-// The open directory of a run; reopened if the program closes the descriptor.
+// Keeps the directory of a run open, and reopens it if the program closes the descriptor.
 #ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
@@ -20,7 +20,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+/// Thread safety: descriptor() on any thread; open() and close() under the session's control lock.
 class run_directory {
  public:
   /// Finds or creates the directory. Returns 0 or errno.
@@ -33,8 +33,9 @@ class run_directory {
     return 0;
   }
 
-  /// Returns its descriptor for immediate use; reopens the directory if the program closed it.
-  /// Returns -errno if that fails; -ESTALE if the path now leads to another directory.
+  /// Returns the directory's descriptor for immediate use. If the program has closed the
+  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path leads
+  /// elsewhere.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
@@ -46,14 +47,14 @@ class run_directory {
     *path_ = '\0';
   }
 
-  /// Appends the path of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
-  /// finds logs even if the program chose their place. Ignores failures.
+  /// Appends the path and prefix of the logs to the file that LOTUS_RUN_LIST names, so that
+  /// `lotus-tool run` finds logs even if the program chooses their directory. Ignores failures.
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
     char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
     const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
-    const int fd = open_out_of_the_way(AT_FDCWD, list, O_WRONLY | O_APPEND);
+    const int fd = open_at_high_fd(AT_FDCWD, list, O_WRONLY | O_APPEND);
     if (fd < 0) return;
     write_all(fd, line, static_cast<std::size_t>(length));
     ::close(fd);
@@ -62,8 +63,8 @@ class run_directory {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Stores an absolute path, because the program may change its working directory. Stores none if
-  /// the path is too long.
+  /// Stores the directory's absolute path, because the program may change its working directory.
+  /// Stores an empty path if the path is too long.
   void keep_path(const char* path) noexcept {
     char here[sizeof(path_) / 2] = "";
     const bool absolute = *path == '/';
@@ -71,10 +72,10 @@ class run_directory {
     std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
   }
 
-  /// Returns 0, or -1 with errno.
+  /// Reopens the directory by its path. Returns 0, or -1 with errno set.
   int reopen() noexcept {
     const file_identity before = held_.file();
-    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    const owned_descriptor again{open_at_high_fd(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
     if (again.number() < 0) return -1;
     if (again.file().device == before.device && again.file().inode == before.inode) {
       held_ = again;
@@ -87,7 +88,8 @@ class run_directory {
 
   mutex lock_;
   owned_descriptor held_;
-  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
+  /// Absolute path of the directory; empty if unknown.
+  char path_[2 * sizeof(log_location::directory)] = "";
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// The files in a run's directory besides the logs: this process's ring file and information file.
+// Manages a process's files in the run's directory: its ring file and its information file.
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
 
@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
@@ -33,9 +35,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run and the files in it that belong to the process rather than to a thread.
-/// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
-/// session's control lock; everything else any thread.
+/// The directory of a run, and this process's ring file and information file in it. Thread safety:
+/// call open, make_ring_file, close_files, close and after_fork_in_child under the session's
+/// control lock, all other functions on any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -49,7 +51,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or creates the directory. Returns 0 or errno; reports the reason once.
+  /// Finds or creates the directory. Returns 0 or errno; reports the error of a run once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -66,23 +68,25 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return 0;
   }
 
-  /// Call it after open(). @param limited  whether logs are deleted when they exceed limits.
+  /// Creates the ring file. Must be called after open().
+  /// @param limited  whether logs are deleted when they exceed limits.
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
     make_ring_file_locked();
   }
 
-  /// In a forked child, which creates its own file at the first use.
+  /// Creates a forked child's ring file, unless it exists. A child calls this when it first
+  /// records.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
   }
 
-  /// Closes the ring file and completes the run's information.
-  /// @param keep     leave the ring file on disk, because it holds records that are not in the
-  /// logs.
-  /// @param dropped  records lost since open().
+  /// Closes the ring file and completes the information file.
+  /// @param keep  whether the ring file stays on the disk, because it contains records that are not
+  /// in the logs.
+  /// @param dropped  number of records lost since open().
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
@@ -96,16 +100,18 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether a name can be found after a kill. It must be so before any record uses the name.
+  /// Whether recovery can find a name after a kill. If not, call keep_names() before a record uses
+  /// the name.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
     kept_names_.store(file_, names_);
   }
 
-  // --- for threads
+  // --- Functions for threads.
 
-  /// Writes what a dead process's thread with this id left to its logs, before this thread logs.
+  /// Recovers the records of dead processes' threads with this id. Must be called before a thread
+  /// with this id writes logs.
   void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
 
   void add_thread(std::uint32_t tid) noexcept {
@@ -113,17 +119,17 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// Returns a number for logs that several threads will share and that no other log has; `tid` is
-  /// the first of these threads.
+  /// Returns a number for logs that several threads will share, which no other log has.
+  /// @param tid  id of the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
     const std::uint32_t number = number_of_no_thread(tid);
-    tell_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
+    report_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
     return number;
   }
 
-  /// Returns a ring for a thread; null without memory.
-  /// @param survives  set to whether it survives the process.
+  /// Returns a ring for a thread; null if there is no memory.
+  /// @param survives  set to whether the ring is in the ring file and so survives the process.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
     const locked hold{lock_};
     int error = 0;
@@ -150,26 +156,34 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return file_.add_copy(from, heads);
   }
 
-  /// How many records are in the logs; incremented by the threads that write them.
+  /// Number of records that this recording has written to logs. Threads that drain increment it.
   std::atomic<std::uint64_t>& written() noexcept { return written_; }
 
-  // --- what the files contain about the run
+  // --- Functions about the information and the clock in the files.
 
-  /// When this recording began; the ring file contains the same time.
+  /// Returns when this recording began, in ns since the epoch: ring_file_header::begun_ns.
   std::uint64_t begun_ns() noexcept {
     const locked hold{lock_};
     return begun_ns_;
   }
 
+  /// Copies the name of this process's information file to `name`; "" if it has none yet.
+  template <std::size_t Bytes>
+  void put_info_name(char (&name)[Bytes]) noexcept {
+    const locked hold{lock_};
+    std::snprintf(name, Bytes, "%s", info_.file());
+  }
+
   void tie_clock() noexcept {
     const locked hold{lock_};
-    info_.tell_watching(cpu_.mode());
+    info_.report_watching(cpu_.mode());
     const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Called before a span with this end is recorded. The first span that ends so far away waits for
-  /// the disk, later ones do not.
+  /// Reports the end of a measured span before the span is recorded. Writes to the information
+  /// file, and may wait for the disk, if no earlier span ended as far from the time of its
+  /// recording.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -177,20 +191,20 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_span(end);
   }
 
-  void add_forgotten(const forgotten_logs& forgotten) noexcept {
+  void add_deleted(const deleted_logs& forgotten) noexcept {
     const locked hold{lock_};
-    info_.add_forgotten(forgotten);
+    info_.add_deleted(forgotten);
   }
 
-  // --- what dead processes left
+  // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Writes some of these records to the logs. Returns whether more are left.
+  /// Appends some of these records to the logs. Returns whether more are left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
-  // --- fork
+  // --- Functions for a fork.
 
-  /// The ring file belongs to the parent.
+  /// Forgets the files in a forked child, because they belong to the parent.
   void after_fork_in_child() noexcept {
     file_.forget();
     leftovers_.forget();
@@ -200,14 +214,15 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.no_file();
   }
 
-  // The directory's lock is a leaf; the other two are taken in this order.
+  // Lock order: lock_, then the lock of the leftovers. No other lock is taken while the directory's
+  // lock is held.
   mutex& fork_lock() noexcept { return lock_; }
   mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
   mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
 
  private:
-  /// First recovers what dead processes left, because the new file may use a process or thread id
-  /// of theirs. The caller holds lock_.
+  /// Creates the ring file. First recovers leftovers, because this process or its threads may have
+  /// the ids of dead ones. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
@@ -236,7 +251,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   storage_reports reports_;
   leftovers leftovers_;
 
-  mutex lock_;  ///< protects everything below that is not atomic
+  mutex lock_;  ///< protects all following members that are not atomic
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};

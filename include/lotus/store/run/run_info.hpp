@@ -1,4 +1,5 @@
-// One small file per process of a run with its identity, its threads and its record counts.
+// Writes the information file, of which each process of a run has one: a small file with the
+// process's identity, threads and record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
@@ -27,33 +28,34 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far the end of a span recorded with given times is from now.
+/// The distance from now to the end of a span that the program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;
 
-  /// @param over_for_ns  time since the span ended; negative: it ends in the future.
+  /// @param over_for_ns  time since the span's end in ns; negative if the end is in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
       : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
                                  : 0 - static_cast<std::uint64_t>(over_for_ns)},
         behind{over_for_ns >= 0} {}
 };
 
-/// How long before and after the moment of recording a span may end, according to the information
-/// file. Any thread may ask; everything else is done under the session's lock.
+/// What the information file reports about spans that the program measured itself: how far their
+/// ends are, at most, before or after the moment of their recording. Thread safety: covers() on any
+/// thread; callers of the others hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
   reported_reach(const reported_reach&) = delete;
   reported_reach& operator=(const reported_reach& other) noexcept {
     if (this == &other) return *this;
-    behind_ns_.store(other.behind_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    margin_ns_.store(other.margin_ns_.load(std::memory_order_relaxed), std::memory_order_release);
     ahead_ns_.store(other.ahead_ns_.load(std::memory_order_relaxed), std::memory_order_release);
     return *this;
   }
   ~reported_reach() = default;
 
-  /// Whether a span with this end needs no line in the file.
+  /// Whether the file already covers a span with this end, so that no new line is needed.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -61,25 +63,26 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// Call it after the file contains this.
+  /// Stores a value after it was written to the information file.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
-    (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
+    (behind ? margin_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // The times of different threads may differ by this much anyway.
+  // A shorter distance needs no line in the file: readers must expect that the times of different
+  // threads differ by this much.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
-    return behind ? behind_ns_ : ahead_ns_;
+    return behind ? margin_ns_ : ahead_ns_;
   }
 
-  std::atomic<std::uint64_t> behind_ns_{0};
+  std::atomic<std::uint64_t> margin_ns_{0};
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>"; if a key occurs again, the last line counts:
-///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line is valid:
+///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
@@ -89,18 +92,20 @@ class reported_reach {
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
-/// Space for the lines "records" and "forgotten" is reserved when the file is created, so that they
-/// can be written when the disk is full.
-/// A process that records again in the same directory continues its file; records add up. Names and
-/// the command are written as names are in logs, after an S. Failures are ignored: nothing depends
-/// on the file. Thread safety: none except covers(); the session locks. Trivially destructible.
+/// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
+/// these lines can be written even if the disk is full. A process that records again in the same
+/// directory continues its file, and "records" contains the sums. Names and the command have the
+/// form of names in logs, with an S before them. Failures are ignored, because recording does not
+/// depend on the file. Thread safety: covers() on any thread; the callers of the other functions
+/// hold the lock of run_files. Trivially destructible.
 class run_info {
  public:
+  /// Creates the file, or continues the previous file if it has the same settings.
   /// @param directory  borrowed.
-  /// @param mode       of the file, before the umask applies.
+  /// @param mode       permissions of the file, before the umask applies.
   /// @param watching   when threads read their CPU clocks.
   /// @param limited    whether parts of logs may be deleted.
-  /// @return the last part of its name; the ring file, which does not exist yet, must use the same.
+  /// @return the number in the file's name, which the name of the ring file must contain too.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
                             cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
@@ -125,14 +130,14 @@ class run_info {
     return name_ns_;
   }
 
-  /// Reports when threads read their CPU clocks, if that has changed.
-  void tell_watching(cpu_watching watching) noexcept {
+  /// Adds a line if the moments at which threads read their CPU clocks (cpu_watching) have changed.
+  void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
     add_cpus(watching);
   }
 
-  /// @param tid  this thread, or another running one.
+  /// @param tid  id of any running thread.
   void add_thread(std::uint32_t tid) noexcept {
     process_lines<320> lines;
     lines.add_thread(tid);
@@ -147,15 +152,15 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already covers spans that end as far away as this one. Any thread may ask,
-  /// without the session's lock.
+  /// Whether the file already covers spans that end as far away as this one. Thread safety: any
+  /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Call it before a span with this end is recorded. If the line cannot be written, covers() stays
-  /// false, and the next such span tries again.
+  /// Adds a line to the file if it does not cover this span's end yet; call this before the span is
+  /// recorded. If the line cannot be written, the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
-    // Rounds up to a power of two, so that there are few lines.
+    // The distance is rounded up to a power of two, so that there are few lines.
     constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
     std::uint64_t new_ns = std::uint64_t{1} << 20;
     while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
@@ -165,7 +170,7 @@ class run_info {
     if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
-  /// Adds the counts of one recording.
+  /// Adds the record counts of one recording to the line "records".
   void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
     written_ += written;
     dropped_ += dropped;
@@ -176,7 +181,7 @@ class run_info {
     put(text, n, records_bytes, records_end_);
   }
 
-  void add_forgotten(const forgotten_logs& now) noexcept {
+  void add_deleted(const deleted_logs& now) noexcept {
     if (now.files == 0 || directory_ == nullptr) return;
     forgotten_.files += now.files;
     forgotten_.bytes += now.bytes;
@@ -199,9 +204,10 @@ class run_info {
     append(lines);
   }
 
-  /// Whether the file still exists, is not too long, and no ring file shares its name.
+  /// Whether a new recording may continue the file: it still exists, is not too long, and there is
+  /// no ring file with the same number in its name.
   bool can_go_on() const noexcept {
-    constexpr off_t most_bytes = off_t{1} << 20;
+    constexpr off_t max_bytes = off_t{1} << 20;
     const int directory = directory_->descriptor();
     struct stat status {};
     const int fd = open_own(directory, file_, O_RDONLY, file_owners::of_caller(directory), status);
@@ -210,7 +216,7 @@ class run_info {
     char ring[sizeof(file_)];
     std::snprintf(ring, sizeof(ring), "%s%s", ring_file_start, file_ + sizeof(run_info_start) - 1);
     struct stat other {};
-    return file_identity_.is(status) && status.st_size < most_bytes &&
+    return file_identity_.is(status) && status.st_size < max_bytes &&
            fstatat(directory, ring, &other, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
   }
 
@@ -226,7 +232,7 @@ class run_info {
     append(lines.text(), lines.bytes());
   }
 
-  /// Returns where the file ends afterwards, or 0 if it could not be written.
+  /// Appends text to the file. Returns the new end of the file, or 0 if it could not be written.
   off_t append(const char* text, int bytes) noexcept {
     struct stat status {};
     const int fd = open_file(status);
@@ -238,7 +244,7 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
-  /// Appends a blank line of this size. Returns its end, as append() does.
+  /// Appends a blank line of this size, to reserve space. Returns the new end of the file, or 0.
   off_t append_room(int bytes) noexcept {
     char text[forgotten_bytes];
     std::memset(text, ' ', sizeof(text));
@@ -246,20 +252,20 @@ class run_info {
     return append(text, bytes);
   }
 
-  /// Writes a line into the space that ends at `room_end`, padded with blanks to overwrite an
-  /// earlier line completely; appends it if there is no such space.
+  /// Writes a line into the reserved space that ends at `room_end`, padded with blanks so that the
+  /// line overwrites an earlier line completely. Appends the line if no space is reserved.
   void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
     std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
     text[room_bytes - 1] = '\n';
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the space that create() reserved. Returns false if there is none.
+  /// Writes into the space that create() reserved. Returns false if there is no such space.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
-    // With O_APPEND every write goes to the end of the file, so the flag is removed.
+    // The flag O_APPEND is removed, because with it every write goes to the end of the file.
     const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
                         lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
@@ -267,21 +273,23 @@ class run_info {
     return error == 0;
   }
 
-  // Length of the longest such lines, including a blank at the end.
+  // Maximum lengths of the lines "records" and "forgotten", including a blank at the end.
   static constexpr int records_bytes = 52;
   static constexpr int forgotten_bytes = 74;
 
   run_directory* directory_ = nullptr;
   mode_t mode_ = 0;
   char file_[64] = {};
-  unsigned long long name_ns_ = 0;  ///< CLOCK_REALTIME
+  /// Time when the file was created, in ns of CLOCK_REALTIME; part of the file's name.
+  unsigned long long name_ns_ = 0;
   file_identity file_identity_;
   cpu_watching watching_{};
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
-  forgotten_logs forgotten_;
+  deleted_logs forgotten_;
   reported_reach reach_;
-  off_t records_end_ = 0;  ///< end of the space reserved for the line; 0: none
+  /// End of the space reserved in the file for the line "records"; 0: none.
+  off_t records_end_ = 0;
   off_t forgotten_end_ = 0;
 };
 

@@ -1,0 +1,103 @@
+// Provides background threads, such as the one that drains rings (writes their records to the
+// logs). No record is lost if such a thread cannot be started.
+#ifndef LOTUS_STORE_BACKGROUND_THREAD_HPP
+#define LOTUS_STORE_BACKGROUND_THREAD_HPP
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Determines the pauses between a recording's drain rounds. Thread safety: all functions.
+class drain_pace {
+ public:
+  void begin(std::uint32_t interval_ms) noexcept {
+    max_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
+    early_ms_.store(5, std::memory_order_relaxed);
+  }
+
+  /// Returns the next pause: first 5, 20 and 80 ms, because comparing clocks early improves the
+  /// clock's rate; then the interval that the program has chosen.
+  /// @param more_to_do  whether leftovers remain to be recovered; then the pause is at most 100 ms.
+  std::uint32_t next_ms(bool more_to_do) noexcept {
+    const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t chosen_ms = max_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t max_ms =
+        more_to_do && chosen_ms > early_until_ms ? early_until_ms : chosen_ms;
+    if (early_ms < early_until_ms) early_ms_.store(early_ms * 4, std::memory_order_relaxed);
+    return early_ms < early_until_ms && early_ms < max_ms ? early_ms : max_ms;
+  }
+
+ private:
+  static constexpr std::uint32_t early_until_ms = 100;
+
+  std::atomic<std::uint32_t> max_ms_{0};
+  std::atomic<std::uint32_t> early_ms_{0};
+};
+
+/// A thread that calls a function at intervals. The thread is detached and never joined, because
+/// the process may end at any moment. Thread safety: all functions. The caller of wake() must have
+/// signals blocked, because the thread inherits its signal mask.
+class background_thread {
+ public:
+  /// @param name  the thread's name, at most 15 characters; must stay valid.
+  /// @param round  function that the thread calls with `context`. Returns the pause until the next
+  /// call in ns; 0: until wake() is called.
+  background_thread(const char* name, std::uint64_t (*round)(void*) noexcept,
+                    void* context) noexcept
+      : name_{name}, round_{round}, context_{context} {}
+
+  /// Starts the thread, or ends its pause if it is running. Does nothing if no thread can be
+  /// created.
+  void wake() noexcept {
+    wakes_.fetch_add(1, std::memory_order_release);
+    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
+    pthread_attr_destroy(&detached);
+  }
+
+  /// Whether the thread is running. A forked child has no such thread.
+  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
+
+  /// Forgets the parent's thread in a forked child, so that wake() starts a new one.
+  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+
+ private:
+  LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
+    auto& thread = *static_cast<background_thread*>(self);
+    pthread_setname_np(pthread_self(), thread.name_);
+    for (;;) {
+      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint64_t pause_ns = thread.round_(thread.context_);
+      const timespec pause{static_cast<time_t>(pause_ns / 1'000'000'000),
+                           static_cast<long>(pause_ns % 1'000'000'000)};
+      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ns == 0 ? nullptr : &pause,
+              nullptr, 0);
+    }
+  }
+
+  const char* name_;
+  std::uint64_t (*round_)(void*) noexcept;
+  void* context_;
+  std::atomic<std::uint32_t> wakes_{0};
+  std::atomic<bool> runs_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_STORE_BACKGROUND_THREAD_HPP

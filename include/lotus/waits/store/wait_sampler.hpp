@@ -1,0 +1,224 @@
+// Records at random times what the threads of a recording wait for.
+//
+// The wait sampler has a thread of its own: looks are a fair sample only if they happen at random
+// times, but the drain thread works at regular times and may wait for the disk.
+#ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
+#define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/store/background_thread.hpp"
+#include "lotus/store/producers.hpp"
+#include "lotus/store/run/run_files.hpp"
+#include "lotus/store/session_clock.hpp"
+#include "lotus/waits/exponential_pause.hpp"
+#include "lotus/waits/thread_look.hpp"
+#include "lotus/waits/wait_file.hpp"
+#include "lotus/waits/wait_objects.hpp"
+#include "lotus/waits/wait_reasons.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Looks at random times at the threads of this process that record, and writes what the blocked
+/// ones wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
+/// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
+/// thread, and become_child() in a forked child.
+class LOTUS_DETAIL_PER_MODULE wait_sampler {
+ public:
+  wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
+      : files_{files}, clock_{clock}, producers_{producers} {}
+
+  /// Begins to sample, at the start of a recording.
+  void begin(const options& chosen) noexcept {
+    const locked hold{lock_};
+    looks_per_s_ = chosen.wait_looks_per_s < 0
+                       ? 0
+                       : static_cast<std::uint32_t>(chosen.wait_looks_per_s < max_looks_per_s
+                                                        ? chosen.wait_looks_per_s
+                                                        : max_looks_per_s);
+    const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
+    folder_.mode = chosen.file_mode & 0666U;
+    folder_.max_bytes = keep_bytes == 0              ? 0
+                        : keep_bytes / 32 > min_kept ? keep_bytes / 32
+                                                     : min_kept;
+    begin_locked();
+  }
+
+  /// Stops sampling, at the end of a recording. Writes nothing afterwards.
+  void end() noexcept {
+    const locked hold{lock_};
+    looks_per_s_ = 0;
+    file_.close();
+    calls_.close_all();
+  }
+
+  /// Starts the sampler's thread if it is not running. The drain thread calls this function, so
+  /// that neither the start of a recording nor a fork waits until a thread is created.
+  void keep_running() noexcept {
+    if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
+  }
+
+  /// Begins anew in a forked child, which has no sampler thread and must not use its parent's file.
+  void become_child() noexcept {
+    file_.close();
+    calls_.close_all();
+    thread_.forget();
+    awake_.store(false, std::memory_order_relaxed);
+    begin_locked();
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::int32_t max_looks_per_s = 10'000;
+  static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
+  static constexpr std::uint64_t second_ns = 1'000'000'000;
+  static constexpr std::uint32_t max_at_once = 4;
+  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a look
+
+  void begin_locked() noexcept {
+    objects_.forget();
+    // Without looks, the thread is marked as started, so that it is not started.
+    awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
+    begun_ns_ = clock_ns(CLOCK_MONOTONIC);
+    looks_ = 0;
+    ran_ns_ = 0;
+    cost_ns_ = planned_cost_ns;
+    bits_.seed(static_cast<std::uint64_t>(begun_ns_) * 0x9E3779B97F4A7C15ULL);
+  }
+
+  /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
+  /// Returns the pause until the next round in ns; 0: until the next recording.
+  LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
+    const locked hold{lock_};
+    if (looks_per_s_ == 0) return 0;
+    std::uint32_t seen[max_at_once] = {};
+    std::uint32_t count = 0;
+    // Looks at no more than half of the threads: at one moment, more would add little.
+    do {
+      seen[count] = look(seen, count);
+    } while (++count < max_at_once && count < threads_ / 2 && looks_per_s_ != 0);
+    if (looks_per_s_ == 0) return 0;
+    const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
+    ran_ns_ = ran_ns;
+    return exponential_ns(count * next_pause_ns(used_ns), bits_);
+  }
+
+  /// Returns the mean pause before the next look in ns. If looks take more CPU time than planned,
+  /// the pause is longer, because the budget is CPU time.
+  /// @param used_ns  average CPU time of the last looks.
+  std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
+    cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
+    const std::uint64_t planned_ns = second_ns / looks_per_s_;
+    const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
+    return affordable_ns > planned_ns ? affordable_ns : planned_ns;
+  }
+
+  /// Looks at a randomly chosen thread that records. Returns the thread's id; 0 if there is none.
+  /// @param seen  threads at which this round has already looked; they are not looked at again.
+  std::uint32_t look(const std::uint32_t* seen, std::uint32_t count) noexcept {
+    constexpr std::uint32_t max_tries = 8;
+    look_result found = look_result::gone;
+    std::uint32_t tries = 0;
+    std::uint32_t tid = 0;
+    int error = 0;
+    std::uint64_t ticks = 0;
+    wait_.text_bytes = 0;
+    wait_.address = 0;
+    wait_.holder = 0;
+    while (found == look_result::gone && tries++ < max_tries) {
+      tid = random_thread();
+      if (tid == 0) return 0;
+      if (std::find(seen, seen + count, tid) != seen + count) return tid;
+      ticks = clock_.ticks();
+      found = look_at_thread(tid, calls_, wait_, error);
+    }
+    ++looks_;
+    if (found == look_result::forbidden) {
+      looks_per_s_ = 0;
+      if (!forbidden_reported_) {
+        say("cannot see what threads wait for: /proc/self/task/%u/syscall: %s", tid,
+            std::strerror(error));
+      }
+      forbidden_reported_ = true;
+    }
+    if (found == look_result::waits) write(tid, ticks, tries);
+    return tid;
+  }
+
+  std::uint32_t random_thread() noexcept {
+    threads_ = 0;
+    std::uint32_t chosen = 0;
+    producers_.for_each([&](const producer& p) {
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      // Each thread has the same chance (reservoir sampling)
+      if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
+    });
+    return chosen;
+  }
+
+  /// @param tries  how many threads were chosen until one was found that has not ended.
+  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
+    if (!file_.ready(folder_.max_bytes)) {
+      files_.put_info_name(folder_.info);
+      folder_.directory = files_.directory();
+      if (!file_.begin(folder_)) return;
+      objects_.forget();
+    }
+    lines_.bytes = 0;
+    const std::uint32_t object = wait_.text_bytes != 0
+                                     ? objects_.of_text({wait_.text, wait_.text_bytes}, lines_)
+                                 : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
+                                                      : 0;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - begun_ns_) / looks_;
+    const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
+    lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
+               wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
+               static_cast<unsigned long long>(wait_.address), wait_.holder,
+               static_cast<unsigned long long>(between_ns * threads_ / tries));
+    if (!file_.append(lines_.text, lines_.bytes)) objects_.forget();
+  }
+
+  run_files& files_;
+  session_clock& clock_;
+  const producer_list& producers_;
+  std::atomic<bool> awake_{false};
+  background_thread thread_{
+      "lotus-waits", [](void* self) noexcept { return static_cast<wait_sampler*>(self)->round(); },
+      this};
+
+  /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
+  mutex lock_;
+  std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
+  bool forbidden_reported_ = false;
+  std::int64_t begun_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  std::uint64_t looks_ = 0;    ///< number of looks since begun_ns_
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
+  std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
+  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look
+  random_bits bits_;
+  wait_folder folder_;
+  wait_file file_;
+  call_files calls_;
+  wait_objects objects_;
+  thread_wait wait_;
+  wait_lines lines_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP

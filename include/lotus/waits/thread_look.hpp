@@ -1,0 +1,157 @@
+// Finds out what a thread of this process waits for at this moment.
+#ifndef LOTUS_WAITS_THREAD_LOOK_HPP
+#define LOTUS_WAITS_THREAD_LOOK_HPP
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/waits/futex_waits.hpp"
+#include "lotus/waits/system_calls.hpp"
+#include "lotus/waits/wait_objects.hpp"
+#include "lotus/waits/wait_reasons.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+struct thread_wait {
+  wait_reason reason = wait_reason::other;
+  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  std::uint32_t holder = 0;   ///< id of the lock's owner thread; 0: unknown
+  char text[4096] = "";       ///< description of an object that has no address
+  std::size_t text_bytes = 0;
+};
+
+/// The files /proc/self/task/<tid>/syscall. Some stay open, because opening a file takes longer
+/// than reading it. Thread safety: none. Trivially destructible.
+class call_files {
+ public:
+  /// Reads the file of a thread into `line`. Returns 0 or errno.
+  template <std::size_t Bytes>
+  int read(std::uint32_t tid, char (&line)[Bytes]) noexcept {
+    entry& kept = entries_[tid % capacity];
+    if (kept.tid != tid || !kept.file.holds()) {
+      kept.file.close();
+      char path[64];
+      std::snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+      const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
+      if (fd < 0) return errno;
+      kept = {tid, owned_descriptor{fd}};
+    }
+    return read_again(tid, line);
+  }
+
+  /// Reads the file again; must be called directly after read() for the same thread.
+  template <std::size_t Bytes>
+  int read_again(std::uint32_t tid, char (&line)[Bytes]) noexcept {
+    const ssize_t got = pread(entries_[tid % capacity].file.number(), line, Bytes - 1, 0);
+    const int error = got < 0 ? errno : got == 0 ? EIO : 0;
+    line[got > 0 ? got : 0] = '\0';
+    if (error != 0) close(tid);
+    return error;
+  }
+
+  void close_all() noexcept {
+    for (entry& kept : entries_) {
+      kept.file.close();
+      kept.tid = 0;
+    }
+  }
+
+ private:
+  static constexpr std::size_t capacity = 16;
+
+  struct entry {
+    std::uint32_t tid = 0;  ///< thread whose file is open; 0: none
+    owned_descriptor file;
+  };
+
+  void close(std::uint32_t tid) noexcept {
+    entries_[tid % capacity].file.close();
+    entries_[tid % capacity].tid = 0;
+  }
+
+  entry entries_[capacity];
+};
+
+inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
+  const auto set_text = [&to](std::string_view text) {
+    std::memcpy(to.text, text.data(), text.size());
+    to.text_bytes = text.size();
+  };
+  if (call.number == entered_call::none) {
+    to.reason = wait_reason::page_fault;
+    return;
+  }
+  if (call.number == SYS_futex) {
+    const futex_wait futex = wait_in_futex(call, this_process{});
+    to.reason = futex.reason;
+    to.address = futex.address;
+    to.holder = futex.holder;
+    if (futex.is_thread_end) set_text("the end of a thread");
+    return;
+  }
+  const call_row* const row = row_of_call(call.number);
+  if (row == nullptr) {
+    to.reason = wait_reason::other;
+    const int n = std::snprintf(to.text, sizeof(to.text), "system call %ld", call.number);
+    to.text_bytes = n > 0 ? static_cast<std::size_t>(n) : 0;
+    return;
+  }
+  to.reason = row->reason;
+  if (row->of_descriptor) {
+    const int fd = static_cast<int>(call.arguments[0]);
+    to.text_bytes = wait_objects::describe(fd, to.text, sizeof(to.text));
+    const std::string_view what{to.text, to.text_bytes};
+    if (row->reason == wait_reason::file && what.substr(0, 5) == "pipe:") {
+      to.reason = wait_reason::pipe;
+    } else if (row->reason == wait_reason::file && !what.empty() && what[0] != '/') {
+      // "anon_inode:[eventfd]" and the like are kernel objects; other texts are sockets' peers.
+      to.reason = what.substr(0, 5) == "anon_" ? wait_reason::other : wait_reason::socket;
+    }
+  }
+  if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
+}
+
+enum class look_result : std::uint8_t {
+  waits,
+  runs,       ///< the thread is running, or continued to run while it was looked at
+  gone,       ///< the thread has ended
+  forbidden,  ///< the kernel does not let this process read the thread's file
+};
+
+/// @param wait  set to what the thread waits for, if it waits.
+/// @param error  set to errno if the result is `forbidden`.
+inline look_result look_at_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
+                                  int& error) noexcept {
+  char before[256];
+  char after[256];
+  error = files.read(tid, before);
+  if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return look_result::runs;
+  }
+  if (error != 0) return is_own_running_thread(tid) ? look_result::forbidden : look_result::gone;
+  entered_call call;
+  if (!call.parse(before)) return look_result::runs;
+  describe_wait(call, wait);
+  // The file also contains the thread's stack pointer. If the contents are the same as before, the
+  // thread is still in the same wait, to which the description belongs.
+  if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
+    return look_result::runs;
+  }
+  return look_result::waits;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_THREAD_LOOK_HPP

@@ -1,0 +1,191 @@
+// Numbers the objects for which threads wait, so that a file of waits describes each only once.
+#ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
+#define LOTUS_WAITS_WAIT_OBJECTS_HPP
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/mappings.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lines that are written to the file together.
+struct wait_lines {
+  char text[5120];
+  std::size_t bytes = 0;
+
+  template <class... Values>
+  void add(const char* format, Values... values) noexcept {
+    const std::size_t room = sizeof(text) - bytes;
+    const int n = std::snprintf(text + bytes, room, format, values...);
+    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
+  }
+};
+
+/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
+class wait_objects {
+ public:
+  /// Returns the number of the object that this text describes. If the object is new, adds the line
+  /// that defines it to `to`.
+  std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
+    if (text.empty()) return 0;
+    known& place = find(hash(text));
+    if (place.key != 0) return place.id;
+    add(place, hash(text));
+    to.add("object,%u,%.*s\n", place.id, static_cast<int>(text.size()), text.data());
+    return place.id;
+  }
+
+  /// Returns the number of the global variable at this address, and adds its line if it is new.
+  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
+  /// 2 s ago.
+  std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
+    known& place = find(address);
+    if (place.key != 0) return place.id;
+    constexpr std::int64_t between_ns = 2'000'000'000;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (looked_ns_ != 0 && now_ns - looked_ns_ < between_ns) return 0;
+    looked_ns_ = now_ns;
+    char path[4096];
+    const std::uint64_t base = module_of(address, path);
+    if (base == 0) {
+      place = {address, 0};
+      ++count_;
+      return 0;
+    }
+    add(place, address);
+    to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
+           static_cast<unsigned long long>(base), path);
+    return place.id;
+  }
+
+  /// Forgets all objects, so that each is defined again when it is next used.
+  void forget() noexcept {
+    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    count_ = 0;
+    looked_ns_ = 0;
+  }
+
+  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
+  /// Returns the length; 0 if the descriptor is closed.
+  static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
+    char link[48];
+    std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    const ssize_t got = readlink(link, text, room - 1);
+    std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+    text[bytes] = '\0';
+    if (std::strncmp(text, "socket:", 7) == 0) {
+      const std::size_t peer = describe_peer(fd, text, room);
+      if (peer > 0) bytes = peer;
+    }
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f) text[i] = '?';
+    }
+    return bytes;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 1024;
+
+  struct known {
+    std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
+    std::uint32_t id = 0;
+  };
+
+  static std::uint64_t hash(std::string_view text) noexcept {
+    std::uint64_t sum = 14695981039346656037ULL;  // the hash is FNV-1a
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return sum | 1;  // odd, unlike the address of a futex, which is a multiple of 4
+  }
+
+  known& find(std::uint64_t key) noexcept {
+    if (count_ >= capacity / 2) {
+      const std::int64_t looked_ns = looked_ns_;
+      forget();
+      looked_ns_ = looked_ns;
+    }
+    auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
+    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
+    return places_[at];
+  }
+
+  void add(known& place, std::uint64_t key) noexcept {
+    place = {key, ++last_id_};
+    ++count_;
+  }
+
+  static std::size_t describe_peer(int fd, char* text, std::size_t room) noexcept {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof(peer);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return 0;
+    char name[INET6_ADDRSTRLEN] = "";
+    int port = 0;
+    if (peer.ss_family == AF_INET) {
+      const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+      inet_ntop(AF_INET, &v4.sin_addr, name, sizeof(name));
+      port = ntohs(v4.sin_port);
+    } else if (peer.ss_family == AF_INET6) {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+      inet_ntop(AF_INET6, &v6.sin6_addr, name, sizeof(name));
+      port = ntohs(v6.sin6_port);
+    } else {
+      return 0;
+    }
+    const int n = std::snprintf(text, room, "%s port %d", name, port);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
+  /// Finds the program or shared object whose variables contain the address, and writes its path.
+  /// Returns the address at which its file is mapped, or 0.
+  static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
+    std::uint64_t base = 0;
+    std::uint64_t last_end = 0;
+    bool found = false;
+    path[0] = '\0';
+    for_each_mapping([&](std::string_view line) {
+      char head[64] = {};
+      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      unsigned long long begin = 0;
+      unsigned long long end = 0;
+      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
+      if (std::sscanf(head, "%llx-%llx", &begin, &end) != 2) return false;
+      const std::string_view of = mapped_path(line);
+      if (!of.empty() && of != path && of.size() < sizeof(path)) {
+        std::memcpy(path, of.data(), of.size());
+        path[of.size()] = '\0';
+        base = begin;
+      } else if (of.empty() && (begin != last_end || line.find('[') != std::string_view::npos)) {
+        // Variables without an initial value are in memory without a file, directly after the
+        // mappings of the file. Any other memory without a file belongs to no module.
+        base = 0;
+        path[0] = '\0';
+      }
+      last_end = end;
+      found = address >= begin && address < end;
+      return found;
+    });
+    return found ? base : 0;
+  }
+
+  known places_[capacity] = {};
+  std::size_t count_ = 0;
+  std::uint32_t last_id_ = 0;
+  std::int64_t looked_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
