@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Records a real image pipeline and tells what it waits for: needs no argument, installs what is
-# missing. Everything it writes is below build/.
+# Records a real image pipeline and shows what limits it. Needs no argument, installs missing
+# packages, and writes only below build/.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -12,9 +12,9 @@ bash tools/packages.sh g++ cmake ninja-build \
   libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js
 echo 'all there'
 
-# Compiling takes some 200 seconds of one CPU, 40 of them for the largest file. Only the tool is built
-# with -Og, because this run's logs are too small to make it slow. The pipeline is fully optimized:
-# the shares of its operations depend on that.
+# Compiling takes about 200 seconds of CPU time, 40 of them for the largest file. Only the tool is
+# built with -Og, because this run's logs are small enough for it. The pipeline is fully optimized,
+# because the shares of its operations depend on that.
 seconds=$((200 / $(nproc)))
 ((seconds > 40)) || seconds=40
 say "building lotus-tool and examples/imagenet_pipeline in build/demo-build: about $seconds s the first time"

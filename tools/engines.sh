@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Fetches the programs that what lotus-tool exports is tested with, from PyPI: DuckDB's command, Spark,
-# which needs Java (Debian: default-jre-headless), snakeviz, and Playwright to look at it; the rules of
-# axe-core, which the report is tested with; and from npm speedscope. tools/engines.sh [FOLDER]
+# Fetches the programs that the tests read lotus-tool's exports with. From PyPI: DuckDB's command,
+# Spark, which needs Java (Debian: default-jre-headless), snakeviz, and Playwright, which opens pages;
+# the rules of axe-core, which the report is tested with; validators of JSON and metrics, and a client
+# of the Model Context Protocol; Meson, Conan and the newest CMake, which consume the project. From
+# npm: speedscope. tools/engines.sh [FOLDER]
 # They are hundreds of MB in a folder of their own, build-engines/ of this checkout.
 set -euo pipefail
 folder=${1:-"$(dirname "${BASH_SOURCE[0]}")/../build-engines"}
 
 [[ -x $folder/bin/python3 ]] || python3 -m venv "$folder"
-for package in duckdb-cli==1.5.6 pyspark==4.3.0 snakeviz==2.2.2 playwright axe-playwright-python==0.1.8; do
+for package in duckdb-cli==1.5.6 pyspark==4.3.0 snakeviz==2.2.2 playwright axe-playwright-python==0.1.8 \
+    jsonschema==4.26.0 prometheus-client==0.26.0 mcp==2.3.0 markdown-it-py==4.3.0 meson==1.12.1 conan==2.34.0 \
+    cmake==4.4.5; do
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "$package"
 done
 if command -v npm > /dev/null; then

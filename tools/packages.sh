@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs those of the named Debian packages that are missing: tools/packages.sh PACKAGE...
+# Installs those of the named Debian packages that are missing. Usage: tools/packages.sh PACKAGE...
 set -euo pipefail
 
 missing=()

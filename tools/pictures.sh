@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes the pictures of the report's page that the README shows, in examples/pictures/.
+# Creates the pictures of the report's page that the README shows, in examples/pictures/.
 #
-#   tools/pictures.sh [RUN [LOTUS_TOOL]]
+# Usage: tools/pictures.sh [RUN [LOTUS_TOOL]]
 #
-# RUN is the folder of a run's logs, build/demo/run where tools/demo.sh has made it. Needs Chromium.
+# RUN is the folder of a run's logs, by default build/demo/run, which tools/demo.sh creates. Needs
+# Chromium.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -11,12 +12,13 @@ run=${1:-build/demo/run}
 tool=${2:-build/demo-build/bin/lotus-tool}
 to=examples/pictures
 [[ -d $run && -x $tool ]] || { echo "no $run or no $tool: run tools/demo.sh, or name them" >&2; exit 2; }
-work=build/pictures  # it stands on the page, so it is no temporary one
+work=build/pictures  # not a temporary folder, because the page shows this path
 rm -rf -- "$work"
 mkdir -p "$to" "$work"
 "$tool" report -q "$run" -o "$work/report.html"
 
-# picture NAME PAGE DARK(0|1) HEIGHT [HASH]: Blink calls dark 0 and light 1.
+# picture NAME PAGE DARK(0|1) HEIGHT [HASH]: creates a picture. Blink uses 0 for dark and 1 for
+# light.
 picture() {
   chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --disable-quic --no-first-run \
     --user-data-dir="$PWD/$work/profile" --virtual-time-budget=10000 --blink-settings=preferredColorScheme="$((1 - $3))" \
@@ -25,7 +27,7 @@ picture() {
   echo "$to/$1.png"
 }
 
-# Numbers on the timeline and what they mean below it, instead of the help.
+# Numbers on the timeline, and their meanings below it instead of the help text.
 cat > "$work/notes.html" <<'END'
 <style>
   .number { position: absolute; width: 22px; height: 22px; margin: -11px; border-radius: 50%; background: #b3261e; color: #fff;
@@ -80,7 +82,7 @@ pageReady.then(() => {
 });
 </script>
 END
-# page_with NAME TEXT: the report with something before its end.
+# page_with NAME TEXT: creates the report with a text before its end.
 page_with() {
   sed '$d' "$work/report.html" | sed '$d' > "$work/$1"  # without </body></html>
   printf '%s\n</body>\n</html>\n' "$2" >> "$work/$1"

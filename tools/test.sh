@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing (Debian packages; DuckDB and Spark from PyPI), then builds and runs every
+# Installs missing packages (from Debian; DuckDB and Spark from PyPI), then builds and runs every
 # test of this project:
 #   the tests of the library and of lotus-tool with the newest clang++, AddressSanitizer and
 #   UndefinedBehaviorSanitizer; those with threads with ThreadSanitizer; the library's for aarch64,
@@ -13,16 +13,16 @@ packages=(
   g++ cmake ninja-build pkgconf
   libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
   libsqlite3-dev                                                                          # lotus-tool
-  protobuf-compiler chromium linux-perf valgrind                                          # its tests
-  groff-base zsh fish sqlite3 python3 dpkg-dev tmux node-typescript                       # its tests
-  heaptrack zstd libjemalloc-dev libgoogle-perftools-dev                                  # its tests
-  catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # tests
-  g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests
-  libjpeg-dev libbenchmark-dev                                                            # the others
+  protobuf-compiler chromium linux-perf valgrind                                          # tests of lotus-tool
+  groff-base zsh fish sqlite3 python3 dpkg-dev tmux node-typescript                       # tests of lotus-tool
+  heaptrack zstd libjemalloc-dev libgoogle-perftools-dev                                  # tests of lotus-tool
+  catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # all tests
+  g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests of packaging
+  libjpeg-dev libbenchmark-dev                                                            # examples, benchmarks
   libtbb-dev libavcodec-dev libavformat-dev libswscale-dev                                # examples
 )
 
-# step WHAT COMMAND...: runs the command; says what it does and how long that took.
+# step WHAT COMMAND...: prints what it does, runs the command, and prints how long it took.
 step() {
   local what=$1 began=$SECONDS status=0
   shift
@@ -32,46 +32,47 @@ step() {
   return $status
 }
 
-# For the preset asan-ubsan, which takes the newest one installed, and for clang-tidy.
+# For the preset asan-ubsan, which uses the newest installed clang, and for clang-tidy.
 install_newest_clang() {
   local newest
   newest=$(apt-cache pkgnames clang- 2>/dev/null | grep -Ex 'clang-[0-9]+' | sort -V | tail -n 1) ||
     return 0
-  tools/packages.sh "$newest" "libclang-rt-${newest#clang-}-dev" "clang-tidy-${newest#clang-}"
+  tools/packages.sh "$newest" "libclang-rt-${newest#clang-}-dev" "clang-tidy-${newest#clang-}" \
+    "lld-${newest#clang-}"
 }
 
-# Large, and not to be had everywhere: then what needs it is left out.
+# Large, and not available everywhere. Without it, the targets that need it are left out.
 install_torch() {
   torch=ON
   tools/packages.sh libtorch-dev || torch=OFF
 }
 
-# Likewise.
+# Optional, like install_torch.
 install_opencv() {
   opencv=ON
   tools/packages.sh libopencv-dev || opencv=OFF
 }
 
-# Likewise.
+# Optional, like install_torch.
 install_engines() {
   { tools/packages.sh default-jre-headless python3-venv && tools/engines.sh; } ||
     echo 'DuckDB or Spark cannot be installed: what is asked of them is skipped'
 }
 
-# Likewise.
+# Optional, like install_torch.
 install_aarch64() {
   aarch64=ON
   tools/packages.sh g++-aarch64-linux-gnu || aarch64=OFF
 }
 
-# One preset's failing test does not hide what the next one finds.
+# A failing test of one preset must not hide failures of the next one.
 failed=()
 run_tests() {
   local preset=$1
   step "test, $preset" "${@:2}" ctest --preset "$preset" || failed+=("$preset")
 }
 
-# build PRESET FOLDER [OPTION...]
+# build PRESET FOLDER [OPTION...]: configures and builds a preset.
 build() {
   local preset=$1
   # An earlier choice of options in the build folder must not leave tests out.
@@ -83,7 +84,8 @@ build() {
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
-# g++ 12's ThreadSanitizer does not start where addresses are spread as widely as new kernels do.
+# ThreadSanitizer of g++ 12 does not start if address space randomization uses as many bits as in
+# new kernels.
 fixed_addresses=()
 if setarch -R true 2>/dev/null; then
   fixed_addresses=(setarch -R)
@@ -107,7 +109,7 @@ else
 fi
 step 'build, g++ Release' build default build \
   "-DLOTUS_WITH_TORCH=$torch" "-DLOTUS_WITH_OPENCV=$opencv"
-# Last, so that the summary of the largest run ends the output.
+# The largest run comes last, so that its summary ends the output.
 run_tests default
 if ((${#failed[@]})); then
   echo "=== tests failed in: ${failed[*]}"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over the files of a build folder, each of them once.
+# Runs clang-tidy once on each file of a build folder.
 #
-#   tools/tidy.sh BUILD_FOLDER [REGEX]
+# Usage: tools/tidy.sh BUILD_FOLDER [REGEX]
 #
-# All source files of this checkout that BUILD_FOLDER compiles, and the library's headers; REGEX
-# picks some of them by their path. What needs libtorch, a minute each, is checked only where REGEX
-# names torch. A file that was clean is checked again only when what it is made of has changed: its
-# preprocessed text, its flags, the checks in force or clang-tidy itself. Clean files are remembered
-# in BUILD_FOLDER/tidy. Exit status: 0 when all are clean, else 1.
+# Checks all source files of this checkout that BUILD_FOLDER compiles, and the library's headers;
+# REGEX selects files by path. Files that need libtorch take a minute each, so they are checked only
+# if REGEX contains torch. A file without findings is checked again only if its preprocessed text,
+# its flags, the enabled checks or clang-tidy itself has changed. The names of such files are stored
+# in BUILD_FOLDER/tidy. Exit status: 0 if there are no findings, else 1.
 #
 # Environment: CLANG_TIDY and CLANG (clang-tidy-22, clang++-22), JOBS (2).
 set -euo pipefail
@@ -24,11 +24,20 @@ export work=$build/tidy
 mkdir -p "$work/clean"
 find "$work/clean" -type f -mtime +30 -delete
 
-# One entry per file, also of those that are compiled together. What is built against the single
-# header too is checked as it stands: that header need not be there yet. Of the headers made to be
-# compiled alone, lotus.hpp has all others. CMake writes one field per line.
-regex=$regex source=$source/ build=$build/ awk '
-  BEGIN { regex = ENVIRON["regex"]; source = ENVIRON["source"]; build = ENVIRON["build"] }
+# Lists each file once. The files that a module of the tool compiles together are checked as one
+# text, BUILD_FOLDER/tidy/together/MODULE/MODULE.cpp, because parsing the headers takes longer than
+# the checks, and because clang's analyzer looks only at functions of the file that it is given.
+# Tests that are also built with the single header are checked only with include/, because the
+# single header may not exist yet. Of the headers that are compiled alone, only lotus.hpp is
+# checked, because it includes all others. CMake writes one field per line.
+rm -rf "$work/together"
+mkdir -p "$work/together"
+cp "$source/.clang-tidy" "$work/together/"
+regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
+  BEGIN {
+    regex = ENVIRON["regex"]; source = ENVIRON["source"]; build = ENVIRON["build"]
+    together = ENVIRON["together"]
+  }
   function wanted(file) {
     if (index(file, build) == 1) return file ~ /\/alone\/lotus_lotus_hpp\.cpp$/
     if (index(file, source) != 1) return 0
@@ -36,21 +45,45 @@ regex=$regex source=$source/ build=$build/ awk '
     return regex ~ /torch/ || file !~ /^(examples|bench|tests\/library)\/torch/
   }
   function entry(file, command) {
-    if (file !~ regex || !wanted(file) || file in seen) return
+    if (file in seen) return
     seen[file] = 1
     printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
     separator = ",\n"
   }
-  # CMake writes a file that includes those of a target.
-  function parts(together,    line, start, command_start, command_end) {
-    start = index(command, together)
-    command_start = substr(command, 1, start - 1)
-    command_end = substr(command, start + length(together))
-    while ((getline line < together) > 0) {
+  # Writes the text of a module, where each of its files starts in it, and a copy of the file
+  # .clang-tidy in the folder of its first file, if there is one. `unity` is a file of CMake that
+  # includes the files of the module.
+  function module(unity,    line, name, folder, text, at, part, start, chosen) {
+    name = unity
+    sub(/\.dir\/Unity\/.*/, "", name)
+    sub(/.*\//, "", name)
+    folder = together name
+    text = folder "/" name ".cpp"
+    system("mkdir -p \"" folder "\"")
+    at = 1
+    while ((getline line < unity) > 0) {
       if (line !~ /^#include "/) continue
       gsub(/^#include "|"$/, "", line)
-      entry(line, command_start line command_end)
+      if (!wanted(line)) continue
+      if (line ~ regex) chosen = 1
+      if (at == 1) {
+        part = line
+        sub(/\/[^\/]*$/, "", part)
+        system("cp \"" part "/.clang-tidy\" \"" folder "\" 2>/dev/null")
+      }
+      print at, line > (folder "/starts")
+      while ((getline part < line) > 0) {
+        print part > text
+        ++at
+      }
+      close(line)
     }
+    close(unity)
+    close(text)
+    close(folder "/starts")
+    if (!chosen) return
+    start = index(command, unity)
+    entry(text, substr(command, 1, start - 1) text substr(command, start + length(unity)))
   }
   /^  "directory": / { directory = $0 }
   /^  "command": /   { command = $0 }
@@ -58,41 +91,60 @@ regex=$regex source=$source/ build=$build/ awk '
     file = $0
     sub(/^  "file": "/, "", file)
     sub(/",?$/, "", file)
-    if (file ~ /\/Unity\/unity_[0-9]+_cxx\.cxx$/) parts(file)
-    else if (command !~ /\/test_single_[^ ]* -c /) entry(file, command)
+    if (file ~ /\/Unity\/unity_[0-9]+_cxx\.cxx$/) module(file)
+    else if (command !~ /\/test_single_[^ ]* -c / && file ~ regex && wanted(file)) entry(file, command)
   }
   BEGIN { print "[" }
   END { print "\n]" }' "$build/compile_commands.json" >"$work/compile_commands.json"
 
 tool_version=$("$CLANG_TIDY" --version)
-# The preprocessed text has no comments, and these ones say something to clang-tidy.
+# These comments control clang-tidy, but the preprocessed text contains no comments.
 spoken_comments=$(cd "$source" &&
   grep -rhE --include='*.[ch]pp' 'NOLINT|/\*[A-Za-z_]+=\*/' include tools tests bench examples || true)
-# What g++'s own headers use of it.
+# Deprecated functions that headers of g++ use themselves.
 own_header=-Wno-deprecated-declarations
-# The analyzer gives a function up after so many steps (225,000 otherwise): of what it finds, nearly
-# all is found early, and some files took it a minute.
-steps=max-nodes=50000
+# The analyzer stops after this many steps in a function (by default 225,000). Nearly all findings
+# come early, and with 50,000 it takes four fifths of the time of a module.
+steps=max-nodes=10000
 export tool_version spoken_comments own_header steps
 
-# key FILE COMMAND: the name of all that the findings depend on.
+# key FILE COMMAND: prints a hash of everything on which the findings depend.
 key() {
   local flags
-  # Without the compiler's name and what is written where.
+  # Without the name of the compiler and the output paths.
   flags=-${2#* -}
   flags=${flags% -o *}
   {
     printf '%s\n' "$1" "$flags" "$tool_version" "$spoken_comments" "$steps"
     "$CLANG_TIDY" -p "$work" --dump-config "$1"
-    # With the macros as they are defined and the includes as they stand: some checks read them.
+    # With the macro definitions and include lines, because some checks read them.
     eval "$CLANG $flags -w -E -P -dD -dI $1"
   } | sha256sum | cut -d ' ' -f 1
 }
 
-# check FILE COMMAND
+# in_files TEXT: reads findings; names the source file and its line where they name a line of the text
+# of a module.
+in_files() {
+  awk -v text="$1:" -v starts="${1%/*}/starts" '
+    BEGIN { while ((getline line < starts) > 0) { split(line, part, " "); first[++n] = part[1]; file[n] = part[2] } }
+    index($0, text) == 1 {
+      rest = substr($0, length(text) + 1)
+      line = rest + 0
+      for (i = n; i > 1 && first[i] + 0 > line; --i) {}
+      sub(/^[0-9]+/, line - first[i] + 1, rest)
+      print file[i] ":" rest
+      next
+    }
+    { print }'
+}
+
+# check FILE COMMAND: runs clang-tidy on a file unless its key is known to have no findings.
 check() {
   local file=$1 command name findings
-  # From JSON to what the shell reads.
+  local checks=()
+  # Each file of a module includes what it needs.
+  [[ $file != "$work"/together/* ]] || checks=(--checks=-readability-duplicate-include)
+  # Removes the escapes of JSON.
   command=$(sed -E 's/\\(.)/\1/g' <<<"$2")
   name=$(key "$file" "$command") || name=
   if [[ -n $name && -e $work/clean/$name ]]; then
@@ -100,17 +152,18 @@ check() {
     return
   fi
   printf '%s\n' "$file" >>"$work/checked"
-  if findings=$("$CLANG_TIDY" --quiet -p "$work" "--extra-arg=$own_header" \
+  if findings=$("$CLANG_TIDY" --quiet -p "$work" "${checks[@]}" "--extra-arg=$own_header" \
     --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang "--extra-arg=$steps" \
     "$file" 2>"$work/stderr.$$"); then
     [[ -z $name ]] || : >"$work/clean/$name"
   else
     printf '%s\n' "$file" >>"$work/unclean"
+    [[ $file != "$work"/together/* ]] || findings=$(in_files "$file" <<<"$findings")
     printf '%s\n' "$findings" "$(grep -v ' generated\.$' "$work/stderr.$$")"
   fi
   rm -f "$work/stderr.$$"
 }
-export -f key check
+export -f key in_files check
 
 : >"$work/checked"
 : >"$work/unclean"

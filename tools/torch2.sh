@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds and runs all that needs libtorch (the adapter, its tests, examples and benchmark) with the
-# one in PyPI's wheel of torch, instead of Debian's older one.
+# Builds and runs everything that needs libtorch (the adapter, its tests, examples and benchmark)
+# with the libtorch in PyPI's wheel of torch, instead of Debian's older one.
 #
-#   tools/torch2.sh [VERSION]
+# Usage: tools/torch2.sh [VERSION]
 #
-# VERSION: of torch, 2.7 or later. Without it: that of the run before, at first the newest. Needs no
-# GPU and no CUDA toolkit; installs missing Debian packages. Downloads 0.6 GB, once. Writes into
-# build-torch2/ of this checkout only.
+# VERSION: the version of torch, 2.7 or later; by default that of the previous run, at first the
+# newest. Needs no GPU and no CUDA toolkit; installs missing Debian packages. Downloads 0.6 GB once.
+# Writes only into build-torch2/ of this checkout.
 #
-# Environment: JOBS (all processors), how many compilers run at once; each takes 2 GB.
+# Environment: JOBS (by default the number of CPUs) is the number of parallel compilers; each takes
+# 2 GB.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -24,8 +25,8 @@ work=build-torch2
 build=$work/build
 python=$work/venv/bin/python
 
-# What is there already is not asked of PyPI again. Nothing is kept for another time: that would
-# be as large once more.
+# Installs packages with pip, which downloads only missing ones. pip's cache is not used, because it
+# would take as much space again.
 fetch() {
   local said what=${*: -1}
   said=$("$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
@@ -34,15 +35,15 @@ fetch() {
   fail "no $what from PyPI: ${said##*$'\n'}"
 }
 
-# of_torch EXPRESSION: what the wheel says of itself. It is not imported: that would take all the
-# packages that it wants.
+# of_torch EXPRESSION: prints information from the wheel. It is not imported, because that would
+# need all packages on which it depends.
 of_torch() {
   "$python" -c "import importlib.metadata; torch = importlib.metadata.distribution('torch')
 print($1)"
 }
 
-# The wheel is built for CUDA, and wants 3 GB of it. Its part for the CPU needs two libraries of
-# these, in the version that the wheel names.
+# The wheel is built for CUDA, of which it needs 3 GB. Its CPU part needs only two of these
+# libraries, in the version that the wheel names.
 cuda_parts() {
   of_torch '"\n".join(torch.requires)' |
     sed -nE -e 's/^cuda-toolkit\[[^]]*\](==[0-9.]+).*/cuda-toolkit[cudart,cupti]\1/p' \

@@ -1,12 +1,13 @@
-# Writes all headers that lotus/lotus.hpp reaches into one file, each where it is first included.
+# Writes all headers that lotus/lotus.hpp includes, directly or indirectly, into one file, each at
+# its first include.
 #
 # cmake [-DINCLUDE_DIR=dir] [-DOUTPUT=file] [-DCURRENT=file] -P amalgamate.cmake
 #   OUTPUT   defaults to single_include/lotus/lotus.hpp
-#   CURRENT  is compared with what was written: the script fails where they differ
+#   CURRENT  is compared with the result: the script fails if they differ
 #
-# Guards stay, so that a header of include/lotus may be included after the single one. The same
-# headers give the same file to the byte. A cycle, a missing header, and a header that nothing
-# reaches are errors.
+# Include guards are kept, so that a header of include/lotus may be included after the single one.
+# The same headers give exactly the same file. A cycle, a missing header, and a header that is not
+# included are errors.
 cmake_minimum_required(VERSION 3.21)
 
 get_filename_component(source_dir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
@@ -20,9 +21,9 @@ endif()
 include("${CMAKE_CURRENT_LIST_DIR}/opt_in_headers.cmake")
 
 # Appends the text of `header` to the global property `text`. `stack` is the chain of headers that
-# led here. `conditional`: the include stands in an #if, so later includes must not rely on it;
-# SUPPORTED: in one of LOTUS_SUPPORTED, where all own headers that need it stand; UNSUPPORTED: in the
-# #else of one, so later includes in such an #else may rely on it.
+# include it. `conditional` is ON if the include is in an #if, so that later includes must not rely
+# on it; SUPPORTED if it is in an #if LOTUS_SUPPORTED, which encloses all headers that need it;
+# UNSUPPORTED if it is in the #else of one, so that later includes in such an #else may rely on it.
 function(emit header stack conditional)
   if(header IN_LIST stack)
     list(JOIN stack " -> " chain)
@@ -48,8 +49,8 @@ function(emit header stack conditional)
   endif()
   list(APPEND stack "${header}")
 
-  # The text is cut at its include lines. It never becomes a CMake list: brackets and semicolons
-  # in it would not survive that.
+  # The text is cut at its include lines. It never becomes a CMake list, because brackets and
+  # semicolons would not survive that.
   file(READ "${INCLUDE_DIR}/${header}" rest)
   set(open_ifs "")
   string(PREPEND rest "\n")
@@ -65,8 +66,8 @@ function(emit header stack conditional)
     string(SUBSTRING "${rest}" ${at} -1 rest)
     set_property(GLOBAL APPEND_STRING PROPERTY text "${before}")
 
-    # The conditions that are open there, the innermost last. clang-format indents what stands in
-    # one; the guard does not count.
+    # The conditions that are open at this place, the innermost last. clang-format indents
+    # directives inside a condition; the include guard does not count.
     string(REGEX MATCHALL "\n *#(if|elif|else|endif)[^\n]*" directives "${before}")
     foreach(directive IN LISTS directives)
       string(STRIP "${directive}" directive)
@@ -85,7 +86,7 @@ function(emit header stack conditional)
     endif()
     set(in_if ${conditional})
     if(indent AND branch MATCHES "LOTUS_IMPLEMENTATION")
-      # The engine, behind which nothing stands that might rely on it.
+      # The engine: no header after it relies on it.
     elseif(indent AND branch STREQUAL "#if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|SUPPORTED)$")
       set(in_if SUPPORTED)
     elseif(indent AND branch STREQUAL "#else #if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|UNSUPPORTED)$")
@@ -131,7 +132,7 @@ string(STRIP "${licence}" licence)
 string(REPLACE "\n" "\n// " licence "${licence}")
 string(REPLACE "// \n" "//\n" licence "${licence}")
 get_property(text GLOBAL PROPERTY text)
-# clang-format leaves no two empty lines in a row, so these stand where includes were taken out.
+# clang-format never leaves two empty lines in a row, so these are where includes were removed.
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
 file(WRITE "${OUTPUT}" "// Generated from include/lotus by tools/cmake/amalgamate.cmake: do not edit.
 // SPDX-License-Identifier: MIT

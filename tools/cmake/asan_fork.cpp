@@ -1,6 +1,6 @@
-// Takes AddressSanitizer's own locks at a fork, as its runtime does since LLVM 18
-// (github.com/llvm/llvm-project/pull/75290). Before, a child that is forked while another thread
-// allocates inherits the allocator's lock held, and its first allocation waits for ever.
+// Makes fork() take the locks of AddressSanitizer, as its runtime does itself since LLVM 18
+// (github.com/llvm/llvm-project/pull/75290). Without this, a child that is forked while another
+// thread allocates gets a copy of the locked allocator, and its first allocation waits forever.
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
       "only for clang before 18: where the runtime takes its locks itself, this would wait for ever"
 #endif
 
-// The runtime's, linked into every program.
+// Functions of the sanitizer's runtime, which is linked into every program.
 namespace __lsan {
 void LockThreadRegistry();
 void UnlockThreadRegistry();
@@ -35,8 +35,8 @@ void unlock_runtime() {
   __lsan::UnlockThreadRegistry();
 }
 
-// Before all other constructors: what is registered first locks last and unlocks first, and the
-// handlers of others may allocate.
+// Runs before all other constructors, because the handlers that are registered first lock last and
+// unlock first, and handlers of other code may allocate.
 __attribute__((constructor(101))) void lock_at_forks() {
   pthread_atfork(lock_runtime, unlock_runtime, unlock_runtime);
 }

@@ -1,5 +1,6 @@
-# Run by cpack when the package is made. Its members have the permissions of files that cpack has
-# written meanwhile, and so those of the umask: ar's deterministic mode (D) gives them fixed ones.
+# cpack runs this when the package is created. The package's members have the permissions of files
+# that cpack has just written, which depend on the umask; ar's deterministic mode (D) gives them
+# fixed ones.
 find_program(LOTUS_AR ar)
 if(LOTUS_AR)
   foreach(package IN LISTS CPACK_PACKAGE_FILES)

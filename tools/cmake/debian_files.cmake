@@ -1,15 +1,17 @@
-# Run by cpack when all files of the package are in place, before they are packed.
+# cpack runs this when all files of the package are in place, before it packs them.
 set(root "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr")
 
-# The license is where Debian Policy 12.5 wants it, and only there.
+# Debian Policy 12.5 requires the license here, and only here.
 file(RENAME "${root}/share/doc/lotus/LICENSE" "${root}/share/doc/lotus/copyright")
 
-# Below site-functions is what the administrator has installed; packages have a folder of their own.
+# site-functions is for files that the administrator has installed; packages have a folder of their
+# own.
 if(EXISTS "${root}/share/zsh/site-functions")
   file(RENAME "${root}/share/zsh/site-functions" "${root}/share/zsh/vendor-completions")
 endif()
 
-# Whatever the umask: everybody may read it, and the same build makes the same bytes.
+# Fixed permissions: everybody may read the files, and the same build gives the same package with
+# any umask.
 file(GLOB_RECURSE entries LIST_DIRECTORIES true "${root}/*")
 foreach(entry IN ITEMS "${root}" LISTS entries)
   if(IS_DIRECTORY "${entry}")

@@ -1,23 +1,24 @@
-# Writes into the documentation what lotus-tool prints: the text between the two comments
+# Writes the output of lotus-tool into the documentation: the text between the two comments
 #   <!-- generated: lotus-tool help stats -->
 #   <!-- end -->
-# becomes that command's output. With CHECK nothing is written, and a difference is an error.
+# is replaced by the output of that command. With CHECK nothing is written, and a difference is an
+# error.
 # cmake -DTOOL=build/bin/lotus-tool [-DCHECK=ON] -P tools/cmake/generated_docs.cmake
 cmake_minimum_required(VERSION 3.21)
 get_filename_component(docs "${CMAKE_CURRENT_LIST_DIR}/../../docs" ABSOLUTE)
 set(end "<!-- end -->")
 
-# The program's own wrapping, whatever terminal this runs in.
+# Wraps lines as the program does by default, independent of the terminal.
 set(ENV{COLUMNS} 80)
 
-# Where packages are missing, the program is built without some commands.
+# If packages are missing, the program is built without some commands.
 execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
 if(NOT help MATCHES "\n  report ")
   message(STATUS "skipped: this lotus-tool was built without report")
   return()
 endif()
 
-# filled(TEXT VARIABLE): the text with each of its regions replaced.
+# filled(TEXT VARIABLE): sets the text with each generated region replaced.
 function(filled text variable)
   set(result "")
   while(text MATCHES "<!-- generated: lotus-tool ([a-z -]+) -->\n")
@@ -56,7 +57,7 @@ foreach(document IN LISTS documents)
   endif()
 endforeach()
 
-# Every command has its place in the reference.
+# Every command must be in the reference.
 string(REGEX REPLACE ".*\nCommands:\n(.*)\n\nOptions:.*" "\\1" commands "${help}")
 string(REGEX MATCHALL "(^|\n)  [a-z]+" commands "${commands}")
 file(READ "${docs}/reference/commands.md" reference)

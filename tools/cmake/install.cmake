@@ -1,9 +1,10 @@
-# cmake --install: headers, the library, lotus::lotus and lotus::header_only for find_package,
-# lotus.pc and lotus-header-only.pc for pkg-config, lotus-tool.
+# cmake --install: installs headers, the library, lotus::lotus and lotus::header_only for
+# find_package, lotus.pc and lotus-header-only.pc for pkg-config, and lotus-tool.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# All of it finds the headers and the library from its own place: an installed tree may be moved.
+# All installed package files find the headers and the library relative to their own path, so an
+# installed tree may be moved.
 set(lotus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lotus")
 set(lotus_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH lotus_pc_to_prefix "/prefix/${lotus_pkgconfig_dir}" "/prefix")
@@ -16,7 +17,7 @@ configure_package_config_file(tools/cmake/lotus-config.cmake.in
     "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
     INSTALL_DESTINATION "${lotus_package_dir}"
     NO_SET_AND_CHECK_MACRO)
-# While the version is 0.x, each minor version may break its users.
+# While the version is 0.x, each minor version may be incompatible.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
     COMPATIBILITY SameMinorVersion)
 foreach(package lotus lotus-header-only)
@@ -29,12 +30,19 @@ install(TARGETS lotus lotus_header_only EXPORT lotus
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT lotus FILE lotus-targets.cmake NAMESPACE lotus:: DESTINATION "${lotus_package_dir}")
+# The same for tools that read the Common Package Specification: lotus.cps.
+if(CMAKE_VERSION VERSION_GREATER_EQUAL 4.3)
+  install(PACKAGE_INFO lotus EXPORT lotus VERSION ${PROJECT_VERSION}
+          COMPAT_VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}.0
+          DEFAULT_TARGETS lotus LICENSE MIT)
+endif()
 install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
               "${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
         DESTINATION "${lotus_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/lotus")
 if(TARGET lotus_memory)
-  # Not beside shared libraries: what is preloaded by its path is none of ldconfig's.
+  # A folder of its own, because ldconfig must not list a library that is only preloaded by its
+  # path.
   install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus/preload")
 endif()
 if(TARGET lotus-tool)

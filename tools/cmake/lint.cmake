@@ -1,6 +1,6 @@
-# Formatting and clang-tidy as tests. Other versions of the two format and warn differently, so
-# both are pinned. clang-tidy-22 takes a fifth of the time of Debian's own, which looks at what system
-# headers declare too; without it that one does.
+# Runs clang-format and clang-tidy as tests. Other versions of the two format and warn differently,
+# so both are pinned. clang-tidy-22 takes a fifth of the time of Debian's clang-tidy-14, which also
+# checks declarations in system headers and is used if clang-tidy-22 is missing.
 file(GLOB_RECURSE lint_files CONFIGURE_DEPENDS
      "${PROJECT_SOURCE_DIR}/include/*.hpp"
      "${PROJECT_SOURCE_DIR}/bench/*.?pp" "${PROJECT_SOURCE_DIR}/examples/*.?pp"
@@ -14,7 +14,8 @@ else()
   lotus_left_out("test clang_format" "clang-format-14 (Debian: clang-format)")
 endif()
 
-# What this build folder compiles, each file once; a folder's .clang-tidy says what is checked.
+# Checks each file once that this build folder compiles. The file .clang-tidy of a folder selects
+# the checks.
 find_program(LOTUS_CLANG_TIDY NAMES clang-tidy-22 clang-tidy-14 NAMES_PER_DIR)
 find_program(LOTUS_TIDY_CLANG NAMES clang++-22 clang++-14 NAMES_PER_DIR)
 if(LOTUS_CLANG_TIDY AND LOTUS_TIDY_CLANG)

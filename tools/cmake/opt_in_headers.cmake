@@ -1,2 +1,2 @@
-# Headers that only the user includes, never lotus.hpp, because they need what lotus.hpp does not.
+# Headers that only the user includes, never lotus.hpp, because they depend on other libraries.
 set(lotus_opt_in_headers "^lotus/torch[./]")

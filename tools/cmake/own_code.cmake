@@ -1,13 +1,13 @@
-# What every target of this project itself is compiled with. lotus::lotus hands none of it on: a
-# user's warnings and sanitizers are the user's.
+# Compiler options for all targets of this project. lotus::lotus does not pass them on, because
+# warnings and sanitizers of a user's program are the user's choice.
 add_library(lotus_own_flags INTERFACE)
 target_compile_options(lotus_own_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-# Newer clangs warn of what g++ 12's std::stable_sort itself calls.
+# Newer versions of clang warn about a function that std::stable_sort of g++ 12 calls.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 20)
   target_compile_options(lotus_own_flags INTERFACE -Wno-deprecated-declarations)
 endif()
-# Only in the presets: a newer compiler, which warns of more, must not break a user's build.
+# Used only in the presets: a newer compiler with more warnings must not break a user's build.
 option(LOTUS_WERROR "Treat warnings in this project's own targets as errors" OFF)
 if(LOTUS_WERROR)
   target_compile_options(lotus_own_flags INTERFACE -Werror)
@@ -19,7 +19,7 @@ target_link_libraries(lotus_own_code INTERFACE lotus_own_flags lotus::lotus)
 # Sanitizers of the presets: "address,undefined" or "thread".
 set(LOTUS_SANITIZE "" CACHE STRING "Sanitizers for this project's own targets")
 if(LOTUS_SANITIZE)
-  # The vptr check looks at memory through a pipe: it reports nonsense where a test has used up the
+  # The vptr check reads memory through a pipe. It gives wrong reports if a test has used up all
   # descriptors.
   target_compile_options(lotus_own_flags INTERFACE
       -fsanitize=${LOTUS_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
@@ -34,15 +34,15 @@ if(LOTUS_SANITIZE)
   endif()
 endif()
 
-# So is the library, for own programs: where it is a part of another project, with that project's
-# flags alone.
+# The library gets these options too, but only for this project: as a part of another project, it is
+# compiled with that project's options.
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(lotus PRIVATE
       $<TARGET_PROPERTY:lotus_own_flags,INTERFACE_COMPILE_OPTIONS>)
 endif()
 
-# Says once, at configure time, what is left out because a package is missing. Where every test is
-# to run that is an error.
+# Reports at configure time what is left out because a package is missing. With this option, it is
+# an error instead.
 option(LOTUS_LEAVE_OUT_NOTHING "Stop where a package of tests, tools or examples is missing" OFF)
 function(lotus_left_out what package)
   set(kind STATUS)
@@ -52,14 +52,15 @@ function(lotus_left_out what package)
   message(${kind} "lotus: ${what} left out, because ${package} was not found")
 endfunction()
 
-# lotus_as_one_file(TARGET): compiles all its files as one, which takes less than a third of the time.
-# So what each keeps to itself has a name of its own, and no namespace of the tool is called like one
-# of the library. The preset dev compiles file by file, so that a change costs one; clang-tidy reads
-# each file alone as well, so both ways keep working.
+# lotus_as_one_file(TARGET): compiles all files of a target as one, which takes less than a third of
+# the time. Therefore each local name is unique in its target, and no namespace of the tool has the
+# name of one of the library. The preset dev compiles each file alone, so that a change recompiles
+# only one file; so does clang-tidy. Both ways must keep working.
 option(LOTUS_UNITY "Compile the files of a room of lotus-tool, and of the large example, as one" ON)
 function(lotus_as_one_file target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOTUS_UNITY} UNITY_BUILD_BATCH_SIZE 0)
-  # A local name may be one that another file keeps to itself; clang warns of that, g++ does not.
+  # A local variable may have the name of a function in another file's anonymous namespace; clang
+  # warns about that, g++ does not.
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set_target_properties(${target} PROPERTIES
         UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma clang diagnostic ignored \"-Wshadow\"")

@@ -1,4 +1,4 @@
-# Read by cpack: files of a package are as old as SOURCE_DATE_EPOCH says, or of 2026.
+# cpack reads this: the files of a package get the time SOURCE_DATE_EPOCH, or a fixed time in 2026.
 if("$ENV{SOURCE_DATE_EPOCH}" STREQUAL "")
   set(ENV{SOURCE_DATE_EPOCH} 1767225600)
 endif()

@@ -1,8 +1,8 @@
-# The single header, made anew from include/lotus whenever a header changes.
+# Builds the single header from include/lotus whenever a header changes.
 #
-# lotus_single_header  what a user has who takes the one file: lotus/lotus.hpp in the build folder.
-#                      For the tests, each other header's name stands for it too.
-# amalgamate           puts it into single_include/lotus, where it is committed.
+# lotus_single_header  lotus/lotus.hpp in the build folder, as for a user who copies this one file.
+#                      For the tests, the name of each other header includes it too.
+# amalgamate           writes it to single_include/lotus, where it is committed.
 set(single_header_dir "${PROJECT_BINARY_DIR}/single_include")
 file(GLOB_RECURSE lotus_headers CONFIGURE_DEPENDS
      RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/lotus/*.hpp")

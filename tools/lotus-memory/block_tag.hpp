@@ -1,4 +1,5 @@
-// The tag stored in each block: which thread and operation allocated it, and its requested size.
+// Defines the tag stored in each heap block: which thread and operation allocated the block, and
+// the requested size.
 #ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
 #define LOTUS_MEMORY_BLOCK_TAG_HPP
 
@@ -9,17 +10,19 @@
 namespace lotus::memory {
 
 /// The last 16 bytes of a heap block, which is 16 bytes larger than the program requested. The tag
-/// is at the end, so that the program's pointer is the heap's own pointer, with any alignment. So
-/// blocks may be exchanged with code that does not use our functions: its blocks have no tag, and
-/// it ignores our tags.
+/// is at the end, so that the program's pointer is the heap's own pointer, whatever its alignment.
+/// Therefore blocks can be exchanged with code that does not use our functions: blocks from that
+/// code have no tag, and that code ignores our tags.
 struct block_tag {
-  std::uint64_t size_and_check;  ///< the upper 16 bits are a checksum that identifies a tag
-  std::uint64_t owner;           ///< slot (16 bits), thread (16), number of the operation (32)
+  /// Size in the lower 48 bits; in the upper 16 bits a checksum, which identifies a tag.
+  std::uint64_t size_and_check;
+  /// Slot (upper 16 bits), number of the thread (16 bits), number of the operation (32 bits).
+  std::uint64_t owner;
 
   static constexpr unsigned size_bits = 48;
-  static constexpr std::size_t most_bytes = (std::size_t{1} << size_bits) - 1;
+  static constexpr std::size_t max_bytes = (std::size_t{1} << size_bits) - 1;
 
-  std::size_t size() const noexcept { return size_and_check & most_bytes; }
+  std::size_t size() const noexcept { return size_and_check & max_bytes; }
   std::uint32_t slot() const noexcept { return static_cast<std::uint32_t>(owner >> 48U); }
   std::uint32_t thread() const noexcept {
     return static_cast<std::uint32_t>(owner >> 32U) & 0xFFFFU;
@@ -34,8 +37,8 @@ constexpr std::uint64_t owner_word(std::uint32_t slot, std::uint32_t thread,
   return (std::uint64_t{slot} << 48U) | (std::uint64_t{thread} << 32U) | operation;
 }
 
-/// A checksum of the tag. In a block that we did not allocate, the program's bytes match it by
-/// chance in one of 65,536 cases.
+/// Returns the checksum of a tag. In a block without a tag, the program's bytes match it by chance
+/// in one of 65,536 cases.
 inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_t owner) noexcept {
   const std::uint64_t mixed =
       (reinterpret_cast<std::uintptr_t>(block) ^ owner ^ (std::uint64_t{size} << 20U)) *
@@ -43,24 +46,24 @@ inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_
   return ((mixed >> 48U) | 1U) << block_tag::size_bits;
 }
 
-/// @param usable  bytes of the block, at least tag_bytes more than `size`.
+/// Stores a tag in a block. @param usable  size of the block, at least `size` + tag_bytes.
 inline void put_tag(void* block, std::size_t usable, std::size_t size,
                     std::uint64_t owner) noexcept {
   const block_tag tag{size | tag_check(block, size, owner), owner};
   std::memcpy(static_cast<char*>(block) + usable - tag_bytes, &tag, tag_bytes);
 }
 
-/// Returns false if the block has no tag.
+/// Reads a block's tag. Returns false if the block has no tag.
 inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noexcept {
   if (usable < tag_bytes) return false;
   std::memcpy(&tag, static_cast<const char*>(block) + usable - tag_bytes, tag_bytes);
   const std::size_t size = tag.size();
   return size <= usable - tag_bytes &&
-         (tag.size_and_check & ~block_tag::most_bytes) == tag_check(block, size, tag.owner);
+         (tag.size_and_check & ~block_tag::max_bytes) == tag_check(block, size, tag.owner);
 }
 
-/// Erases a block's tag, because code without our functions may get the same bytes, and a stale tag
-/// would look valid.
+/// Erases a block's tag, because code that does not use our functions may get the same block, where
+/// an old tag would look valid.
 inline void erase_tag(void* block, std::size_t usable) noexcept {
   std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
 }

@@ -23,7 +23,7 @@ namespace {
 using lotus::detail::heap_change;
 using lotus::detail::heap_sums;
 
-constexpr std::uint32_t most_threads = 65'535;
+constexpr std::uint32_t max_threads = 65'535;
 
 thread_counts of_no_thread;
 std::atomic<thread_counts*> all{&of_no_thread};
@@ -49,8 +49,9 @@ thread_counts* take_over() noexcept {
 }
 
 thread_counts* make() noexcept {
-  if (threads.load(std::memory_order_relaxed) >= most_threads) return nullptr;
-  // Most pages are never touched, so they use no memory: each page holds 512 slots.
+  if (threads.load(std::memory_order_relaxed) >= max_threads) return nullptr;
+  // Most slots are never used. Their pages use no memory, because a page is allocated when it is
+  // first written.
   void* const memory = mmap(nullptr, sizeof(thread_counts), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,7 +73,8 @@ void thread_ends(void* counts) noexcept {
   t.taken.store(false, std::memory_order_release);
 }
 
-/// Called in a forked child, which has only one thread: merges the counts of the others.
+/// Called in a forked child, which has only one thread: releases the counts of the other threads,
+/// and remembers the sums up to the fork.
 void forked() noexcept {
   heap_sums sums{};
   for (thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
@@ -93,7 +95,7 @@ __attribute__((constructor)) void begin() noexcept {
   pthread_atfork(nullptr, nullptr, forked);
 }
 
-/// Whether the thread's open operations belong to the current recording; otherwise forgets them.
+/// Whether the thread's open operations belong to the current recording. If not, forgets them.
 bool is_current(thread_counts& t) noexcept {
   const std::uint32_t now = recording.load(std::memory_order_relaxed);
   if (t.recording == now) return true;
@@ -155,14 +157,16 @@ void held(void (*tell)(void*, std::uint32_t, std::uint64_t, std::uint64_t) noexc
     for (const thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
       bytes += t->held[slot].get();
     }
-    // The sum is negative if a thread freed blocks after its count was read.
+    // The sum is negative if a thread freed blocks of another thread after that thread's count was
+    // read.
     if (name != 0 && bytes > 0) {
       tell(to, name, when.first_unit(slot), static_cast<std::uint64_t>(bytes));
     }
   }
 }
 
-/// The file that contains a function of the program; null if there is no such function.
+/// Returns the file that contains the program's function of this name; null if there is no such
+/// function.
 const char* file_of(const char* symbol, Dl_info& info) noexcept {
   void* const function = dlsym(RTLD_DEFAULT, symbol);
   if (function == nullptr || dladdr(function, &info) == 0) return nullptr;
@@ -179,7 +183,7 @@ void blind_to(char* text, std::size_t bytes) noexcept {
     std::snprintf(text, bytes, "malloc is that of %s, which is not seen", file);
     return;
   }
-  file = file_of("_Znwm", other);  // operator new(std::size_t)
+  file = file_of("_Znwm", other);  // the mangled name of operator new(std::size_t)
   if (file != nullptr && other.dli_fbase != us.dli_fbase &&
       std::strstr(file, "libstdc++") == nullptr && std::strstr(file, "libc++") == nullptr) {
     std::snprintf(text, bytes,
@@ -195,7 +199,7 @@ thread_counts& first_counts() noexcept {
   thread_counts* t = take_over();
   if (t == nullptr) t = make();
   if (t == nullptr) return of_no_thread;
-  mine = t;  // set before the next call, which may allocate
+  mine = t;  // set before the next call, because that call may allocate
   if (has_key) pthread_setspecific(at_thread_end, t);
   return *t;
 }

@@ -1,4 +1,4 @@
-// The allocations of all threads of this process.
+// Provides the allocation counts of all threads of this process.
 #ifndef LOTUS_MEMORY_COUNTS_HPP
 #define LOTUS_MEMORY_COUNTS_HPP
 
@@ -7,11 +7,13 @@
 namespace lotus::memory {
 
 /// The counts of this thread; null before its first allocation. Declared with __thread in the
-/// static TLS block, so that an access is one load: a C++ thread_local might call a constructor.
+/// static TLS block, so that an access is one load; for a C++ thread_local it might call a
+/// constructor.
 extern
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread thread_counts* mine;
 
-/// Creates the counts of a thread that has none yet, or has already released them.
+/// Returns the counts of a thread for which `mine` is null: new ones, or, if the thread is ending
+/// and has released its own, those that all ending threads share.
 __attribute__((cold)) thread_counts& first_counts() noexcept;
 
 inline thread_counts& counts() noexcept {

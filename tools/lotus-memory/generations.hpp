@@ -1,5 +1,4 @@
-// Numbers the pairs of operation and time (in units, such as batches) that allocations are
-// attributed to.
+// Assigns numbers (slots) to pairs of an operation and a time, to which allocations are attributed.
 #ifndef LOTUS_MEMORY_GENERATIONS_HPP
 #define LOTUS_MEMORY_GENERATIONS_HPP
 
@@ -12,14 +11,14 @@ namespace lotus::memory {
 inline constexpr std::uint32_t slots = 1U << 16U;
 
 /// Assigns slot numbers to pairs of an operation's name and a generation, which is a range of
-/// units. A generation is one unit long at first; each time that there are 64 generations of a
-/// length, the length doubles. So memory that is never freed can be attributed to the time of its
-/// allocation, and the number of slots grows only with the logarithm of time. Slot 0 stands for
-/// allocations outside all operations, at any time. If all numbers are used, the last generation
-/// continues. Thread safety: all.
+/// units, such as batches. At first a generation is one unit long; the length doubles each time
+/// that 64 times the length have begun, after 64, 128, 256 units and so on. So memory that is never
+/// freed can be attributed to the time of its allocation, while the number of slots grows only with
+/// the logarithm of time. Slot 0 stands for all allocations outside operations. If all numbers are
+/// used, the last generation continues. Thread safety: all functions.
 class generations {
  public:
-  /// Called when a unit begins; starts a new generation if the current one is complete.
+  /// Call it when a unit begins. Starts a new generation if the current one is complete.
   void unit_begins() noexcept {
     const std::uint64_t unit = units_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t end = end_.load(std::memory_order_relaxed);
@@ -34,7 +33,7 @@ class generations {
   }
   std::uint64_t units() const noexcept { return units_.load(std::memory_order_relaxed); }
 
-  /// The slot of an operation that begins now.
+  /// Returns the slot of an operation that begins now.
   std::uint32_t slot_of(std::uint32_t name) noexcept {
     std::atomic<std::uint64_t>& known = of_name_[name < slots ? name : slots - 1];
     const std::uint64_t generation = generation_.load(std::memory_order_acquire);
@@ -52,7 +51,7 @@ class generations {
     return slot;
   }
 
-  /// The operation of a slot between first_slot() and end_slot(); 0: not known yet.
+  /// Returns the name of a slot between first_slot() and end_slot(); 0: not known yet.
   std::uint32_t name(std::uint32_t slot) const noexcept {
     return name_[slot].load(std::memory_order_acquire);
   }
@@ -62,7 +61,7 @@ class generations {
   std::uint32_t first_slot() const noexcept { return first_slot_; }
   std::uint32_t end_slot() const noexcept { return next_slot_.load(std::memory_order_acquire); }
 
-  /// In a forked child: forgets the parent's units.
+  /// Forgets the parent's units in a forked child.
   void begin_anew() noexcept {
     units_.store(0, std::memory_order_relaxed);
     end_.store(0, std::memory_order_relaxed);
@@ -77,13 +76,14 @@ class generations {
   static constexpr std::uint32_t last_slot = slots - 1;
 
   std::atomic<std::uint64_t> units_{0};
-  std::atomic<std::uint64_t> end_{0};  // of the current generation
+  std::atomic<std::uint64_t> end_{0};  // first unit after the current generation
   std::atomic<std::uint64_t> length_{1};
   std::atomic<std::uint64_t> first_unit_{0};
   std::atomic<std::uint64_t> generation_{1};
   std::atomic<std::uint32_t> next_slot_{1};
   std::uint32_t first_slot_ = 1;
-  std::atomic<std::uint64_t> of_name_[slots]{};  // generation and slot
+  // For each name: generation (upper 32 bits) and slot.
+  std::atomic<std::uint64_t> of_name_[slots]{};
   std::atomic<std::uint32_t> name_[slots]{};
   std::atomic<std::uint64_t> unit_[slots]{};
 };

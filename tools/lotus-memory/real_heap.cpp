@@ -25,7 +25,8 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-bool looking = false;  // not atomic: the first allocation is before there are other threads
+// Whether the lookup is in progress. Not atomic, because it happens before any other thread exists.
+bool looking = false;
 std::size_t early_used = 0;
 
 template <class Function>
@@ -34,8 +35,9 @@ bool look_up(Function& function, const char* name) noexcept {
   return function != nullptr;
 }
 
-/// Checks that glibc stores sizes as expected, with a small, a medium and a large block. The large
-/// one exceeds the size up to which glibc adapts its mmap threshold to freed blocks.
+/// Whether glibc stores sizes where glibc_usable() expects them: checks a small, a medium and a
+/// large block. The large block exceeds the size up to which glibc adapts its mmap threshold to
+/// freed blocks.
 bool is_as_expected([[maybe_unused]] const real_heap& heap) noexcept {
 #if __has_include(<gnu/libc-version.h>)
   Dl_info its{};

@@ -1,12 +1,12 @@
-// Access to the heap functions that the program would use without this library.
+// Provides access to the heap functions that the program would use without this library.
 #ifndef LOTUS_MEMORY_REAL_HEAP_HPP
 #define LOTUS_MEMORY_REAL_HEAP_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// A sanitizer's initialization allocates memory through our functions. Until it is complete, no
-// instrumented code may run.
+// A sanitizer's initialization allocates memory through our functions. Until it is complete, code
+// that is instrumented for the sanitizer must not run.
 #if defined(__SANITIZE_ADDRESS__)
   #define LOTUS_MEMORY_EARLY __attribute__((no_sanitize("address", "undefined")))
   #define LOTUS_MEMORY_INLINE __attribute__((noinline))
@@ -27,11 +27,12 @@ struct real_heap {
   void* (*aligned_alloc)(std::size_t, std::size_t) = nullptr;
   void (*free)(void*) = nullptr;
   std::size_t (*usable_size)(void*) = nullptr;
-  bool glibc = false;  ///< it is glibc's heap, and glibc_usable() understands its blocks
+  bool glibc = false;  ///< whether it is glibc's heap, with blocks that glibc_usable() understands
 };
 
-/// Same as glibc's malloc_usable_size(3), whose call takes a quarter of the time of a malloc and
-/// free pair. The size is stored before each block (malloc/malloc.c); its lowest bits are flags.
+/// Returns the same as glibc's malloc_usable_size(3), a call of which takes a quarter of the time
+/// of a malloc and free pair. The size is stored in front of each block (malloc/malloc.c); its
+/// lowest bits are flags.
 inline std::size_t glibc_usable(const void* block) noexcept {
   constexpr std::size_t flags = 7;
   constexpr std::size_t is_mapped = 2;
@@ -41,8 +42,7 @@ inline std::size_t glibc_usable(const void* block) noexcept {
 
 extern __attribute__((visibility("hidden"))) real_heap real;
 
-/// Looks up the functions. Returns false while that is in progress, because the lookup may
-/// allocate.
+/// Looks up the functions. Returns false during the lookup, which may itself allocate.
 __attribute__((cold)) LOTUS_MEMORY_EARLY bool find_real_heap() noexcept;
 
 LOTUS_MEMORY_EARLY inline bool has_real_heap() noexcept {
@@ -57,8 +57,8 @@ inline std::size_t usable(void* block) noexcept {
                                                                  : real.usable_size(block);
 }
 
-/// Returns zeroed memory that is never freed, for allocations during the lookup. Null if it is used
-/// up.
+/// Returns zeroed memory that is never freed, for allocations during the lookup. Returns null if
+/// none is left.
 LOTUS_MEMORY_EARLY void* early_memory(std::size_t alignment, std::size_t bytes) noexcept;
 
 #if defined(__SANITIZE_ADDRESS__)

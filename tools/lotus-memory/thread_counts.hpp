@@ -1,4 +1,4 @@
-// The allocations of one thread, and its open operations.
+// Provides the allocation counts of one thread, and its open operations.
 #ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
 #define LOTUS_MEMORY_THREAD_COUNTS_HPP
 
@@ -12,7 +12,7 @@
 
 namespace lotus::memory {
 
-/// A number that one thread changes and all threads may read. Needs no lock and no atomic
+/// A number that one thread changes and all threads may read, without a lock or an atomic
 /// read-modify-write instruction.
 template <class Number>
 class counted {
@@ -28,39 +28,42 @@ class counted {
 /// An operation that has begun and not ended.
 struct open_operation {
   std::uint64_t owner_around;
-  std::uint64_t allocated_bytes;  // the thread's value when the operation began, as the next four
+  // This and the next four members are the thread's values when the operation began.
+  std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
   std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
   std::int64_t peak;
-  std::uint64_t own_freed_bytes;  // of blocks allocated in this operation or in those it called
+  // Bytes freed of blocks that were allocated in this operation or in operations inside it.
+  std::uint64_t own_freed_bytes;
   std::uint64_t own_freed_calls;
   std::uint32_t number;
   std::uint32_t name;
   bool is_unit;
 };
 
-/// Used by one thread at a time. When that thread has ended, another takes the object over with its
-/// counts. All zeros is the initial state. Never freed. Thread safety: only the owner may access
-/// it, except for `counted` members.
+/// The counts and open operations of one thread. When the thread has ended, another thread takes
+/// over the object with its counts. All zeros is the initial state. Never freed. Thread safety:
+/// only the owning thread may access it, except for members of type `counted`.
 struct alignas(64) thread_counts {
-  static constexpr std::uint32_t most_open = 64;
+  static constexpr std::uint32_t max_open = 64;
 
   counted<std::uint64_t> allocated_bytes;
   counted<std::uint64_t> allocated_calls;
   counted<std::uint64_t> freed_bytes;
   counted<std::uint64_t> freed_calls;
-  counted<std::int64_t> peak;  // of live(), since the innermost operation began
-  std::uint64_t owner;         // stored in the tags of new blocks
+  counted<std::int64_t> peak;  // maximum of live() since the innermost operation began
+  std::uint64_t owner;         // value to store as `owner` in the tags of new blocks
   std::uint32_t open;          // number of open operations
-  std::uint32_t too_deep;      // number of operations beyond most_open
+  std::uint32_t too_deep;      // number of open operations that did not fit into the stack
   std::uint32_t operations;    // number of operations that have begun
-  std::uint32_t recording;     // the recording that the open operations belong to
-  std::uint32_t number;        // 1 to 65,535; 0: belongs to no thread
+  std::uint32_t recording;     // number of the recording to which the open operations belong
+  std::uint32_t number;        // number of the thread, 1 to 65,535; 0: belongs to no thread
   thread_counts* next;
   std::atomic<bool> taken;
-  open_operation stack[most_open];
-  counted<std::int64_t> held[slots];  // by slot: bytes allocated minus bytes freed by this thread
+  open_operation stack[max_open];
+  // For each slot: bytes allocated minus bytes freed by this thread.
+  counted<std::int64_t> held[slots];
 
   std::int64_t live() const noexcept {
     return static_cast<std::int64_t>(allocated_bytes.get() - freed_bytes.get());
@@ -79,8 +82,8 @@ struct alignas(64) thread_counts {
     freed_calls.add(1);
     held[tag.slot()].add(-static_cast<std::int64_t>(bytes));
     if (open == 0 || tag.thread() != number) return;
-    // Numbers increase, so the block was allocated in the innermost open operation whose number is
-    // not larger than that in its tag.
+    // Numbers of operations increase, so the block was allocated in the innermost open operation
+    // whose number is not larger than that in the block's tag.
     for (std::uint32_t i = open; i-- > 0;) {
       if (static_cast<std::int32_t>(tag.operation() - stack[i].number) < 0) continue;
       stack[i].own_freed_bytes += bytes;
@@ -95,10 +98,10 @@ struct alignas(64) thread_counts {
     owner = owner_word(0, number, operations);
   }
 
-  /// Begins an operation. Safe if a signal handler interrupts it: the handler's operations are
-  /// added and removed above the current ones.
+  /// Begins an operation. A signal handler may interrupt it, because the handler's operations are
+  /// pushed and popped above the current operation.
   void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
-    if (open == most_open) {
+    if (open == max_open) {
       ++too_deep;
       return;
     }
@@ -153,8 +156,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_bytes += o.own_freed_bytes;
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
-    // Blocks allocated outside all operations also get the latest number: comparisons of numbers
-    // allow for wraparound and need numbers that are close.
+    // Blocks outside all operations get the number of the latest operation. Numbers are compared
+    // modulo 2^32, which works only for numbers that are close to each other.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

@@ -1,15 +1,15 @@
--- Which thread is slower than the others of its rank at the same operations?
+-- Which thread is slower than the other threads of its rank in the same operations?
 --
--- Only the significant ones, slowest first: host, rank (-1: not known), pid, tid, thread (its name),
--- operations compared with the rank's other threads, slower_percent: the median over them, scales: how
--- far beyond what threads differ anyway, on all ranks together. Compared are medians of calls, cut to
--- three digits, of at least ten calls and half as many as its neighbours have.
+-- Lists significantly slow threads, slowest first. Columns: host, rank (-1: unknown), pid, tid,
+-- thread (name), operations (how many are compared), slower_percent (median over the operations),
+-- scales (distance from the median of all threads). Compares medians of times, cut to three digits,
+-- of operations with at least ten calls and half as many as the rank's other threads have on average.
 --
--- Significant: beyond the median by 6 + 80 / n scales, n of them compared. The scale is 1.4826 times
--- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), or
--- 1 % of the time, whichever is larger, so that nothing below 6 % is named. Of 1,000
--- equal ones the farthest of all lies at 4.3 scales once in a hundred times (Bonferroni); the rest
--- is for skew, and for the deviation of few being uncertain. Below five none is named.
+-- Significant: more than 6 + 80 / n scales above the median of all n threads. A scale is 1.4826 times
+-- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), but
+-- at least 1 % of the median, so that differences below 6 % are never significant. Of 1,000 equal
+-- threads, the farthest exceeds 4.3 scales in one of a hundred cases (Bonferroni); the rest of the
+-- limit is for skew, and for the uncertain deviation of few values. Below n = 5, none is listed.
 WITH times AS (
   SELECT coalesce(host, '') AS host, coalesce(rank, -1) AS rank, coalesce(pid, -1) AS pid,
          coalesce(tid, -1) AS tid, name,

@@ -1,13 +1,13 @@
--- Which operations became slower, or faster, over the day?
+-- Which operations became slower or faster during the day?
 --
--- A row for an operation and an hour since the first run began: name, hour, ranks that called it then
--- and in the first hour it was called in, first_p50_us and p50_us: medians of the ranks' medians;
--- change_percent: the median of the ranks' own changes, so that who takes part does not matter;
--- significant: 1 or 0. Times are cut to three digits.
+-- A row for each operation and hour since the first run began. Columns: name, hour, ranks (that
+-- called it in this hour and in the first hour with any call), first_p50_us and p50_us (medians of
+-- the ranks' medians in these hours), change_percent (median of the ranks' own changes, so that it
+-- does not matter which ranks take part), significant (1 or 0). Times are cut to three digits.
 --
--- Significant: the median of n ranks' changes is at least 5 %, and beyond 0 by 6 + 80 / n standard
--- errors. That of a median is 1.2533 scales over the root of n (its asymptotic variance); the scale is
--- 1.4826 times the median absolute deviation, or 1 % whichever is larger. Below five ranks: 0.
+-- Significant: the median of n ranks' changes is at least 5 %, and more than 6 + 80 / n standard
+-- errors from 0. Its standard error is 1.2533 scales / root of n (asymptotic variance); a scale is
+-- 1.4826 times the median absolute deviation, but at least 1 %. Below five ranks: 0.
 WITH beginning AS (
   SELECT min(start_ns) AS first_ns FROM runs
 ), times AS (

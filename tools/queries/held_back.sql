@@ -1,17 +1,17 @@
--- Which rank held back which steps of training, how often and by how much?
+-- Which rank held back which training steps, how often and by how much?
 --
--- Only ranks that did so significantly often, the costliest first: host, rank (-1: not known), loader,
--- steps of all ranks together, held_back: those in which it was the last; saved_s: what would have
--- been gained, had it only been as late as the next; usual_ms and worst_ms: how late against the
--- median rank (median of its steps, most), and the epoch and batch of the worst.
+-- Lists ranks that did so significantly often, the costliest first. Columns: host, rank (-1:
+-- unknown), loader, steps, held_back (steps in which this rank was last), saved_s (time saved if it
+-- had been only as late as the next rank), usual_ms and worst_ms (median and maximum of its delay
+-- behind the median rank), epoch and batch of the maximum.
 --
--- Ranks that train together leave a step together, so who comes last has the shortest one: no common
--- clock is needed. Last counts from 5 % of the median step on. Where ranks do not wait for each
--- other at each step the answer says nothing.
+-- Ranks that train together end a step together, so the rank that comes last has the shortest step:
+-- no common clock is needed. It counts as last if its step is at least 5 % shorter than the median.
+-- If ranks do not wait for each other in each step, the answer means nothing.
 --
--- Significant: k of the steps, where k - l - 3 > 5 times the root of l; l = steps / ranks is what chance
--- gives everyone. Of a Poisson distribution that is beyond 0.001 % for every l: for 1,000 ranks a false
--- alarm in a hundred.
+-- Significant: k held-back steps with k - l - 3 > 5 times the root of l; l = steps / ranks is the
+-- number expected by chance. In a Poisson distribution with any l, this has a probability below
+-- 0.001 %: with 1,000 ranks, one false alarm in a hundred cases.
 WITH steps AS (
   SELECT coalesce(host, '') AS host, coalesce(rank, -1) AS rank, loader, epoch, batch, step_ns,
          row_number() OVER (PARTITION BY loader, epoch, batch ORDER BY step_ns, host, rank) AS place,

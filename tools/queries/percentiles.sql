@@ -1,8 +1,8 @@
 -- How long does each operation take on each rank: usually, and at worst?
 --
--- A row for an operation of a rank (-1: not known), widest spread first: name, host, rank, calls,
--- p50_us, p99_us, spread: p99 over p50. Percentiles are by nearest rank, of times cut to three digits
--- (below 1 % off): so a cluster sends counts of times to each other, not all spans.
+-- A row for each operation and rank (-1: unknown), widest spread first. Columns: name, host, rank,
+-- calls, p50_us, p99_us, spread (p99 / p50). Percentiles are exact for times cut to three digits
+-- (error below 1 %), so that the machines of a cluster exchange counts of times, not all spans.
 WITH times AS (
   SELECT name, coalesce(host, '') AS host, coalesce(rank, -1) AS rank,
          CASE WHEN dur_ns < 1000 THEN dur_ns

@@ -1,10 +1,10 @@
--- Where does the threads' time go?
+-- In which operations do the threads spend their time?
 --
--- A row for an operation, the largest first: name, ranks, calls, self_s: its own time, what it called
--- left out, of all threads together; self_percent of all operations' self time; busiest_host and its
--- busiest_percent: of all the time spent in the operation, on the host with most of it, beside
--- even_percent: what each would have if it were the same on all; cpu_percent: of the operation's
--- time (with what it called) on a CPU, empty where CPU time was not measured.
+-- A row for each operation, largest first. Columns: name, ranks, calls, self_s (time without the
+-- operations inside, summed over all threads), self_percent (share in the self time of all
+-- operations), busiest_host (host with the largest part of self_s), busiest_percent (that part),
+-- even_percent (the part of each host if all were equal), cpu_percent (share of the operation's
+-- time, with the operations inside, that was spent on a CPU; empty if CPU time was not measured).
 WITH hosts AS (
   SELECT name, coalesce(host, '') AS host, count(*) AS calls, sum(self_ns) AS self_ns,
          count(DISTINCT coalesce(rank, -1)) AS ranks, sum(cpu_ns) AS cpu_ns,

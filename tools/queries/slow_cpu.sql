@@ -1,15 +1,15 @@
 -- Which hosts need more CPU time than others for the same work: a slow, hot or shared CPU?
 --
--- Only the significant ones, slowest first: host, operations compared, slower: those of them that take
--- 5 % more than on other hosts, slower_percent: the median over the operations, scales: how far beyond
--- the other hosts. Three of four operations must be slower: one alone is other work, not another CPU.
--- Times are medians of a host's calls, cut to three digits. Needs CPU time: cpu_ns.
+-- Lists significantly slow hosts, slowest first. Columns: host, operations (how many are compared), slower
+-- (of them, those with 5 % more than the median host), slower_percent (median over the operations), scales
+-- (distance from the median of all hosts). Three of four operations must be slower: one alone means other
+-- work, not another CPU. Times are medians of calls, cut to three digits. Needs CPU time (cpu_ns).
 --
--- Significant: beyond the median by 6 + 80 / n scales, n of them compared. The scale is 1.4826 times
--- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), or
--- 1 % of it, whichever is larger, so that nothing below 6 % is named. Of 1,000
--- equal ones the farthest of all lies at 4.3 scales once in a hundred times (Bonferroni); the rest
--- is for skew, and for the deviation of few being uncertain. Below five none is named.
+-- Significant: more than 6 + 80 / n scales above the median of all n hosts. A scale is 1.4826 times the
+-- median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), but at least
+-- 1 % of the median, so that differences below 6 % are never significant. Of 1,000 equal hosts, the
+-- farthest exceeds 4.3 scales in one of a hundred cases (Bonferroni); the rest of the limit is for skew,
+-- and for the uncertain deviation of few values. Below n = 5, none is listed.
 WITH times AS (
   SELECT name, coalesce(host, '') AS host,
          CASE WHEN cpu_ns < 1000 THEN cpu_ns

@@ -1,17 +1,17 @@
 -- Which hosts wait longer than others within the same operations: a slow disk, a slow network?
 --
--- Only the significant ones, farthest first: host, operation (who calls it waits with it and is named
--- too), ranks; off_cpu_ms and others_off_cpu_ms: of a call, not running; wall_ms and others_wall_ms;
--- cpu_ms and others_cpu_ms: where these differ as well, see slow_cpu.sql; scales: how far beyond the
--- others. A host's time is the median of its ranks' means, so that one bad moment of one rank is
--- nothing. Needs CPU time: cpu_ns. Too few CPUs for the threads look the same: see run_queue_ns in
--- lotus-tool stats.
+-- Lists significant pairs, the farthest first. Columns: host, operation (callers of a waiting operation
+-- are listed too), ranks, off_cpu_ms (time per call off the CPU) and others_off_cpu_ms (median of all
+-- hosts), wall_ms and others_wall_ms, cpu_ms and others_cpu_ms (if these two differ as well, see
+-- slow_cpu.sql), scales (distance from the median of all hosts). A host's time is the median of its
+-- ranks' means, so that one bad moment of one rank has no effect. Needs CPU time (cpu_ns). Too few CPUs
+-- for the threads look like a slow disk: see run_queue_ns in lotus-tool stats.
 --
--- Significant: beyond the median by 6 + 80 / n scales, n of them compared. The scale is 1.4826 times
--- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), or
--- 1 % of the operation's wall time, whichever is larger, so that nothing below 6 % is named. Of 1,000
--- equal ones the farthest of all lies at 4.3 scales once in a hundred times (Bonferroni); the rest
--- is for skew, and for the deviation of few being uncertain. Below five none is named.
+-- Significant: more than 6 + 80 / n scales above the median of all n hosts. A scale is 1.4826 times the
+-- median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), but at
+-- least 1 % of the operation's wall time, so that differences below 6 % are never significant. Of 1,000
+-- equal hosts, the farthest exceeds 4.3 scales in one of a hundred cases (Bonferroni); the rest of the
+-- limit is for skew, and for the uncertain deviation of few values. Below n = 5, none is listed.
 WITH means AS (
   SELECT name, coalesce(host, '') AS host, coalesce(rank, -1) AS rank,
          sum(dur_ns - cpu_ns) * 1e0 / count(*) AS off_ns, sum(dur_ns) * 1e0 / count(*) AS wall_ns,

@@ -1,8 +1,8 @@
--- Which batches took longest to make, and with what?
+-- Which batches took longest to build, and which operation took most of that time?
 --
--- The 20 slowest. host, rank (-1: not known), loader, epoch, batch; preprocess_ms; times_median: that
--- over the median of the loader's batches on all ranks, cut to three digits; wait_ms: of the consumer;
--- operation: what most of the batch's time went to, calls of others left out; operation_ms: how much.
+-- The 20 slowest batches. Columns: host, rank (-1: unknown), loader, epoch, batch, preprocess_ms,
+-- times_median (preprocess_ms / the loader's median on all ranks, cut to three digits), wait_ms (of
+-- the consumer), operation (with the largest self time in the batch), operation_ms (that time).
 WITH times AS (
   SELECT loader,
          CASE WHEN preprocess_ns < 1000 THEN preprocess_ns

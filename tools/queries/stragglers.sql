@@ -1,14 +1,14 @@
--- Which ranks take longer than the others to make their batches?
+-- Which ranks take longer than the others to build their batches?
 --
--- Only the significant ones, slowest first: host, rank (-1: not known), loader, batches, p50_ms of
--- its preprocessing, others_p50_ms: the median of all ranks' p50, slower_percent, scales: how far
--- beyond the others it lies. Ranks with fewer than five batches are left out.
+-- Lists significantly slow ranks, slowest first. Columns: host, rank (-1: unknown), loader, batches,
+-- p50_ms (median preprocess time), others_p50_ms (median of all ranks' p50), slower_percent, scales
+-- (distance from others_p50_ms). Ranks with fewer than five batches are ignored.
 --
--- Significant: beyond the median by 6 + 80 / n scales, n of them compared. The scale is 1.4826 times
--- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), or
--- 1 % of the median, whichever is larger, so that nothing below 6 % is named. Of 1,000
--- equal ones the farthest of all lies at 4.3 scales once in a hundred times (Bonferroni); the rest
--- is for skew, and for the deviation of few being uncertain. Below five none is named.
+-- Significant: more than 6 + 80 / n scales above the median of all n ranks. A scale is 1.4826 times
+-- the median absolute deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), but
+-- at least 1 % of the median, so that differences below 6 % are never significant. Of 1,000 equal
+-- ranks, the farthest exceeds 4.3 scales in one of a hundred cases (Bonferroni); the rest of the
+-- limit is for skew, and for the uncertain deviation of few values. Below n = 5, none is listed.
 WITH made AS (
   SELECT coalesce(host, '') AS host, coalesce(rank, -1) AS rank, loader, preprocess_ns,
          row_number() OVER (PARTITION BY host, rank, loader ORDER BY preprocess_ns) AS place,

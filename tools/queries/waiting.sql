@@ -1,9 +1,9 @@
 -- What do the consumers wait for?
 --
--- A row for a rank (-1: not known) and loader, the longest wait first: host, rank, loader, batches;
--- wait_s; of it preparing_s: the batch was still being made; ready_s: it was ready but not there yet
--- (a queue, a copy, a thread that fetches); wait_percent of the consumer's waits and steps;
--- out_of_order: batches that came before their turn, and held_s: how long all batches lay ready.
+-- A row for each rank (-1: unknown) and loader, longest wait first. Columns: host, rank, loader,
+-- batches, wait_s, preparing_s (part of it until the batch was built), ready_s (the rest: a queue,
+-- a copy, a thread that fetches), wait_percent (of waits and steps), out_of_order (batches that
+-- arrived before their turn), held_s (total time from built to received).
 WITH waits AS (
   SELECT coalesce(host, '') AS host, coalesce(rank, -1) AS rank, loader, wait_ns,
          coalesce(step_ns, 0) AS step_ns,

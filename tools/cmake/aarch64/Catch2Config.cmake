@@ -1,5 +1,5 @@
-# Catch2 2, which is one header: this machine's, but of its other headers the compiler for another
-# machine must see none.
+# Catch2 2, which is one header. It is taken from this machine, but the compiler for the other
+# machine must not see this machine's other headers.
 set(Catch2_FOUND OFF)
 if(EXISTS /usr/include/catch2/catch.hpp)
   set(Catch2_FOUND ON)

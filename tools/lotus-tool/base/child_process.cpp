@@ -23,8 +23,8 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-/// Other signals that users and job schedulers send to programs, which would end this process. The
-/// last two are raised by failed writes; we check the result of write() instead.
+/// Signals that users and job schedulers send to programs, and that would end this process. Failed
+/// writes of this process raise the last two, which are ignored because write() reports the error.
 constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
 
@@ -36,15 +36,18 @@ bool is_of_our_writing(int signal) noexcept {
   return signal == SIGPIPE || signal == SIGXFSZ;
 }
 
-// Used by the signal handler: the process to forward signals to; negative: a process group.
+// The process to which the signal handler forwards signals; if negative, a process group; 0: none.
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
+// How many objects need the handlers now; `before` was saved for the first one.
+int handled_by = 0;
 
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
   const int saved = errno;
   if (is_ending(signal)) asked_by = signal;
-  // The terminal sends Ctrl-C to a program in our own group too, so it must not be forwarded.
+  // If the program shares our process group, the kernel sends signals of the terminal, such as
+  // Ctrl-C, to the program too, so they must not be forwarded.
   const bool has_it = target > 0 && from->si_code == SI_KERNEL;
   if (target != 0 && !has_it) ::kill(target, signal);
   errno = saved;
@@ -55,6 +58,7 @@ bool is_ignored(const struct sigaction& action) noexcept {
 }
 
 void forward_signals(bool own_group) {
+  if (handled_by++ > 0) return;
   struct sigaction forwarding {};
   forwarding.sa_sigaction = pass_on;
   forwarding.sa_flags = SA_SIGINFO;
@@ -65,8 +69,10 @@ void forward_signals(bool own_group) {
     const int signal = handled_signals[i];
     ::sigaction(signal, nullptr, &before[i]);
     if (is_ignored(before[i])) {
-      const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;  // set by the shell for '&'
-      if (!own_group || !by_the_shell) continue;  // nohup: the program must ignore it too
+      // When a shell starts a job with '&', the job ignores these two signals.
+      const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;
+      // If another signal is ignored, as by nohup, the program must ignore it too.
+      if (!own_group || !by_the_shell) continue;
       before[i].sa_handler = SIG_DFL;
     }
     ::sigaction(signal, is_of_our_writing(signal) ? &ignoring : &forwarding, nullptr);
@@ -79,16 +85,21 @@ void restore_signals() noexcept {
   }
 }
 
+void stop_forwarding() noexcept {
+  if (--handled_by == 0) restore_signals();
+}
+
 [[noreturn]] void cannot_start(const std::string& program, int error) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   throw input_error(program + ": cannot be run: " + std::strerror(error));
 }
 
-/// Runs in the child up to exec. Must not allocate: another thread may have held malloc's lock.
+/// Runs in the child process up to exec(). Must not allocate, because another thread of the parent
+/// may have held malloc's lock during fork().
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, int go,
                          int error_pipe, bool own_group) {
   if (own_group) ::setpgid(0, 0);
-  // If this process is killed, the program must end too.
+  // If this process is killed, the kernel ends the program too.
   if (own_group) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   char start = 0;
   if (::read(go, &start, 1) != 1) ::_exit(127);
@@ -98,7 +109,7 @@ void restore_signals() noexcept {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }
-  // exec() keeps ignored signals ignored, as nohup requires, and resets the others.
+  // Across exec(), ignored signals stay ignored, as nohup requires; the others are reset.
   restore_signals();
   sigset_t none;
   sigemptyset(&none);
@@ -117,7 +128,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// Our environment plus the additions, which replace variables with the same names.
+/// Returns the environment of this process plus `added`, which replaces variables of the same
+/// names.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
@@ -145,6 +157,9 @@ child_process::child_process(const command& what) : what_(what) {
     output =
         ::open(what.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);  // NOLINT
     if (output < 0) cannot_start(what.output, errno);
+  } else if (what.output_to >= 0) {
+    output = ::fcntl(what.output_to, F_DUPFD_CLOEXEC, 0);  // NOLINT(*-vararg)
+    if (output < 0) cannot_start(what.arguments[0], errno);
   }
   if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(failed.data(), O_CLOEXEC) != 0) {
     cannot_start(what.arguments[0], errno);
@@ -185,13 +200,13 @@ void child_process::go() {
   }
 }
 
-bool child_process::ended(int most_ms) {
+bool child_process::ended(int max_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // After a request to end, a program in the background has 2 s to do so.
+    // After a request to end, a program in its own process group gets 2 s to end by itself.
     constexpr int patience_ms = 2000;
     const bool impatient = asked_by != 0 && target < 0;
-    const int limit_ms = impatient ? patience_ms : most_ms;
+    const int limit_ms = impatient ? patience_ms : max_ms;
     const int ready = pidfd_ >= 0 ? ::poll(&wait, 1, limit_ms) : 1;
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0 && !impatient) return false;
@@ -208,12 +223,13 @@ bool child_process::ended(int most_ms) {
 
 child_process::~child_process() {
   if (pid_ > 0) {
-    // Also ends what the program has left in its process group.
+    // If `target` is a process group, kill() also ends the processes that the program has started
+    // in it.
     if (target < 0 || !reaped_) ::kill(target, SIGKILL);
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }
   target = 0;
-  restore_signals();
+  stop_forwarding();
   for (const int fd : {pidfd_, go_pipe_, error_pipe_}) {
     if (fd >= 0) ::close(fd);
   }
@@ -235,12 +251,20 @@ int interrupted_by() noexcept {
   return asked_by;
 }
 
+until_interrupted::until_interrupted() {
+  forward_signals(true);
+}
+
+until_interrupted::~until_interrupted() {
+  stop_forwarding();
+}
+
 void end_by_signal(int signal) {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   ::sigaction(signal, &usual, nullptr);
   static_cast<void>(::raise(signal));
-  std::_Exit(128 + signal);  // NOLINT: blocked by whoever started us
+  std::_Exit(128 + signal);  // NOLINT: reached if the parent process has blocked the signal
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Starts programs without a shell, and ensures that they end.
+// Starts programs without a shell and ensures that they end.
 #ifndef LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
 #define LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
 
@@ -12,38 +12,42 @@
 namespace lotus::tool {
 
 struct command {
-  std::vector<std::string> arguments;  ///< the first is searched in PATH unless it contains '/'
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
-  /// File to which the program's stdout and stderr are appended; its stdin is empty then. If no
-  /// file is given, the program inherits our stdin, stdout and stderr.
+  /// Program and its arguments. The program is searched in PATH unless its name contains '/'.
+  std::vector<std::string> arguments;
+  /// Variables to add to the environment of this process.
+  std::vector<std::pair<std::string, std::string>> environment;
+  /// File to which the program's stdout and stderr are appended; the program then has an empty
+  /// stdin. If "", the program inherits stdin, stdout and stderr of this process.
   std::string output;
+  /// Instead of `output`: descriptor of an open file or pipe; -1: none. The caller closes it.
+  int output_to = -1;
 };
 
-/// Thrown after a signal asked this process to end and the running program was ended.
+/// Thrown by run_command() if a signal has asked this process to end, after the program has ended.
 struct interrupted : std::runtime_error {
   explicit interrupted(int by) : std::runtime_error("interrupted"), signal(by) {}
   int signal;
 };
 
-/// How a program ended.
 struct exit_state {
-  int status = 0;  ///< of exit(), or 128 + the signal that ended it, as in shells
+  int status = 0;  ///< exit status, or 128 + the signal that ended the program, as in shells
   bool by_signal = false;
 };
 
-/// Runs a program and waits for its end. It gets its own process group unless it shares our
-/// terminal (no `output`).
+/// Runs a program and waits for its end. The program gets its own process group unless it shares
+/// the terminal of this process (no `output`).
 ///
-/// If SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives meanwhile, the program is ended, after 2 s with
-/// SIGKILL, together with everything that is left in its group; then `interrupted` is thrown. Other
-/// signals that job schedulers send are forwarded to it. Throws input_error if the program cannot
-/// be started. Only one may run at a time.
+/// If SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives while the program runs, the function forwards the
+/// signal, kills the program and all other processes in its group if the program still runs after 2
+/// s, and throws `interrupted`. Other signals that job schedulers send are forwarded to the
+/// program. Throws input_error if the program cannot be started. Only one program may run at a
+/// time.
 exit_state run_command(const command& what);
 
-/// The same in three steps, for callers that do something while the program runs.
+/// Runs a program in three steps, so that the caller can do something while the program runs.
 class child_process {
  public:
-  /// Forks; the child waits for go(). Throws input_error.
+  /// Forks; the child process waits for go(). Throws input_error.
   explicit child_process(const command& what);
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
@@ -53,8 +57,8 @@ class child_process {
   pid_t pid() const noexcept { return pid_; }
   /// Starts the program. Throws input_error if it cannot be executed.
   void go();
-  /// Whether the program has ended; waits for at most `most_ms` (-1: forever).
-  bool ended(int most_ms);
+  /// Waits for at most `max_ms` (-1: forever). Returns whether the program has ended.
+  bool ended(int max_ms);
   exit_state state() const noexcept { return state_; }
 
  private:
@@ -67,10 +71,20 @@ class child_process {
   exit_state state_;
 };
 
-/// The signal that asked this process to end; 0 if there was none.
+/// Returns the signal that asked this process to end; 0 if there was none.
 int interrupted_by() noexcept;
 
-/// Ends this process by that signal, as if it had not been caught.
+/// While the object exists, SIGINT and the other signals that ask this process to end do not end it
+/// between two programs either; interrupted_by() returns them.
+class until_interrupted {
+ public:
+  until_interrupted();
+  until_interrupted(const until_interrupted&) = delete;
+  until_interrupted& operator=(const until_interrupted&) = delete;
+  ~until_interrupted();
+};
+
+/// Ends this process by `signal`, as if the signal had not been caught.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace lotus::tool

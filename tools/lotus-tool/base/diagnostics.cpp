@@ -8,7 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::string_view note_start = "note: ";
 }  // namespace
 
 std::ostream& diagnostic_log::begin_line() {
-  // On a terminal, a progress bar may be in this line.
+  // On a terminal, a progress bar may be in the current line, so clear the line first.
   if (has_colours(err_)) err_ << "\r\x1b[K";
   return err_;
 }
@@ -65,7 +65,7 @@ void diagnostic_log::malformed_file(const std::string& path, std::string_view wh
 }
 
 diagnostic_log diagnostic_log::silenced() {
-  static std::ostream nowhere(nullptr);  // a stream without a buffer discards what is written
+  static std::ostream nowhere(nullptr);  // a stream without a buffer discards its output
   return {nowhere, true};
 }
 

@@ -1,4 +1,4 @@
-// Exit statuses, and the exceptions that end a command early.
+// Defines an exit status and the exceptions that end a command early.
 #ifndef LOTUS_TOOL_BASE_ERRORS_HPP
 #define LOTUS_TOOL_BASE_ERRORS_HPP
 
@@ -12,16 +12,16 @@ namespace lotus::tool {
 inline constexpr int exit_fine = 0;
 inline constexpr int exit_bad_input = 1;
 inline constexpr int exit_wrong_use = 2;
-/// For a question that has no answer, such as a target that is out of reach or a verdict that
-/// cannot be given. Exit status 3 is used if the answer is one that the script treats as a failure.
+/// Exit status of a command that could not find what the user asked for, such as settings that
+/// reach a target or a verdict. Exit status 3 means that a requested test failed.
 inline constexpr int exit_no_answer = 4;
 
-/// The input or the output's place cannot be used; what() is one line with what and why.
+/// Thrown if an input or output cannot be used; what() is one line with the path and the reason.
 struct input_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The command was called incorrectly; what() is one line that says what to change.
+/// Thrown if the command line is incorrect; what() is one line that explains what to change.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// Index types that state what they count, so that indices of different kinds cannot be confused.
+// Provides index types with a tag, so that the compiler rejects an index of another kind of object.
 #ifndef LOTUS_TOOL_BASE_INDEX_HPP
 #define LOTUS_TOOL_BASE_INDEX_HPP
 
@@ -11,7 +11,7 @@
 namespace lotus::tool {
 
 /// An index of one kind of object. `Kind` is a tag: indices with different tags cannot be compared,
-/// and none converts to a number implicitly.
+/// and no index converts to a number implicitly.
 template <class Kind>
 class strong_index {
  public:
@@ -38,11 +38,10 @@ class strong_index {
   std::uint32_t value_ = 0;
 };
 
-/// A std::optional index that takes no more space than the index, because a run has hundreds of
-/// millions of them: the largest 32-bit value is not available as an index. Unlike an empty
-/// std::optional, an empty one is greater than all others, so that objects that belong to nothing
-/// are sorted last.
-/// @tparam Index  std::uint32_t or a strong_index.
+/// An optional index that takes no more space than an index, because a run may have hundreds of
+/// millions of them. The largest 32-bit value represents "empty" and is not available as an index.
+/// Unlike an empty std::optional, an empty optional_index is greater than all others, so that
+/// objects without an index are sorted last.
 template <class Index>
 class optional_index {
  public:
@@ -53,7 +52,7 @@ class optional_index {
 
   constexpr bool has_value() const noexcept { return index_ != none; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
-  /// As for std::optional, valid only if has_value().
+  /// Returns the index. Must be called only if has_value() is true, as for std::optional.
   constexpr Index operator*() const noexcept { return index_; }
   constexpr const Index* operator->() const noexcept { return &index_; }
 
@@ -75,7 +74,7 @@ class optional_index {
 
 }  // namespace lotus::tool
 
-// Specializing std::hash for a type of one's own is allowed in namespace std.
+// Specializing std::hash in namespace std is allowed for user-defined types.
 template <class Kind>
 // NOLINTNEXTLINE(bugprone-std-namespace-modification,cert-dcl58-cpp)
 struct std::hash<lotus::tool::strong_index<Kind>> {

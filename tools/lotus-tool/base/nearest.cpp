@@ -11,12 +11,13 @@
 namespace lotus::tool {
 namespace {
 
-/// Unlike std::tolower, independent of the locale.
+/// Converts an ASCII letter to lower case. Unlike std::tolower, this does not depend on the locale.
 char small(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// The number of letters to insert, remove or change to turn one word into the other (Levenshtein).
+/// Returns the Levenshtein distance: the number of letters to insert, remove or change to turn one
+/// word into the other.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -36,7 +37,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t most = 3;
-  // A third of a long word may be wrong, but a short word with two wrong letters is another word.
+  // A third of the letters may be wrong, at least two; only one in a word of up to three letters.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& other : known) {

@@ -14,8 +14,8 @@ void append_escaped(std::string& out, unsigned char byte) {
   out += hex[byte & 15U];
 }
 
-/// Length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode 15, table 3-7: no
-/// overlong forms, no surrogates, nothing above U+10FFFF); 0 if there is none.
+/// Returns the length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode 15,
+/// table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF); 0 if there is none.
 std::size_t utf8_length(std::string_view text) noexcept {
   const auto byte = [text](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -43,7 +43,7 @@ std::string printable_where(std::string_view text, bool controls) {
   while (!text.empty()) {
     const std::size_t n = utf8_length(text);
     const auto first = static_cast<unsigned char>(text.front());
-    // Some terminals interpret C1 controls (U+0080..U+009F) in the same way as C0.
+    // Some terminals interpret C1 controls (U+0080..U+009F) like the ASCII control characters.
     const bool c1 = n == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U;
     if (n == 0 || (!controls && (first < 0x20U || first == 0x7FU || c1))) {
       append_escaped(out, first);

@@ -7,12 +7,12 @@
 
 namespace lotus::tool {
 
-/// `text` as valid UTF-8: invalid bytes are written as %XX, as in the log. So two different names
-/// stay different, unlike with U+FFFD.
+/// Returns `text` as valid UTF-8. Invalid bytes are written as %XX, as in the log, because
+/// replacing them by U+FFFD could make different names equal.
 std::string printable(std::string_view text);
 
-/// `text` for a terminal: like printable(), and control characters are written as %XX too, so that
-/// a name in a log cannot move the cursor or break a table.
+/// Like printable(), but also writes control characters as %XX, so that a name in a log cannot move
+/// the cursor of a terminal or break a table.
 std::string printable_line(std::string_view text);
 
 }  // namespace lotus::tool

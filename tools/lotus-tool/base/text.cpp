@@ -15,7 +15,7 @@ void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view hex = "0123456789abcdef";
   out += '"';
   const auto plain = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
-  if (std::all_of(text.begin(), text.end(), plain)) {  // true for nearly every name
+  if (std::all_of(text.begin(), text.end(), plain)) {  // fast path for nearly every name
     out += text;
     out += '"';
     return;

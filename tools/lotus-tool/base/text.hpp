@@ -1,4 +1,5 @@
-// Writes numbers and strings as text, without locales and without an allocation for each.
+// Writes numbers and strings as text, independent of the locale and without allocating for each,
+// and compares texts.
 #ifndef LOTUS_TOOL_BASE_TEXT_HPP
 #define LOTUS_TOOL_BASE_TEXT_HPP
 
@@ -11,13 +12,17 @@
 
 namespace lotus::tool {
 
-/// Copies `text` to `to`; returns the position after it. The caller ensures that there is room.
+inline bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// Copies `text` to `to`, which must have enough room; returns the position after the text.
 inline char* put(char* to, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }
 
-/// Writes an integer; needs at most 20 bytes.
+/// Writes an integer to `to`, at most 20 bytes; returns the position after it.
 template <class Integer>
 char* put_integer(char* to, Integer value) noexcept {
   return std::to_chars(to, to + 20, value).ptr;
@@ -25,7 +30,7 @@ char* put_integer(char* to, Integer value) noexcept {
 
 namespace internal {
 
-/// "00" to "99".
+/// The texts "00" to "99", one after another in an array.
 struct digit_pairs {
   char text[200] = {};
   constexpr digit_pairs() {
@@ -39,7 +44,8 @@ inline constexpr digit_pairs pairs;
 
 }  // namespace internal
 
-/// Writes nanoseconds exactly, as microseconds with three decimals. Needs at most 24 bytes.
+/// Writes a time given in ns as microseconds with exactly three decimals, at most 24 bytes. Returns
+/// the position after the text.
 inline char* put_us(char* to, std::int64_t ns) noexcept {
   auto magnitude = static_cast<std::uint64_t>(ns);
   if (ns < 0) {
@@ -48,7 +54,7 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
   }
   const std::size_t rest = magnitude % 1000U;
   std::uint64_t us = magnitude / 1000U;
-  // Written backward, two digits at a time; std::to_chars would count the digits first.
+  // Writes digits from the last to the first, two at a time, which is faster than std::to_chars.
   char digits[24];
   char* first = digits + sizeof digits;
   while (us >= 100U) {
@@ -71,12 +77,13 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
   return to + 4;
 }
 
-/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become %XX.
+/// Appends `text` as a JSON string with quotes. Bytes that are not UTF-8 become %XX.
 void append_json_string(std::string& out, std::string_view text);
 
 std::string json_string(std::string_view text);
 
-/// The shortest text that reads back as `value`; "null" for values that JSON cannot represent.
+/// Returns the shortest text that reads back as `value`; "null" for values that JSON cannot
+/// represent.
 std::string json_number(double value);
 
 }  // namespace lotus::tool

@@ -7,8 +7,8 @@
 
 namespace lotus::tool {
 
-/// The function that executes the called command and returns the exit status. It is set while the
-/// arguments are parsed; the variable that it is stored in must outlive the CLI::App.
+/// The function that executes the called command and returns its exit status. Parsing the arguments
+/// stores the function in a variable, which must outlive the CLI::App.
 using action = std::function<int(std::ostream& out, std::ostream& err)>;
 
 }  // namespace lotus::tool

@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
+#include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -57,6 +60,22 @@ CLI::Validator one_of_words(word_choices words) {
     return "'" + text + "' is none of " + all;
   };
   return {choose, ""};
+}
+
+double positive_number(const std::string& text, std::string_view unit, const std::string& option) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string_view rest = std::string_view(text).substr(used);
+  if (used == 0 || !(rest.empty() || rest == unit) || !std::isfinite(value) || value <= 0) {
+    throw usage_error(option + ": expected a number above 0, such as 2" + std::string(unit) +
+                      ", not " + text);
+  }
+  return value;
 }
 
 const CLI::App& command_named(const CLI::App& app, const std::string& word) {

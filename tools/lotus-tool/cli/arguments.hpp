@@ -1,4 +1,4 @@
-// Validators for arguments; each error message names the mistake.
+// Validators for command-line arguments; each error message explains the mistake.
 #ifndef LOTUS_TOOL_CLI_ARGUMENTS_HPP
 #define LOTUS_TOOL_CLI_ARGUMENTS_HPP
 
@@ -6,22 +6,23 @@
 #include <cstddef>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace lotus::tool {
 
-/// Accepts a count: digits only, at least `least`.
+/// Accepts a number that has only digits and is at least `least`.
 CLI::Validator whole_number(std::size_t least);
 
-/// Rejects an empty argument, which a script passes if a variable is not set.
+/// Rejects an empty argument, which a script passes if one of its variables is not set.
 CLI::Validator not_empty();
 
-/// The accepted words, each with the number that it stands for.
+/// The words that an option accepts, each with the number that the word stands for.
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 
-/// Accepts the words of an enumeration: `one_of<form>({{"json", form::json}, …})`.
+/// Accepts the words for an enumeration's values: `one_of<form>({{"json", form::json}, …})`.
 template <class Enum>
 CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words) {
   word_choices choices;
@@ -29,15 +30,18 @@ CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words)
   return one_of_words(std::move(choices));
 }
 
-/// Returns the command `word` of `app`. Throws usage_error, with a similar name if there is one.
+/// Converts a number above 0, such as "2", or "2x" if `unit` is "x". Throws usage_error.
+double positive_number(const std::string& text, std::string_view unit, const std::string& option);
+
+/// Returns the command `word` of `app`. If there is none, throws usage_error with a suggestion.
 const CLI::App& command_named(const CLI::App& app, const std::string& word);
 
-/// Throws usage_error if the called command does not have an option that was given, with a similar
-/// option if there is one. Call it after parsing, if arguments remain.
+/// Throws usage_error if an option was given that the called command does not have, and suggests a
+/// similar one. Call it after parsing if arguments are left over.
 void check_options(const CLI::App& app);
 
-/// Throws usage_error if the first word among the arguments is not a command of `app`, or the next
-/// word is not a command of that command.
+/// Throws usage_error if the first word of the arguments is not a command of `app`, or the second
+/// word is not a command of this command.
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool

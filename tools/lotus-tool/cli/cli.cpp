@@ -7,12 +7,13 @@
 #include <new>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/progress.hpp"
@@ -27,7 +28,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds the commands that print information about the program itself; `app` must outlive them.
+/// Adds the commands that print information about lotus-tool; `app` must outlive `chosen`.
 void add_self_description(CLI::App& app, action& chosen) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -57,8 +58,7 @@ int report(std::ostream& err, const char* what, int status) {
   return status;
 }
 
-/// Whether the flag was given to the called command or to one of its subcommands, such as "map
-/// join".
+/// Whether a flag was given to the called command or to one of its subcommands, such as "map join".
 bool is_given(const CLI::App& app, const std::string& flag) {
   const std::vector<CLI::App*> called = app.get_subcommands();
   return std::any_of(called.begin(), called.end(), [&](const CLI::App* command) {
@@ -67,7 +67,7 @@ bool is_given(const CLI::App& app, const std::string& flag) {
   });
 }
 
-/// Describes what is wrong with the arguments, and names the help that applies.
+/// Returns one line that explains the error and names the command that shows the relevant help.
 std::string one_line(const CLI::App* app, const CLI::Error& error) {
   std::string command = "lotus-tool";
   for (const CLI::App* at = app; !at->get_subcommands().empty();) {
@@ -132,6 +132,15 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
   } catch (const std::exception& error) {
     return report(err, error.what(), exit_bad_input);
   }
+}
+
+command_output run_in_process(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"lotus-tool"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {status, out.str(), err.str()};
 }
 
 }  // namespace lotus::tool

@@ -7,19 +7,54 @@
 #include <vector>
 
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 
 namespace lotus::tool {
 namespace {
 
 struct entry {
-  std::string_view label;  ///< "stage *" stands for labels that begin with "stage "
+  /// Label in a table; "stage *" stands for all labels that begin with "stage ".
+  std::string_view label;
   std::string_view meaning;
 };
 
 constexpr entry entries[] = {
-    // stats
+    // Labels of accelerator.
+    {"device", "the number of an accelerator of this process"},
+    {"span", "from the start of its first work to the end of its last"},
+    {"in use", "while at least one kernel, copy or memset ran"},
+    {"compute", "while at least one computing kernel ran"},
+    {"communication", "while at least one kernel of a communication library ran"},
+    {"only copies", "while data was copied from or to the host, and no kernel ran"},
+    {"idle", "while nothing ran on any of its streams"},
+    {"idle because of",
+     "what the host did before it ordered the next work. batch-wait: waited for a batch; copy: "
+     "copied to the device; synchronization: waited for the device, or the work waited for another "
+     "stream; launch: launched work; host: anything else"},
+    {"of the idle time", "as a share of the time in which the devices were idle"},
+    {"of all", "as a share of the devices' whole time"},
+    {"device, stream", "the numbers of an accelerator and of one of its queues"},
+    {"host wait", "gaps of a stream before work that the host ordered after the gap began"},
+    {"kernel wait", "gaps of a stream below 30 us before work that was ordered earlier"},
+    {"other", "the other gaps of a stream"},
+    {"device, copies", "an accelerator, the direction (H: host, D: device), and the host's memory"},
+    {"bytes", "how much was copied"},
+    {"bandwidth", "bytes over the time of the copies"},
+    {"profiler step", "the number of a ProfilerStep"},
+    {"batch", "the number of a batch; the time until the next wait counts for it"},
+    {"batch-wait", "idle while the consumer waited for a batch"},
+    {"copy", "idle while the host copied to the device"},
+    {"synchronization", "idle while the host waited for the device, or work for another stream"},
+    {"launch", "idle while the host launched work"},
+    {"host", "idle while the host did something else"},
+    {"rank", "the number of a rank; of a process or the file if the trace has no rank"},
+    {"verdict", "what its accelerators are limited by"},
+    {"own", "a rank's time outside communication, in which ranks wait for the slowest"},
+    {"own, a step", "a rank's time outside communication, per profiler step"},
+    {"only comm.", "while kernels of a communication library ran, and no computing kernel"},
+    {"sync.", "idle while the host waited for the device, or work for another stream"},
+    // Labels of stats.
     {"operation", "the name of a scope in the program"},
     {"aggregated", "an operation whose calls are counted and summed, but not recorded one by one"},
     {"aggregated, within the above",
@@ -87,7 +122,7 @@ constexpr entry entries[] = {
     {"tottime", "time without other operations inside"},
     {"percall", "the time to its left, divided by the calls"},
     {"cumtime", "time including other operations inside"},
-    // diagnose
+    // Labels of diagnose.
     {"workers at once", "number of threads that build batches at the same time"},
     {"waiting, in all", "the consumer's waits for all batches, summed"},
     {"waiting while a later batch was ready",
@@ -128,7 +163,7 @@ constexpr entry entries[] = {
      "workers could have started, but enough batches were in flight"},
     {"of the run's time, start-up",
      "until the workers had started and had built their first batch"},
-    // whatif
+    // Labels of whatif.
     {"change",
      "of whatif: the change that is simulated; of compare: from the first run to the "
      "second, as a factor from twice as much on"},
@@ -137,7 +172,7 @@ constexpr entry entries[] = {
     {"90 % interval", "range that contains the true value 9 times in 10"},
     {"gain", "the recorded run's time divided by that time"},
     {"batches out", "batches in flight: dispatched to workers and not yet received, at most"},
-    // compare
+    // Labels of compare.
     {"mean of", "an operation, or a figure per batch, as in 'stats'"},
     {"95 % interval",
      "range that contains the true change 19 times in 20; with one run a side, without the "
@@ -149,7 +184,7 @@ constexpr entry entries[] = {
     {"service change", "change of that mean"},
     {"could make *", "batches per second if the stage never had to wait"},
     {"could make change", "change of that rate"},
-    // map
+    // Labels of map.
     {"samples", "number of samples that found it running"},
     {"CPU time", "CPU time that the samples represent"},
     {"own wall", "time without other operations inside"},
@@ -161,7 +196,7 @@ constexpr entry entries[] = {
     {"per operation", "a hardware counter, summed over the functions of each operation"},
 };
 
-/// Whether `label` is `known`, or begins with it if `known` ends in `*`.
+/// Whether `label` equals `known` or, if `known` ends in `*`, begins with the text before the `*`.
 bool fits(std::string_view label, std::string_view known) {
   if (known.empty() || known.back() != '*') return label == known;
   known.remove_suffix(1);

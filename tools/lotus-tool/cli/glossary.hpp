@@ -1,4 +1,4 @@
-// The meanings of the labels in tables.
+// Explains the labels in the tool's tables.
 #ifndef LOTUS_TOOL_CLI_GLOSSARY_HPP
 #define LOTUS_TOOL_CLI_GLOSSARY_HPP
 
@@ -9,10 +9,10 @@
 
 namespace lotus::tool {
 
-/// A label's meaning in a few words; "" if `label` is a name from the user's program.
+/// Returns the meaning of a label in a few words; "" for a name from the user's program.
 std::string_view meaning_of(std::string_view label);
 
-/// Prints a line for each label that has a meaning.
+/// Prints the meaning of each label; skips labels without a meaning.
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
 
 }  // namespace lotus::tool

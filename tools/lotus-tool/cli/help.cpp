@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// A list of choices with more characters than this is printed after the description.
-constexpr std::size_t most_choices = 30;
+/// If an option's choices have more characters, they are printed after the description.
+constexpr std::size_t max_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {
   return option.get_items_expected_max() > 1;
@@ -41,7 +41,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   if (!options_of(app, false).empty()) line += " [OPTIONS]";
   if (!app.get_subcommands(nullptr).empty()) line += " COMMAND";
   for (const CLI::Option* option : options_of(app, true)) {
-    // "--" separates the tool's own options from the arguments of PROGRAM.
+    // The user types "--" before PROGRAM to separate its arguments from the tool's own options.
     if (option->get_name(true) == "PROGRAM") line += " --";
     const std::string name = positional_name(*option);
     line += option->get_required() ? ' ' + name : " [" + name + ']';
@@ -49,7 +49,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   return line;
 }
 
-/// A name and its meaning, on the next line if the name is long.
+/// Formats a name and its meaning. The meaning begins on the next line if the name is long.
 std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
   if (columns_of(name) <= name_columns) {
@@ -59,7 +59,7 @@ std::string described(const std::string& name, const std::string& text) {
   return "  " + name + '\n' + in_lines(text, help_columns, margin, margin) + '\n';
 }
 
-/// Turns "words|of|one" into "words, of, one".
+/// Converts "words|of|one" to "words, of, one".
 std::string listed(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
     text.replace(at, 1, ", ");
@@ -75,7 +75,7 @@ std::string option_entry(const CLI::Option& option) {
   std::string text = option.get_description();
   if (option.get_items_expected_max() > 0) {
     std::string value = option.get_option_text();
-    if (value.size() > most_choices) {
+    if (value.size() > max_choices) {
       text += ": " + listed(value);
       value = "WORD";
     }
@@ -86,7 +86,7 @@ std::string option_entry(const CLI::Option& option) {
   return described(name, text);
 }
 
-/// The topic `environment`: the variables that the library and the tool read.
+/// Returns the help topic `environment`: the variables that the library and the tool read.
 std::string environment_topic() {
   std::string text =
       in_lines(
@@ -114,8 +114,8 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Formats the footer of a command: keeps the line breaks of examples (lines that begin with
-/// blanks), wraps the other text, and appends the exit statuses, which all commands share.
+/// Formats the text at the end of a command's help. Keeps the line breaks of examples (lines that
+/// begin with blanks), wraps the other text, and appends the exit statuses that all commands share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {

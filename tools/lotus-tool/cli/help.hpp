@@ -1,4 +1,4 @@
-// The texts of --help.
+// Formats the texts of --help.
 #ifndef LOTUS_TOOL_CLI_HELP_HPP
 #define LOTUS_TOOL_CLI_HELP_HPP
 
@@ -10,17 +10,17 @@
 
 namespace lotus::tool {
 
-/// A command's usage, description, options, examples and exit statuses, in 80 columns.
-/// @param words  the command as the user types it, "lotus-tool map join".
+/// Returns a command's usage, description, options, examples and exit statuses, in 80 columns.
+/// @param words  the command as the user types it, such as "lotus-tool map join".
 std::string help_text(const CLI::App& app, const std::string& words);
 
-/// The examples, explanations and exit statuses that end a command's help, in 80 columns.
+/// Returns the end of a command's help, in 80 columns: examples, explanations, exit statuses.
 std::string closing_text(const CLI::App& app);
 
-/// The names of a command's options, such as "--from" and "-o".
+/// Returns the names of a command's options, such as "--from" and "-o".
 std::vector<std::string> option_words(const CLI::App& app);
 
-/// Adds the command `help`, which prints the help of another command. `app` must outlive it.
+/// Adds the command `help`, which prints the help of another command. `app` must outlive `chosen`.
 void add_help(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

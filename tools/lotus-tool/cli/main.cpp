@@ -8,13 +8,13 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "cli/cli.hpp"
 
 namespace {
 
-/// Whether colors are wanted. By no-color.org, any value of NO_COLOR except "" turns them off.
+/// Whether colors are wanted. NO_COLOR with any value but "" turns them off (see no-color.org).
 bool colours_wanted() {
   const char* const no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
   const char* const terminal = std::getenv("TERM");      // NOLINT(concurrency-mt-unsafe)
@@ -22,12 +22,12 @@ bool colours_wanted() {
          std::string_view(terminal) != "dumb";
 }
 
-/// Returns $COLUMNS, or the terminal's width, or 80. Output to a pager or a file also gets 80
-/// columns, because people read it too; programs can use --csv and --json.
+/// Returns $COLUMNS if set, else the width of the terminal, else 80. So output to a pager or a file
+/// has 80 columns too, because people read it; programs can use --csv and --json.
 std::size_t columns_of_output(int descriptor) {
   constexpr std::size_t usual = 80;
-  const char* const told = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
-  const std::string_view text = told == nullptr ? "" : told;
+  const char* const variable = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view text = variable == nullptr ? "" : variable;
   std::size_t columns = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
   if (error == std::errc{} && end == text.data() + text.size() && columns > 0) return columns;

@@ -1,4 +1,4 @@
-// Options that several commands share.
+// Adds options that several commands share.
 #ifndef LOTUS_TOOL_CLI_READING_OPTIONS_HPP
 #define LOTUS_TOOL_CLI_READING_OPTIONS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// Adds the options of every command that reads logs.
+/// Adds the options that every command that reads logs has.
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "common first part of the log files' names")
@@ -20,7 +20,7 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
-/// Adds the flags of commands that print tables. The caller handles the flags.
+/// Adds the flags of commands that print tables; the flags are evaluated by run_cli().
 inline void add_wide(CLI::App& command) {
   command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
 }

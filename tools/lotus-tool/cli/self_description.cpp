@@ -12,7 +12,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A command as a user types it, "map build", with its description.
+/// A command in the form that a user types, such as "map build", with its description.
 struct named_command {
   std::string words;
   const CLI::App* app;
@@ -48,7 +48,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// Escapes a text for troff, so that no character is an escape and no line is a request.
+/// Escapes a text, so that troff finds no escape and no request in it.
 std::string troff(std::string text) {
   text = replaced(std::move(text), "\\", "\\e");
   text = replaced(std::move(text), "-", "\\-");
@@ -80,14 +80,14 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// The words that an argument accepts, from "chrome|perfetto"; empty if it accepts anything.
+/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any.
 std::string choices_of(const CLI::Option& option) {
   const std::string& text = option.get_option_text();
   return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");
 }
 
-/// The words, other than options, that may follow a command: its subcommands and the words that its
-/// arguments accept.
+/// Returns the words other than options that may follow a command: its subcommands, and the words
+/// that its arguments accept.
 std::string plain_words(const CLI::App& app) {
   std::vector<std::string> words;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -101,8 +101,8 @@ std::string plain_words(const CLI::App& app) {
   return joined(words);
 }
 
-/// Shell code for the start of a completion: finds the command among the words before the one that
-/// is to be completed.
+/// Returns the shell code at the start of a completion. It finds the command among the words before
+/// the one to complete, and stores it in $command.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
   std::string names;
   for (const named_command& c : commands_of(app)) {
@@ -116,7 +116,7 @@ std::string find_command(const CLI::App& app, const std::string& words_before) {
          names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
 }
 
-/// Shell cases of "$command/$previous", one for each option that accepts only a few words.
+/// Returns a shell case of "$command/$previous" for each option that accepts only certain words.
 std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
   std::string text;
   for (const named_command& c : commands_of(app)) {
@@ -131,7 +131,7 @@ std::string value_cases(const CLI::App& app, std::string_view before, std::strin
   return text;
 }
 
-/// Shell cases of "$command", one for each command; the empty command is the program itself.
+/// Returns a shell case of "$command" for each command; "" is the program without a command.
 std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
                           std::string (*words)(const CLI::App&)) {
   std::string text = "    \"\") ";
@@ -148,7 +148,7 @@ std::string all_options(const CLI::App& app) {
 }
 
 std::string bash_script(const CLI::App& app) {
-  // If no word matches, bash completes the name of a file.
+  // If no word matches, bash completes file names.
   return "# Completion of lotus-tool for bash.\n"
          "_lotus_tool() {\n"
          "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"

@@ -1,5 +1,5 @@
-// Generates a manual page and shell completions from the command line's own definitions, so that
-// they cannot differ from what the program accepts.
+// Generates the manual page and the shell completions from the definitions of the command line, so
+// that they cannot differ from what the program accepts.
 #ifndef LOTUS_TOOL_CLI_SELF_DESCRIPTION_HPP
 #define LOTUS_TOOL_CLI_SELF_DESCRIPTION_HPP
 
@@ -8,11 +8,11 @@
 
 namespace lotus::tool {
 
-/// A manual page in the macros of man(7).
+/// Returns a manual page in the format of man(7).
 std::string man_page(const CLI::App& app);
 
-/// A script that completes the command line in a shell.
-/// @param shell  "bash", "zsh" or "fish"; throws usage_error for any other.
+/// Returns a script with which a shell completes the arguments of lotus-tool.
+/// @param shell  "bash", "zsh" or "fish"; any other text throws usage_error.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace lotus::tool

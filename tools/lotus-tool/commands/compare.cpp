@@ -11,7 +11,9 @@
 #include "base/formats/json_writer.hpp"
 #include "commands/compare_print.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/comparison_bmf.hpp"
 #include "comparison/comparison_json.hpp"
+#include "comparison/comparison_markdown.hpp"
 
 namespace lotus::tool {
 
@@ -25,7 +27,7 @@ double parse_share(const std::string& text, const std::string& option) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  // A bare 5 would mean 500 %, which is surely a mistake.
+  // Without a unit, 5 would mean 500 %, which is surely a mistake.
   const bool bare_per_cent = unit == 1 && value >= 1;
   if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
       bare_per_cent) {
@@ -33,6 +35,31 @@ double parse_share(const std::string& text, const std::string& option) {
   }
   return value * unit;
 }
+
+namespace {
+
+void print(const compare_options& options, const comparison& found, std::ostream& out) {
+  std::string text;
+  json_writer to(text);
+  switch (options.form) {
+    case compare_form::table:
+      print_comparison_table(options, found, out);
+      break;
+    case compare_form::json:
+      write_comparison(options, found, to);
+      out << text << '\n';
+      break;
+    case compare_form::markdown:
+      out << comparison_markdown(options, found);
+      break;
+    case compare_form::bmf:
+      write_bmf(found, to);
+      out << text << '\n';
+      break;
+  }
+}
+
+}  // namespace
 
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
@@ -51,14 +78,7 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
     throw input_error(options.before.front() + " and " + options.after.front() +
                       " have nothing in common");
   }
-  if (options.json) {
-    std::string text;
-    json_writer to(text);
-    write_comparison(options, found, to);
-    out << text << '\n';
-  } else {
-    print_comparison_table(options, found, out);
-  }
+  print(options, found, out);
   return slower ? exit_slower : exit_fine;
 }
 

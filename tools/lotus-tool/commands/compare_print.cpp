@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
@@ -19,13 +19,12 @@
 namespace lotus::tool {
 namespace {
 
-/// The column headers of the two sides.
+/// The column headers for the two compared sides.
 struct side_names {
   std::string before;
   std::string after;
 };
 
-/// The last `parts` parts of a path.
 std::string last_parts(std::string path, std::size_t parts) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   std::size_t at = path.size();
@@ -36,10 +35,10 @@ std::string last_parts(std::string path, std::size_t parts) {
 /// Names each side after its folder, with as many parent folders as needed to distinguish them.
 side_names names_of_sides(const compared_sides& given) {
   constexpr std::size_t widest = 12;
-  constexpr std::size_t most_parts = 4;
+  constexpr std::size_t max_parts = 4;
   const std::string& a = given.before.front();
   const std::string& b = given.after.front();
-  for (std::size_t parts = 1; parts <= most_parts; ++parts) {
+  for (std::size_t parts = 1; parts <= max_parts; ++parts) {
     const std::string of_a = last_parts(a, parts);
     const std::string of_b = last_parts(b, parts);
     if (of_a == of_b) continue;
@@ -82,6 +81,10 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   }
   head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
   text.row(std::move(head));
+  // In a narrow terminal, these columns are dropped first, because the change matters more than the
+  // values of both sides.
+  text.spare({"count " + sides.before, "count " + sides.after, "CPU " + sides.before,
+              "CPU " + sides.after});
   for (const compared_times& r : rows) {
     const bool common = r.mean_ns.common();
     const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
@@ -115,7 +118,7 @@ void print_stages(const std::vector<compared_stage>& stages, const side_names& s
   text.print(out);
 }
 
-/// Prints first the effect that users notice, then its reasons, then other differences.
+/// Prints first the change that users notice, then its reasons, then other differences.
 void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
     out << fitted(out, printable_line(text), "", "  ") << '\n';

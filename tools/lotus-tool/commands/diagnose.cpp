@@ -1,6 +1,7 @@
 #include "commands/diagnose.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/analysis.hpp"
+#include "accelerator/ranks.hpp"
+#include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
@@ -27,7 +31,7 @@
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/diagnosis_text.hpp"
-#include "verdict/first_screen.hpp"
+#include "verdict/screen/first_screen.hpp"
 #include "verdict/verdict.hpp"
 
 namespace lotus::tool {
@@ -43,11 +47,41 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   if (!d.checks.empty()) out << '\n';
 }
 
+/// The sums of the columns "running", "no CPU" and "blocked" of a table.
+class cpu_columns {
+ public:
+  void add(double running, double no_cpu, double blocked) {
+    sums_[0].first += running;
+    sums_[1].first += no_cpu;
+    sums_[2].first += blocked;
+  }
+
+  /// Returns the heads of the two columns with the smaller sums, which a narrow table leaves out
+  /// first.
+  std::vector<std::string> smaller() const {
+    auto columns = sums_;
+    std::stable_sort(columns.begin(), columns.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    return {columns[0].second, columns[1].second};
+  }
+
+ private:
+  std::array<std::pair<double, const char*>, 3> sums_{
+      {{0, "running"}, {0, "no CPU"}, {0, "blocked"}}};
+};
+
 void print_attacks(const diagnosis& d, std::ostream& out) {
   if (d.attacks.empty()) return;
   const auto share = [&](std::optional<std::int64_t> ns) {
     return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
   };
+  cpu_columns sums;
+  for (const attack& a : d.attacks) {
+    if (!a.path.cpu) continue;
+    sums.add(static_cast<double>(a.path.cpu->cpu_ns),
+             static_cast<double>(a.path.cpu->run_queue_ns.value_or(0)),
+             static_cast<double>(a.path.cpu->blocked_ns.value_or(0)));
+  }
   table ops;
   ops.row({"optimize first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
            "if free"});
@@ -59,7 +93,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
              share(cpu ? cpu->blocked_ns : std::nullopt), three_digits(a.gain) + "x",
              three_digits(a.gain_free) + "x"});
   }
-  ops.spare({"no CPU", "running", "blocked"});
+  ops.spare(sums.smaller());
   out << '\n';
   ops.print(out);
 }
@@ -70,14 +104,15 @@ void print_moves(const diagnosis& d, std::ostream& out) {
   };
   if (!d.limit.empty()) tell(d.limit);
   for (const std::string& text : d.assumptions) tell("assumed: " + text);
-  for (std::size_t i = 1; i < d.moves.size(); ++i) tell("or: " + d.moves[i].text);
+  for (std::size_t i = 1; i < d.suggestions.size(); ++i) tell("or: " + d.suggestions[i].text);
   for (const move& m : d.possible) tell("perhaps: " + m.text);
-  if (d.moves.size() > 1 || !d.possible.empty() || !d.assumptions.empty() || !d.limit.empty()) {
+  if (d.suggestions.size() > 1 || !d.possible.empty() || !d.assumptions.empty() ||
+      !d.limit.empty()) {
     out << '\n';
   }
 }
 
-/// Prints the critical path, other than operations and stages.
+/// Prints the critical path except for its operations and stages.
 void print_path(const diagnosis& d, std::ostream& out) {
   out << '\n';
   table path(table_form::facts);
@@ -89,7 +124,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   path.print(out);
 }
 
-/// Prints operations that were only counted; their time is also part of the times above.
+/// Prints operations that were only counted. Their time is also part of the times above.
 void print_aggregated(const diagnosis& d, std::ostream& out) {
   if (d.aggregated.empty()) return;
   out << '\n';
@@ -124,33 +159,33 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// Prints what fits a terminal of 24 lines, the most important part first.
+/// Prints the summary that fits a terminal of 24 lines, the most important part first.
 class screen_printer {
  public:
   screen_printer(const diagnosis& d, std::ostream& out, bool next_commands)
       : d_(d), out_(out), next_commands_(next_commands) {}
 
   void print() {
-    const first_screen all = first_screen_of(d_, most_rows);
+    const first_screen all = first_screen_of(d_, max_rows);
     const std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // The table of shares gets the lines that are left. It is worth more than a third command.
+    // The table of shares gets all lines that are left. It is more useful than a third command.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
       rows = rows_left(head, foot);
     }
     out_ << head;
-    if (rows >= least_rows) print_where(first_screen_of(d_, std::min(rows, most_rows)));
+    if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
     out_ << foot;
   }
 
  private:
   static constexpr std::size_t lines = 24;
-  static constexpr std::size_t most_rows = 6;
+  static constexpr std::size_t max_rows = 6;
   static constexpr std::size_t good_rows = 4;
-  static constexpr std::size_t least_rows = 2;
-  static constexpr std::size_t most_warnings = 2;
+  static constexpr std::size_t min_rows = 2;
+  static constexpr std::size_t max_warnings = 2;
 
   static std::size_t rows_left(const std::string& head, const std::string& foot) {
     const std::size_t table_head = 2;
@@ -162,11 +197,19 @@ class screen_printer {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
     text += styled(out_, style::bold, fitted(out_, s.headline)) + '\n';
     if (!s.why.empty()) text += fitted(out_, s.why) + '\n';
-    for (std::size_t i = 0; i < std::min(s.warnings.size(), most_warnings); ++i) {
+    if (!d_.accelerator.empty()) {
+      std::string device = "Accelerator: " + d_.accelerator + '.';
+      // For the other verdicts, the loader is the problem, and its suggestions are more helpful.
+      if (d_.is == verdict::consumer_bound || d_.is == verdict::balanced) {
+        device += ' ' + d_.accelerator_advice;
+      }
+      text += fitted(out_, printable_line(device)) + '\n';
+    }
+    for (std::size_t i = 0; i < std::min(s.warnings.size(), max_warnings); ++i) {
       text += styled(out_, style::yellow, fitted(out_, "Warning: " + s.warnings[i] + '.')) + '\n';
     }
-    if (s.warnings.size() > most_warnings) {
-      text += std::to_string(s.warnings.size() - most_warnings) + " more with --details\n";
+    if (s.warnings.size() > max_warnings) {
+      text += std::to_string(s.warnings.size() - max_warnings) + " more with --details\n";
     }
     if (!s.advice.empty()) text += '\n' + advice_of(s);
     std::string not_worth;
@@ -201,6 +244,11 @@ class screen_printer {
     std::vector<std::string> head{"where the run's time went", "share"};
     if (cpu) head.insert(head.end(), {"running", "no CPU", "blocked"});
     rows.row(head);
+    cpu_columns sums;
+    for (const shown_share& row : s.where) {
+      sums.add(row.running.value_or(0), row.no_cpu.value_or(0), row.blocked.value_or(0));
+    }
+    rows.spare(sums.smaller());
     for (const shown_share& row : s.where) {
       std::vector<std::string> cells{row.name, percent(row.share)};
       if (cpu) {
@@ -251,17 +299,27 @@ class screen_printer {
 void print_details(const diagnosis& d, std::ostream& out) {
   out << '\n' << fitted(out, printable_line(verdict_sentence(d))) << "\n\n";
   print_moves(d, out);
+  if (d.accelerator.empty()) {
+    out << fitted(out,
+                  "No trace of an accelerator: whether one computes or is idle in a step is "
+                  "unknown (see 'lotus-tool accelerator').",
+                  "  ", "    ")
+        << "\n\n";
+  }
   print_checks(d, out);
   table facts(table_form::facts);
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    facts.row({"workers at once", std::to_string(d.workers)});
+    if (d.workers > 0) facts.row({"workers at once", std::to_string(d.workers)});
     facts.row({"waiting, in all", human_time(d.wait_ns)});
     facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, in all", human_time(d.step_ns)});
-    facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
-    facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+    // In a run of stages no thread builds whole batches.
+    if (d.workers > 0) {
+      facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
+      facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+    }
   }
   facts.row({"measured throughput", rate(d.achieved)});
   facts.row({"steady-state throughput", rate(d.steady)});
@@ -287,14 +345,16 @@ void print_details(const diagnosis& d, std::ostream& out) {
   print_slow(d, out);
 }
 
-/// The verdict `preprocessing-bound` includes the verdicts on single stages.
+/// Whether the verdict of a run is one of `verdicts`. `preprocessing-bound` also stands for the
+/// verdicts about single stages and locks.
 bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) {
   if (!d.is) return false;
   const auto is_named = [&](std::string_view name) {
     return std::find(verdicts.begin(), verdicts.end(), name) != verdicts.end();
   };
   return is_named(verdict_name(*d.is)) ||
-         (d.is == verdict::stage_bound && is_named(verdict_name(verdict::preprocessing_bound)));
+         ((d.is == verdict::stage_bound || d.is == verdict::lock_bound) &&
+          is_named(verdict_name(verdict::preprocessing_bound)));
 }
 
 /// Diagnoses one run. If one of its logs is unreadable, the run gets no verdict, but the caller can
@@ -302,7 +362,18 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
 judgement diagnose_one(const run_files& run, std::size_t skip_batches,
                        diagnostic_log& diagnostics) {
   try {
-    return diagnose_run(read_run(run, diagnosis_parts, diagnostics), skip_batches, diagnostics);
+    const run_data data = read_run(run, diagnosis_parts, diagnostics);
+    judgement judged = diagnose_run(data, skip_batches, diagnostics);
+    if (judged.found) {
+      const std::vector<accelerator_analysis> devices = find_accelerators(data);
+      if (!devices.empty()) {
+        judged.found->accelerator = accelerator_headline(devices);
+        judged.found->accelerator_advice = accelerator_advice(devices);
+        judged.found->accelerator_busy = are_busy(devices, data);
+        judged.found->accelerator_json = accelerator_json(devices);
+      }
+    }
+    return judged;
   } catch (const input_error& error) {
     return {std::nullopt, error.what()};
   }
@@ -328,7 +399,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   if (status != exit_fine) return status;
   if (found.empty()) throw input_error(options.dir + ": no run that a verdict could be given for");
   if (options.json) {
-    // One run is an object, several runs are a list.
+    // The JSON of one run is an object; that of several runs is a list.
     if (found.size() == 1) {
       out << diagnosis_json(found.front()) << '\n';
     } else {

@@ -14,18 +14,18 @@ namespace lotus::tool {
 struct diagnose_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
-  std::vector<std::string> fail_if;  ///< names of verdicts
+  std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
+  std::vector<std::string> fail_if;  ///< names of the verdicts that make the command fail
   bool json = false;
   bool details = false;  ///< print all numbers after the first screen
-  /// Print commands to type next after the first screen.
+  /// Whether to print commands to type next after the first screen.
   bool next_commands = true;
   bool strict = false;
   bool quiet = false;
 };
 
-/// The exit status if a run's verdict is in options.fail_if. Otherwise, if a run has no verdict,
-/// the status is exit_no_answer.
+/// The exit status if the verdict of a run is in options.fail_if. Otherwise, if a run has no
+/// verdict, the exit status is exit_no_answer.
 inline constexpr int exit_failed_verdict = 3;
 
 /// Prints the verdict of every run in options.dir. Returns the exit status; throws input_error.

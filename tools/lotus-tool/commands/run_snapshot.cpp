@@ -49,7 +49,7 @@ class directory_descriptor {
   int fd_;
 };
 
-/// The complete snapshots of any run in a folder.
+/// Returns the paths of all complete snapshots in a folder, including those of other runs.
 std::set<fs::path> snapshots_in(const fs::path& folder) {
   std::set<fs::path> found;
   std::error_code error;
@@ -64,14 +64,14 @@ std::set<fs::path> snapshots_in(const fs::path& folder) {
   return found;
 }
 
-/// The snapshots of the run in `dir`: next to `dir`, or inside it.
+/// Returns the snapshots of the run in `dir`; they are next to `dir` or inside it.
 std::set<fs::path> snapshots_of(const fs::path& dir) {
   std::set<fs::path> found = snapshots_in(dir);
   found.merge(snapshots_in(dir.parent_path()));
   return found;
 }
 
-/// Polls until `found` returns true or the time is over. Returns whether it returned true.
+/// Calls `found` repeatedly until it returns true or the time is over. Returns the last result.
 template <class Found>
 bool wait_for(std::chrono::milliseconds patience, Found found) {
   const auto until = std::chrono::steady_clock::now() + patience;
@@ -96,23 +96,24 @@ bool is_recording(int directory, const std::string& dir) {
   return living;
 }
 
-/// Requests a snapshot. Returns whether a process has accepted the request.
+/// Writes a request for a snapshot. Returns whether a process has accepted the request.
 bool ask(int directory, const snapshot_options& options) {
   const char* const name = lotus::detail::snapshot_request_name;
   const std::string unfinished = std::string(name) + ".new";
   struct stat status {};
-  unlinkat(directory, unfinished.c_str(), 0);  // left by a killed writer
+  // An earlier lotus-tool that was killed may have left this file.
+  unlinkat(directory, unfinished.c_str(), 0);
   const int fd = lotus::detail::open_regular(directory, unfinished.c_str(),
                                              O_WRONLY | O_CREAT | O_EXCL, status, 0600);
   if (fd < 0) {
     throw input_error(options.dir + ": cannot be written: " + lotus::detail::file_error_text(-fd));
   }
-  // A user's process accepts no request owned by root.
+  // A user's process does not accept a request that root owns, so the owner is changed.
   const bool is_root = geteuid() == 0 && fstat(directory, &status) == 0;
   if (is_root && fchown(fd, status.st_uid, status.st_gid) != 0) errno = 0;
   const int error = lotus::detail::write_all(fd, options.reason.data(), options.reason.size());
   close(fd);
-  // Renaming ensures that the process never sees an incomplete request.
+  // The file gets its name only when it is complete, so the process never sees a part of a request.
   const bool asked = error == 0 && renameat(directory, unfinished.c_str(), directory, name) == 0;
   if (!asked) unlinkat(directory, unfinished.c_str(), 0);
   const bool taken = asked && wait_for(options.patience, [&] {
@@ -121,7 +122,7 @@ bool ask(int directory, const snapshot_options& options) {
   return taken || (asked && unlinkat(directory, name, 0) != 0);
 }
 
-/// The name of an information file in `dir`; a new name if there is none.
+/// Returns the name of an information file in `dir`, or an unused name if there is no such file.
 std::string info_in(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     std::string name = entry.path().filename().string();
@@ -159,7 +160,7 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  // A run without logs may have counted calls.
+  // A run without logs may still have counted calls.
   for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;

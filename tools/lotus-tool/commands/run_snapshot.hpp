@@ -14,13 +14,13 @@ struct snapshot_options {
   std::string dir;
   std::string prefix{default_prefix};
   std::string reason = "asked";
-  /// How long to wait for the recording process to answer.
+  /// How long to wait for the answer of the recording process.
   std::chrono::milliseconds patience{5000};
 };
 
 /// Asks a process that records in this folder to copy all complete records. If no process is
-/// running, or none answers, copies the logs itself. Prints the snapshot's path. Returns the exit
-/// status; throws input_error if there is no run or not enough space.
+/// running, or none answers, copies the logs itself. Prints the path of the snapshot. Returns the
+/// exit status; throws input_error if there is no run or not enough disk space.
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -32,7 +32,7 @@ class unpacker {
   void unpack(const run_files& run) {
     const fs::path to = place_of(run.dir);
     for (const log_file& file : run.files) write<log_line>(file, to);
-    for (const log_file& file : run.beside) write<side_line>(file, to);
+    for (const log_file& file : run.side_files) write<side_line>(file, to);
     for (const log_file& file : run.aggregated) copy(file, to);
     if (informed_.insert(run.info_dir).second) copy_information(run.info_dir);
   }
@@ -40,7 +40,7 @@ class unpacker {
   std::uint64_t lines() const noexcept { return lines_; }
 
  private:
-  /// The folder below the output that corresponds to `dir` below the input.
+  /// Creates the folder in the output that corresponds to `dir` in the input, and returns its path.
   fs::path place_of(const std::string& dir) const {
     const fs::path place = fs::path(dir).lexically_relative(options_.dir);
     fs::path to = options_.output;
@@ -51,7 +51,7 @@ class unpacker {
     return to;
   }
 
-  /// The name that the log would have as a text log.
+  /// Returns the name that a log has as a text log.
   std::string name_of(const log_file& file) const {
     if (!file.compact) return fs::path(file.path).filename().string();
     const lotus::detail::log_role role =
@@ -77,7 +77,7 @@ class unpacker {
     to.commit();
   }
 
-  /// Copies a log that is already text.
+  /// Copies a log that already is a text log.
   void copy(const log_file& file, const fs::path& folder) {
     output_file to((folder / fs::path(file.path).filename()).string(), out_);
     block_reader blocks(file);
@@ -87,14 +87,16 @@ class unpacker {
     to.commit();
   }
 
-  /// Copies the information files of the run's processes.
+  /// Copies the information files of processes, and the files about what threads waited for.
   void copy_information(const std::string& dir) const {
     if (dir.empty()) return;
     const fs::path to = place_of(dir);
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
       const std::string name = entry.path().filename().string();
-      if (name.rfind(lotus::detail::run_info_start, 0) != 0 || entry.is_symlink()) continue;
+      const bool copied = name.rfind(lotus::detail::run_info_start, 0) == 0 ||
+                          name.rfind(lotus::detail::waits_file_start, 0) == 0;
+      if (!copied || entry.is_symlink()) continue;
       fs::copy_file(entry.path(), to / name, error);
       if (error) break;
     }

@@ -12,15 +12,15 @@ namespace lotus::tool {
 struct unpack_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< folder; must be empty or not exist yet
+  std::string output;  ///< path of the folder for the output; it must be empty or not exist yet
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes the logs of all runs in options.dir as text, exactly as recording text would have, with
-/// the information files, in the same folders below options.output. Older parts of a log, and
-/// records that a killed process left in its ring, become part of the log. Returns the exit status;
-/// throws input_error.
+/// Writes the logs of all runs in options.dir as text logs, exactly as a recording of text logs
+/// would have done, together with the information files. Subfolders keep their names. Rotated parts
+/// of a log, and records that a killed process left in its ring, become part of the log. Returns
+/// the exit status; throws input_error.
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -19,8 +19,8 @@ const pooled_work* work_of(const pooled_loader& loader, const std::string& name)
   return at == loader.work.end() ? nullptr : &at->second;
 }
 
-/// Whether two numbers of calls per batch differ by more than incomplete batches at the ends of a
-/// recording can explain.
+/// Whether two numbers of calls per batch differ by more than a few incomplete batches at the
+/// beginning and end of a recording can explain.
 bool differ(double a, double b) {
   return std::abs(a - b) > 0.05 * std::max(a, b);
 }
@@ -80,9 +80,9 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 }
 
 std::string other_size(const pooled_loader& before, const pooled_loader& after) {
-  // If batches have more samples, the calls per batch of all per-sample operations grow equally.
-  std::string told;
-  double most_ns = 0;
+  // If batches have more samples, all operations that run once per sample have more calls.
+  std::string text;
+  double max_ns = 0;
   bool all_differ = true;
   for (const auto& [name, was] : before.work) {
     const pooled_work* const is = work_of(after, name);
@@ -90,14 +90,15 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
     if (before.batches == 0 || after.batches == 0) break;
     const double a = was.calls / before.batches;
     const double b = is->calls / after.batches;
-    if (std::max(a, b) < 1.5) continue;  // called about once per batch, not per sample
+    // An operation with about one call per batch does not run once per sample.
+    if (std::max(a, b) < 1.5) continue;
     all_differ = all_differ && differ(a, b);
-    if (was.self_ns < most_ns) continue;
-    most_ns = was.self_ns;
-    told = shown_name(name) + " is called " + three_digits(a) + " times a batch before, " +
+    if (was.self_ns < max_ns) continue;
+    max_ns = was.self_ns;
+    text = shown_name(name) + " is called " + three_digits(a) + " times a batch before, " +
            three_digits(b) + " times after";
   }
-  return told.empty() || !all_differ ? "" : "batches are of different sizes: " + told;
+  return text.empty() || !all_differ ? "" : "batches are of different sizes: " + text;
 }
 
 std::string other_workers(const pooled_loader& before, const pooled_loader& after) {

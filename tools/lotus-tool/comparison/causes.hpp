@@ -1,4 +1,4 @@
-// Explains why batches take longer, and finds differences other than the program.
+// Explains why batches take longer, and finds other differences between the compared runs.
 #ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
 #define LOTUS_TOOL_COMPARISON_CAUSES_HPP
 
@@ -11,23 +11,23 @@
 
 namespace lotus::tool {
 
-/// Returns the operations that explain at least a quarter of a statistically significant change of
-/// the preprocess time and whose own change is significant too.
-/// @param rows  of the same loader.
+/// If the change of the preprocess time is statistically significant, returns the operations that
+/// changed significantly and explain at least a quarter of it.
+/// @param rows  the compared operations of the same loader.
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// Both return a sentence that says how the sides differ: in the size of their batches, or in the
-/// number of workers that built them. "" if they do not differ or this is unknown.
+/// Both functions return a sentence about a difference between the sides: in the size of batches,
+/// or in the number of workers. They return "" if there is none or it is unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 std::string other_workers(const pooled_loader& before, const pooled_loader& after);
-/// Reports that preprocessing takes longer only because more workers share the CPUs, which is the
-/// case if a batch's CPU time is unchanged. "" if this is not so or unknown.
-/// @param cpus_after  the numbers of CPUs that the runs of `after` could use.
+/// Returns a sentence if preprocessing takes longer only because more workers share the CPUs, which
+/// is the case if the CPU time of a batch is unchanged. Else returns "".
+/// @param cpus_after  how many CPUs the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,
                         const std::set<double>& cpus_after);
-/// Reports each difference between the machines of the two sides.
+/// Returns a sentence for each difference between the machines of the two sides.
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after);
 
 }  // namespace lotus::tool

@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The names of both sides: those of `before`, then those only in `after`.
+/// Returns the names on both sides: first those of `before`, then those only in `after`.
 template <class Pooled>
 std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
                                   const pooled_by_name<Pooled>& after) {
@@ -28,8 +28,7 @@ std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
   return names;
 }
 
-/// The geometric mean, because change_between_runs() compares geometric means; for a single run,
-/// its value.
+/// Returns the geometric mean, because change_between_runs() compares geometric means.
 std::optional<double> mean_of_runs(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   if (values.size() == 1) return values.front();
@@ -61,9 +60,9 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   return r;
 }
 
-/// Compares counted calls. Their intervals come only from differences between runs: neighboring
-/// calls are correlated and the order of counted calls is unknown, so the spread of the calls does
-/// not show how much their mean varies.
+/// Compares counted calls. A confidence interval is computed only from differences between runs:
+/// successive calls are correlated and the order of counted calls is unknown, so the variation of
+/// single calls does not show how much their mean varies.
 compared_times compare_counts(std::string name, const pooled_counts& before,
                               const pooled_counts& after) {
   compared_times r;
@@ -83,7 +82,7 @@ compared_times compare_counts(std::string name, const pooled_counts& before,
   return r;
 }
 
-/// @param cpus_after  the numbers of CPUs that the runs of `after` could use.
+/// @param cpus_after  how many CPUs the runs of `after` could use.
 compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
                                const std::set<double>& cpus_after) {
   compared_loader of;

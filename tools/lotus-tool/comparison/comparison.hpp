@@ -1,4 +1,4 @@
-// The results of a comparison, before they are formatted.
+// Compares runs; the results are formatted by other files.
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 
@@ -14,16 +14,15 @@
 
 namespace lotus::tool {
 
-/// What to compare.
 struct compared_sides {
   std::vector<std::string> before;  ///< folders with one or more runs, which are pooled
   std::vector<std::string> after;
   std::string prefix{default_prefix};
-  std::optional<double> fail_above;  ///< the slowdown that is still allowed, 0.05 for 5 %
-  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
+  std::optional<double> fail_above;  ///< slowdown that is still allowed; 0.05 is 5 %
+  std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
 };
 
-/// The values before and after; the change is missing if either is missing or `before` is 0.
+/// A value before and after. The change is missing if a value is missing or `before` is 0.
 struct compared_value {
   std::optional<double> before;
   std::optional<double> after;
@@ -34,63 +33,62 @@ struct compared_value {
   }
 };
 
-/// Kind of operations that were counted but not recorded.
+/// The kind of operations that were counted but not recorded.
 inline constexpr char aggregated_kind[] = "aggregated";
 
-/// An operation or a quantity of batches.
+/// The times of an operation or of a quantity of batches on both sides.
 struct compared_times {
-  const char* kind = "";  ///< "op", "aggregated" or "batch"
-  std::string name;       ///< as logged
+  const char* kind = "";  ///< kind of the row: "op", "aggregated" or "batch"
+  std::string name;       ///< name as in the logs
   std::size_t count_before = 0;
   std::size_t count_after = 0;
-  compared_value mean_ns;      ///< of all values
-  compared_value typical_ns;   ///< shown in the output: gives each of several runs the same weight
-  compared_value mean_cpu_ns;  ///< present for both sides or for neither
-  std::optional<change> likely;  ///< with its 95 % interval; also missing if a side has few values
-  std::optional<double> p;       ///< permutation_p() over the runs
-  bool counts = true;            ///< whether it may make the comparison fail
+  compared_value mean_ns;      ///< mean of all values
+  compared_value typical_ns;   ///< the value that outputs show; each run has the same weight in it
+  compared_value mean_cpu_ns;  ///< mean CPU time; known for both sides or for neither
+  std::optional<change> likely;  ///< change with a 95 % interval; missing if there are few values
+  std::optional<double> p;       ///< result of permutation_p() for the runs
+  bool counts = true;            ///< whether this row can make the comparison fail
 
-  /// The minimum number of values for an interval: resampling fewer ones does not show how much
-  /// their mean varies.
-  static constexpr std::size_t least_values = 5;
-  bool enough() const noexcept {
-    return count_before >= least_values && count_after >= least_values;
-  }
-  /// The relative change. If there is an interval, this is the value inside it, which gives each of
-  /// several runs the same weight.
+  /// Minimum number of values for an interval: with fewer, resampling shows too little variation.
+  static constexpr std::size_t min_values = 5;
+  bool enough() const noexcept { return count_before >= min_values && count_after >= min_values; }
+  /// Returns the relative change. If there is an interval, returns the value in `likely`, which
+  /// gives each run the same weight.
   std::optional<double> grown_by() const noexcept {
     return likely ? std::optional(likely->value) : mean_ns.grown_by();
   }
   bool is_sure() const noexcept { return likely && (likely->low > 0 || likely->high < 0); }
-  /// Whether it is slower by more than `allowed`, with statistical significance.
+  /// Whether `after` is slower by more than `allowed`, with statistical significance.
   bool is_slower(double allowed) const noexcept;
 };
 
 struct compared_stage {
   std::string name;
-  compared_value service_ns;      ///< mean per item or batch
-  compared_value capacity_per_s;  ///< in batches
+  compared_value service_ns;      ///< mean time per item or batch
+  compared_value capacity_per_s;  ///< capacity in batches per second
 };
 
-/// An operation that makes batches take longer or shorter.
+/// An operation that explains why batches take longer or shorter.
 struct cause {
-  std::string name;         ///< as logged
-  double ns_a_batch = 0;    ///< by how much its time per batch grew; negative if it shrank
-  double share = 0;         ///< part of the change of the preprocess time of a batch
-  bool more_calls = false;  ///< the number of calls changed; otherwise the time of a call
+  std::string name;       ///< name as in the logs
+  double ns_a_batch = 0;  ///< increase of the operation's time per batch, in ns
+  /// Part of the change of a batch's preprocess time that the operation explains.
+  double share = 0;
+  /// Whether the number of calls changed; otherwise the time of a call did.
+  bool more_calls = false;
 };
 
 struct compared_loader {
-  std::string loader;  ///< "" for the default loader
+  std::string loader;  ///< name of the loader; "" for the default loader
   std::vector<compared_times> rows;
   std::vector<compared_stage> stages;
-  compared_value batches_per_s;       ///< mean over the runs
-  std::optional<change> rate_change;  ///< change_between_runs()
+  compared_value batches_per_s;       ///< batches per second, as a mean over the runs
+  std::optional<change> rate_change;  ///< change of batches_per_s; see change_between_runs()
   std::optional<double> rate_p;
-  std::vector<cause> causes;  ///< largest first
-  std::string other_size;     ///< result of other_size()
-  std::string other_workers;  ///< result of other_workers()
-  std::string shared_cpus;    ///< result of shared_cpus()
+  std::vector<cause> causes;  ///< causes of the change; the largest comes first
+  std::string other_size;     ///< sentence about a different size of batches; "" if there is none
+  std::string other_workers;  ///< sentence about a different number of workers; "" if there is none
+  std::string shared_cpus;    ///< sentence about workers that share the CPUs; see shared_cpus()
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };
@@ -99,7 +97,7 @@ struct comparison {
   std::vector<compared_loader> loaders;
   record_counts records_before;
   record_counts records_after;
-  std::vector<std::string> unlike;  ///< differences between the machines
+  std::vector<std::string> unlike;  ///< sentences about differences between the machines
 };
 
 /// Compares all runs in the folders of both sides. Throws input_error.

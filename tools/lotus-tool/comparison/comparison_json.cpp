@@ -13,7 +13,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Writes one folder as a string, several as an array.
+/// Writes one folder as a string, and several as an array.
 void write_dirs(json_writer& to, const char* key, const std::vector<std::string>& dirs) {
   if (dirs.size() == 1) {
     to.member(key, dirs.front());

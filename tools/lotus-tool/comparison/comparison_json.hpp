@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// Writes the object that `compare --json` prints and the report's page shows.
+/// Writes the object that `compare --json` prints and that the report's page shows.
 void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool

@@ -29,7 +29,7 @@ std::string signed_share(double share) {
   return (share > 0 ? "+" : "") + human_share(share);
 }
 
-/// Whether a factor is easier to read than a percentage.
+/// Whether a factor (837x) is easier to read than a percentage.
 bool is_factor(double grown_by) {
   return grown_by >= 1;
 }
@@ -38,11 +38,11 @@ std::string factor(double grown_by) {
   return three_digits(1 + grown_by) + "x";
 }
 
-/// "1.23 ± 0.04 times", or "1.23 times (1.02 to 1.64)" if one side of the interval is much longer.
+/// Returns "1.23 ± 0.04 times", or "1.23 times (1.02 to 1.64)" if the interval is asymmetric.
 std::string times_text(double value, double low, double high) {
   const double half = (high - low) / 2;
   const bool even = std::abs((high - value) - (value - low)) <= 0.5 * half;
-  // Enough decimals to show one digit of the uncertainty, but at least two.
+  // Use enough decimals to show one digit of the uncertainty, but at least two decimals.
   const int decimals =
       half > 0 && value < 10 ? std::clamp(static_cast<int>(std::ceil(-std::log10(half))), 2, 4) : 2;
   const auto text = [&](double v) { return v < 10 ? fixed(v, decimals) : three_digits(v); };
@@ -50,8 +50,8 @@ std::string times_text(double value, double low, double high) {
   return text(value) + " times (" + text(low) + " to " + text(high) + ")";
 }
 
-/// Whether an interval is too wide to be useful, as for two runs with little in common.
-bool tells_nothing(const change& likely) {
+/// Whether an interval is too wide to be useful, for example because two runs differ in many ways.
+bool is_inconclusive(const change& likely) {
   return likely.high > 999 || likely.low < -0.999;
 }
 
@@ -61,7 +61,7 @@ std::string runs_text(const compared_loader& l) {
          (l.runs_before + l.runs_after > 3 ? " runs" : " run") + ")";
 }
 
-/// Describes how a row changed: "became 1.23 ± 0.04 times slower".
+/// Describes the change of a row, such as "became 1.23 ± 0.04 times slower".
 std::string became(const compared_times& r) {
   const change& c = *r.likely;
   if (c.value >= 0) {
@@ -73,12 +73,12 @@ std::string became(const compared_times& r) {
 
 std::string because(const compared_loader& l) {
   std::string text;
-  double told = 0;
+  double share_shown = 0;
   if (!l.shared_cpus.empty()) return ", because " + l.shared_cpus;
   if (!l.other_size.empty()) return ", but batches are of different sizes";
   for (const cause& c : l.causes) {
-    if (told >= 0.75) break;
-    told += c.share;
+    if (share_shown >= 0.75) break;
+    share_shown += c.share;
     text += text.empty() ? ", because " : ", and ";
     text += shown_name(c.name);
     if (c.more_calls) {
@@ -92,11 +92,35 @@ std::string because(const compared_loader& l) {
   return text;
 }
 
-/// The row that the conclusion is about: preprocessing, or the operation with the most time if
-/// there is no such row.
+/// If batches take longer but use no more CPU time, returns a text about this; else "".
+std::string same_work(const compared_loader& l, const compared_times& r) {
+  const compared_value& cpu = r.mean_cpu_ns;
+  if (!l.shared_cpus.empty() || !l.other_size.empty()) return {};
+  if (std::string(r.kind) != "batch" || !cpu.common() || *cpu.before <= 0) return {};
+  const double longer_ns = *r.mean_ns.after - *r.mean_ns.before;
+  if (longer_ns <= 0 || std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
+  return "; it waits longer, for a CPU or for something else: the CPU time of a batch is "
+         "unchanged (" +
+         human_time(*cpu.before) + " before, " + human_time(*cpu.after) + " after)";
+}
+
+/// If there are fewer batches per second although preprocessing became faster, returns a text that
+/// gives the consumer's steps as the reason; else "".
+std::string slower_steps(const compared_loader& l, const compared_times& preprocessing) {
+  const std::optional<double> grown = l.batches_per_s.grown_by();
+  if (!grown || *grown > -0.05 || preprocessing.likely->value >= 0) return {};
+  const auto step = std::find_if(l.rows.begin(), l.rows.end(), [](const compared_times& r) {
+    return std::string(r.kind) == "batch" && r.name == quantity_name(quantity::step);
+  });
+  if (step == l.rows.end() || !step->is_sure() || step->likely->value <= 0) return {};
+  return "the consumer's step " + became(*step) + "; ";
+}
+
+/// Returns the row that the conclusion is about: preprocessing or, without such a row, the
+/// operation that took most time.
 const compared_times* main_row(const compared_loader& l) {
   const compared_times* found = nullptr;
-  double most_ns = -1;
+  double max_ns = -1;
   for (const compared_times& r : l.rows) {
     if (!r.mean_ns.common()) continue;
     if (std::string(r.kind) == "batch") {
@@ -104,8 +128,8 @@ const compared_times* main_row(const compared_loader& l) {
       continue;
     }
     const double total_ns = *r.mean_ns.after * static_cast<double>(r.count_after);
-    if (total_ns > most_ns) found = &r;
-    most_ns = std::max(most_ns, total_ns);
+    if (total_ns > max_ns) found = &r;
+    max_ns = std::max(max_ns, total_ns);
   }
   return found;
 }
@@ -123,34 +147,35 @@ std::string change_text(double grown_by) {
 }
 
 std::string interval_text(const change& likely) {
-  if (tells_nothing(likely)) return "unknown";
+  if (is_inconclusive(likely)) return "unknown";
   if (is_factor(likely.high)) return factor(likely.low) + " .. " + factor(likely.high);
   std::string low = signed_share(likely.low);
-  low.resize(low.size() - 2);  // drops the unit, which both share
+  low.resize(low.size() - 2);  // removes the unit " %", because it follows the second number
   return low + " .. " + signed_share(likely.high);
 }
 
 std::string conclusion_of(const compared_loader& l) {
   const compared_times* const r = main_row(l);
-  if (r == nullptr) return "nothing that both sides have tells how long a batch takes";
+  if (r == nullptr) return "the two sides have nothing in common that shows how long a batch takes";
   const std::string what =
       std::string(r->kind) == "batch" ? "preprocessing of a batch" : shown_name(r->name);
   if (!r->likely) {
-    const std::string but = r->enough() ? "; there is no interval for that"
-                                        : "; too few values to tell that from chance";
+    const std::string but =
+        r->enough() ? "; there is no interval for that" : "; with so few values that may be chance";
     return what + " took " + human_time(*r->typical_ns.before) + " before, " +
            human_time(*r->typical_ns.after) + " after" + but;
   }
-  if (!r->is_sure() && tells_nothing(*r->likely)) {
-    return what + " did not change significantly: the runs of a side differ too much among " +
-           "themselves to tell" + runs_text(l);
+  if (!r->is_sure() && is_inconclusive(*r->likely)) {
+    return what + " did not change significantly: the runs of one side differ too much among " +
+           "themselves" + runs_text(l);
   }
   if (!r->is_sure()) {
     return what + " did not change significantly: " +
            times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long" +
            runs_text(l);
   }
-  return what + ' ' + became(*r) + because(l) + runs_text(l);
+  return slower_steps(l, *r) + what + ' ' + became(*r) + because(l) + same_work(l, *r) +
+         runs_text(l);
 }
 
 std::vector<std::string> unlike_of(const compared_loader& l, const comparison& found) {
@@ -165,7 +190,7 @@ std::string throughput_of(const compared_loader& l) {
   if (!l.batches_per_s.common()) return {};
   std::string text =
       "throughput: " + three_digits(*l.batches_per_s.before) + " -> " + rate(l.batches_per_s.after);
-  if (l.rate_change && !tells_nothing(*l.rate_change)) {
+  if (l.rate_change && !is_inconclusive(*l.rate_change)) {
     text += ", " +
             times_text(1 + l.rate_change->value, 1 + l.rate_change->low, 1 + l.rate_change->high) +
             " as much";

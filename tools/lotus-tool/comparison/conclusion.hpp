@@ -1,4 +1,4 @@
-// Describes in words what a comparison means.
+// Describes the result of a comparison in words.
 #ifndef LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 #define LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 
@@ -10,18 +10,18 @@
 
 namespace lotus::tool {
 
-/// The name that the output shows: "Crop", "Token (aggregated)", "preprocess".
+/// Returns the name of a row in the output, such as "Crop", "Token (aggregated)" or "preprocess".
 std::string title_of(const compared_times& row);
 
-/// Differences between the two sides, other than the program, that affect this loader.
+/// Returns the differences between the sides that affect this loader, except the program itself.
 std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
 
-/// "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
+/// Returns "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
 std::string conclusion_of(const compared_loader& loader);
-/// "throughput: 12.1 -> 9.8 batches/s"; "" if a side has none.
+/// Returns "throughput: 12.1 -> 9.8 batches/s"; "" if a side has no throughput.
 std::string throughput_of(const compared_loader& loader);
 
-/// Formats a change: "+12.30 %", and large increases as a factor: "837x".
+/// Returns a change as a percentage such as "+12.30 %"; if it is large, as a factor: "837x".
 std::string change_text(double grown_by);
 std::string interval_text(const change& likely);
 

@@ -54,7 +54,8 @@ std::optional<double> pooled_stage::capacity_per_s() const {
 namespace {
 
 void add_work(pooled_loader& to, const run_data& run) {
-  std::vector<bool> makes(run.files->files.size());  // by log: preprocesses batches
+  // For each log, whether its thread preprocesses batches.
+  std::vector<bool> makes(run.files->files.size());
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::preprocessed) continue;
     makes[r.file.value()] = true;
@@ -63,11 +64,12 @@ void add_work(pooled_loader& to, const run_data& run) {
   const auto makers = static_cast<std::size_t>(std::count(makes.begin(), makes.end(), true));
   if (makers > 0) to.workers.insert(makers);
   for (const op_samples& op : run.ops) {
-    pooled_work& of = to.work[op.name];
+    pooled_work& of = to.work[std::string(op.name)];
     of.self_ns += static_cast<double>(op.self_ns);
     for (std::size_t f = 0; f < op.by_file.size(); ++f) {
-      of.calls += static_cast<double>(op.by_file[f].count);
-      of.elsewhere = of.elsewhere || (op.by_file[f].count > 0 && !makes[f]);
+      const std::uint64_t count = op.by_file[f].count;
+      of.calls += static_cast<double>(count);
+      of.elsewhere = of.elsewhere || (count > 0 && !makes[f]);
     }
   }
 }
@@ -88,8 +90,8 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
   pooled_runs all;
   run_parts timed;
   timed.blocks = true;
-  std::set<std::string> counted;  // the loaders of one run share its processes
-  std::set<std::string> added;    // a folder that is given twice is one run
+  std::set<std::string> counted;  // processes already counted; the loaders of one run share them
+  std::set<std::string> added;    // runs already added, because a folder may be given twice
   const auto add = [&](const run_files& run) {
     if (!added.insert(run.dir).second) return;
     const run_data data = read_run(run, timed, diagnostics);
@@ -102,7 +104,9 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
     }
     pooled_loader& loader = all.loaders[run.loader];
     ++loader.runs;
-    for (const op_samples& op : data.ops) loader.ops[op.name].add(op.blocks, op.cpu);
+    for (const op_samples& op : data.ops) {
+      loader.ops[std::string(op.name)].add(op.details().blocks, op.details().cpu);
+    }
     for (const aggregated_op& op : data.aggregated) {
       pooled_counts& counts = loader.aggregated[op.name];
       const auto count = static_cast<double>(op.count);

@@ -1,4 +1,4 @@
-// One side of a comparison: several runs pooled, separately for each loader.
+// Pools several runs, separately for each loader, as one side of a comparison.
 #ifndef LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 #define LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 
@@ -19,45 +19,46 @@
 
 namespace lotus::tool {
 
-/// Durations of one operation or quantity.
+/// Durations of one operation or quantity, from several runs.
 class pooled_times {
  public:
-  /// Adds the durations of one run. @param cpu  the sum over all of them.
+  /// Adds the durations of one run.
+  /// @param cpu  the sum of the CPU times of all these durations.
   void add(const value_blocks& durations, const std::optional<cpu_split>& cpu);
 
   const value_blocks& durations() const noexcept { return durations_; }
-  /// The mean of each run that has any values.
+  /// Returns the mean of each run that has any values.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
-  std::optional<double> mean_ns() const;  ///< nullopt if there are no values
-  /// Nullopt if there are no values, or if the CPU time is unknown for one of the runs.
+  std::optional<double> mean_ns() const;  ///< mean of all values; nullopt if there are none
+  /// Returns nullopt if there are no values, or if the CPU time is unknown for one of the runs.
   std::optional<double> mean_cpu_ns() const;
 
  private:
-  value_blocks durations_;  // in ns
+  value_blocks durations_;  // all durations in ns
   std::vector<double> run_means_ns_;
   double cpu_ns_ = 0;
   bool cpu_known_ = true;
 };
 
-/// Calls with one name that were counted but not recorded.
+/// Calls of one name that were counted but not recorded, from several runs.
 struct pooled_counts {
   double count = 0;
   double total_ns = 0;
-  std::vector<double> run_means_ns;  ///< the mean of each run that has any calls
+  std::vector<double> run_means_ns;  ///< mean of each run that has any calls
 
   std::optional<double> mean_ns() const {
     return count > 0 ? std::optional(total_ns / count) : std::nullopt;
   }
 };
 
-/// One stage over several runs.
+/// Times and capacity of one stage, from several runs.
 class pooled_stage {
  public:
   void add(double mean_service_ns, std::size_t numbers, std::optional<double> capacity_per_s);
 
-  /// The mean over all items or batches.
+  /// Returns the mean time of all items or batches.
   std::optional<double> service_ns() const;
-  /// The mean over the runs; nullopt if a run has no capacity.
+  /// Returns the mean over the runs; nullopt if a run has no capacity.
   std::optional<double> capacity_per_s() const;
 
  private:
@@ -72,7 +73,8 @@ class pooled_stage {
 struct pooled_work {
   double self_ns = 0;
   double calls = 0;
-  bool elsewhere = false;  ///< threads that build no batches also call it, so its share is unknown
+  /// Whether threads that build no batches also call it, so that its share is unknown.
+  bool elsewhere = false;
 };
 
 /// Values by name, in order of first appearance.
@@ -93,22 +95,22 @@ struct pooled_loader {
   pooled_by_name<pooled_counts> aggregated;
   std::map<quantity, pooled_times> quantities;
   pooled_by_name<pooled_stage> stages;
-  std::map<std::string, pooled_work> work;  ///< by operation
-  double batches = 0;                       ///< number of batches that were preprocessed
+  std::map<std::string, pooled_work> work;  ///< work of each operation, by the operation's name
+  double batches = 0;                       ///< number of preprocessed batches
   std::size_t runs = 0;
   std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
-  std::set<std::size_t> workers;      ///< numbers of threads that preprocessed batches
+  std::set<std::size_t> workers;      ///< how many threads preprocessed batches, in each run
 };
 
 struct pooled_runs {
-  std::map<std::string, pooled_loader> loaders;  ///< by name; "" is the default loader
-  record_counts records;                         ///< each process counts once
+  std::map<std::string, pooled_loader> loaders;  ///< loaders by name; "" is the default loader
+  record_counts records;  ///< counts of records; each process is counted once
   std::size_t runs = 0;
-  std::set<std::string> machines;  ///< such as "node17", if the processes recorded it
-  std::set<double> cpus;           ///< numbers of usable CPUs, if the runs recorded them
+  std::set<std::string> machines;  ///< names of machines such as "node17", if recorded
+  std::set<double> cpus;           ///< numbers of CPUs that the runs could use, if recorded
 };
 
-/// Pools all runs in these folders and below them. Throws input_error.
+/// Pools all runs in these folders and their subfolders. Throws input_error.
 pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
                  diagnostic_log& diagnostics);
 

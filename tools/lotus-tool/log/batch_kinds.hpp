@@ -1,6 +1,6 @@
-// The kinds of lines in the main and worker logs, and how lines of batches are drawn, as far as the
-// library's table of record kinds does not define it. A new kind of batch record needs a new row
-// here.
+// Defines the kinds of lines in the main and worker logs and how timelines draw the lines of
+// batches. The library's table of record kinds supplies the rest. A new kind of batch record needs
+// a new row in `batch_kinds`.
 #ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 #define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
@@ -14,31 +14,33 @@
 
 namespace lotus::tool {
 
-/// What a line records; `op` stands for everything that is not a batch record.
+/// What a line records. `op` means an operation, which is every line that is not a batch record.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
 
-/// Which end a record is of the arrow from a batch's preprocessing to its use.
+/// Whether the arrow that a timeline draws from a batch's preprocessing to its use begins at a
+/// record (`leaves`) or ends at it (`arrives`).
 enum class arrow_end : std::uint8_t { none, leaves, arrives };
 
 /// How the lines of one kind of batch record begin, and how they are drawn.
 struct batch_kind {
   record_kind kind;
-  std::string_view line_prefix;  ///< the text before '_' and the batch's number
-  std::string_view family;       ///< the name of its slices
-  char before_number;            ///< character before the batch's number in a slice's name
-  bool instant;                  ///< a moment, not a slice
-  bool lasts_a_step;             ///< lasts to the next wait; its duration is a placeholder
-  bool in_original;              ///< the original's script also draws it
+  std::string_view line_prefix;  ///< beginning of the line, before '_' and the batch's number
+  std::string_view family;       ///< beginning of the slices' names on a timeline
+  char before_number;            ///< character before the batch's number in the name of a slice
+  bool instant;                  ///< whether timelines draw a moment, not a slice
+  /// Whether a record lasts until the next wait; then the duration in its line is a placeholder.
+  bool lasts_a_step;
+  bool in_original;  ///< whether PyTorch's Lotus draws this kind too
   arrow_end arrow;
-  int page_number;  ///< number in the report's timeline; -1: not drawn there
+  int page_number;  ///< number of the kind in the report's timeline; -1: not drawn
 };
 
 namespace internal {
 
 using lotus::detail::event_kind;
 
-/// Combines a row with what the library's table defines for the lines of `recorded`.
-/// @param family  empty: same as the beginning of its lines.
+/// Builds a row from the arguments and from the row for `recorded` in the library's table.
+/// @param family  beginning of the slices' names; empty: use the beginning of the lines.
 constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
                               char before_number, bool in_original, arrow_end arrow,
                               int page_number) noexcept {
@@ -70,7 +72,7 @@ inline constexpr batch_kind batch_kinds[] = {
 
 inline constexpr std::size_t record_kinds = std::size(batch_kinds) + 1;
 
-/// The row of a kind, which must not be record_kind::op.
+/// Returns the row of a kind. The kind must not be record_kind::op, which has no row.
 constexpr const batch_kind& batch_kind_of(record_kind kind) noexcept {
   return batch_kinds[static_cast<std::size_t>(kind) - 1];
 }
@@ -86,7 +88,8 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-/// The kind of the lines of each kind of record; a batch that arrived out of order has a wait's.
+/// Maps each of the library's kinds of records to the kind of its line. A record of a batch that
+/// arrived out of order is written as the line of a wait.
 inline constexpr auto kinds_of_lines = [] {
   std::array<record_kind, lotus::detail::record_kind_count> kinds{};
   for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {
@@ -109,7 +112,8 @@ static_assert(lotus::detail::row_checks::all(has_batch_row),
 
 }  // namespace internal
 
-/// The kind of this record's lines in the main or worker log, if it has any.
+/// Returns the kind of the line that the library writes for an event in the main or worker log;
+/// record_kind::op if the event does not belong to a batch.
 constexpr record_kind kind_of_line(lotus::detail::event_kind recorded) noexcept {
   const auto number = static_cast<std::size_t>(recorded);
   return number < internal::kinds_of_lines.size() ? internal::kinds_of_lines[number]

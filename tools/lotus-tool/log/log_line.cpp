@@ -14,7 +14,7 @@ const char* classify_batch(log_line& line) noexcept {
     if (line.name.substr(0, k.line_prefix.size()) != k.line_prefix) continue;
     const std::string_view rest = line.name.substr(k.line_prefix.size());
     if (rest.empty()) return "a batch record without a batch number";
-    // SBatchWaiter is the operation of a Python class BatchWaiter, not a malformed batch record.
+    // SBatchWaiter, for example, is an operation named BatchWaiter, not a malformed batch record.
     if (rest.front() != '_') continue;
     std::uint64_t number = 0;
     std::size_t digits = 0;
@@ -32,7 +32,7 @@ const char* classify_batch(log_line& line) noexcept {
 
 namespace {
 
-/// Says why `field` is not a number of nanoseconds; nullptr if it is one.
+/// Returns the reason why `field` is not a valid number of ns; nullptr if it is valid.
 const char* blame_number(std::string_view field, const char* negative, const char* not_a_number,
                          const char* too_large, std::uint64_t& value) noexcept {
   while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);

@@ -1,4 +1,4 @@
-// One line of a Lotus log: NAME,START,DURATION.
+// Parses and formats one line of a main or worker log: NAME,START,DURATION.
 #ifndef LOTUS_TOOL_LOG_LOG_LINE_HPP
 #define LOTUS_TOOL_LOG_LOG_LINE_HPP
 
@@ -12,20 +12,20 @@
 
 namespace lotus::tool {
 
-/// An SBatchWait with this duration marks an out-of-order arrival; it is not a wait.
+/// An SBatchWait line with this duration is not a wait: it marks a batch that arrived out of order.
 inline constexpr std::int64_t marker_ns = 1000;
 
-/// Longer lines are malformed; this bounds the memory needed for a file without newlines.
+/// Maximum length of a line. A limit is necessary because a file may contain no line ends.
 inline constexpr std::size_t max_line_bytes = std::size_t{1} << 20U;
 
-/// A parsed line. `name` points into the parsed line and is still escaped.
+/// A parsed line. `name` points into the text of the line and may contain escapes (decode_name()).
 struct log_line {
   std::string_view name;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t batch = -1;  ///< the number after SBatchX_, -1 for an operation
+  std::int64_t batch = -1;  ///< number of the batch after SBatchX_; -1 for an operation
   record_kind kind = record_kind::op;
-  bool blanks = false;  ///< a space followed a comma
+  bool blanks = false;  ///< whether the line has a space after a comma
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
@@ -44,21 +44,22 @@ inline std::uint64_t load_word(const char* p) noexcept {
   return word;
 }
 
-/// Sets a bit in the first byte that equals `byte`; returns 0 if no byte does. Bits above that
-/// first one may be wrong (Warren, Hacker's Delight, 6-1).
+/// Returns a word whose lowest set bit lies in the first byte of `word` that equals `byte`; 0 if no
+/// byte equals it. Higher bits of the result are meaningless (Warren, Hacker's Delight, 6-1).
 inline std::uint64_t first_equal(std::uint64_t word, char byte) noexcept {
   const std::uint64_t x = word ^ in_each_byte(static_cast<unsigned char>(byte));
   return (x - in_each_byte(0x01)) & ~x & in_each_byte(0x80);
 }
 
-/// Sets a bit in the first byte that is not a decimal digit; bits above it may be wrong.
+/// Returns a word whose lowest set bit lies in the first byte of `word` that is not a decimal
+/// digit; 0 if all are digits. Higher bits of the result are meaningless.
 inline std::uint64_t first_not_digit(std::uint64_t word) noexcept {
   const std::uint64_t x = word ^ in_each_byte('0');
   return ((x + in_each_byte(0x76)) | x) & in_each_byte(0x80);
 }
 
-/// Value of eight ASCII digits, computed by adding neighbors three times (a tree instead of a
-/// chain). A zero byte counts as the digit 0.
+/// Returns the value of eight ASCII digits. Combines digits to pairs, pairs to fours and fours to
+/// the value, which is faster than digit by digit. A zero byte counts as the digit 0.
 inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
   word = (word & in_each_byte(0x0F)) * 2561U >> 8U;
   word = (word & 0x00FF00FF00FF00FFU) * 6553601U >> 16U;
@@ -68,7 +69,7 @@ inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
 #endif
 
 /// Reads the decimal digits at `p`. Returns the position after them and sets `digits` to their
-/// number. The value is exact up to 19 digits and meaningless beyond.
+/// number. The value is exact for up to 19 digits and meaningless for more.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& value,
                                std::size_t& digits) noexcept {
   const char* const begin = p;
@@ -84,7 +85,7 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& va
       continue;
     }
     const auto n = static_cast<unsigned>(__builtin_ctzll(stop)) / 8U;
-    // After the shift, the n digits are the last of eight, with zero bytes before them.
+    // The shift moves the n digits to the end of the eight bytes, after zero bytes.
     if (n > 0) sum = sum * powers[n] + value_of_eight(word << (64U - 8U * n));
     value = sum;
     digits = static_cast<std::size_t>(p - begin) + n;
@@ -100,7 +101,7 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& va
   return p;
 }
 
-/// The first comma or newline in [p, end); `end` if there is none.
+/// Returns the first comma or newline in [p, end); `end` if there is none.
 inline const char* find_comma(const char* p, const char* end) noexcept {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   for (; end - p >= 8; p += 8) {
@@ -118,18 +119,18 @@ inline const char* skip_blanks(const char* p, const char* end, bool& skipped) no
   return p;
 }
 
-/// Recognizes the kinds of batch_kinds, such as SBatchWait_i. Called only for names that begin with
-/// "SBatch". Returns nullptr, or what is wrong.
+/// Recognizes batch records, such as SBatchWait_i. Call it only for names that begin with "SBatch".
+/// Returns nullptr, or a description of what is wrong with the name.
 const char* classify_batch(log_line& line) noexcept;
 
-/// Says which of the three fields of a line made it unreadable.
+/// Returns the reason why parse_line() cannot read a line.
 const char* blame(std::string_view text) noexcept;
 
 }  // namespace internal
 
-/// Reads the record at `p`, which other lines may follow. Returns the position after its digits and
-/// fills `line`; returns nullptr if there is no record. Neither throws nor allocates; reads nothing
-/// outside [p, end).
+/// Reads the record at `p`, after which other lines may follow. Fills `line` and returns the
+/// position after the record's digits; returns nullptr if there is no record. Neither throws nor
+/// allocates; reads nothing outside [p, end).
 inline const char* read_record(const char* p, const char* end, log_line& line) noexcept {
   if (p == end || *p != 'S') return nullptr;
   const char* const comma = internal::find_comma(p, end);
@@ -145,8 +146,8 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   if (p == end || *p != ',') return nullptr;
   p = internal::skip_blanks(p + 1, end, line.blanks);
   p = internal::read_digits(p, end, duration, duration_digits);
-  // Numbers of up to 19 digits fit into 64 bits unsigned, so both can be computed before they are
-  // checked. If there are no digits, the subtraction wraps to a huge number.
+  // Numbers of up to 19 digits fit into 64 unsigned bits, so both can be computed first and checked
+  // afterwards. Without digits, `digits - 1` wraps around to a huge number, which fails the check.
   constexpr std::uint64_t limit = INT64_MAX;
   if (start_digits - 1 > 18 || duration_digits - 1 > 18 || start > limit ||
       duration > limit - start) {
@@ -163,15 +164,14 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   return p;
 }
 
-/// Reads one line without its line end. Returns nullptr and fills `line`, or says what is wrong
-/// with the text.
+/// Reads one line without its line end. Fills `line` and returns nullptr, or returns the error.
 inline const char* parse_line(std::string_view text, log_line& line) noexcept {
   const char* const end = text.data() + text.size();
   if (text.size() <= max_line_bytes && read_record(text.data(), end, line) == end) return nullptr;
   return internal::blame(text);
 }
 
-/// Appends the line that parse_line() would read, with its line end.
+/// Appends the line to `to` as text with a line end; parse_line() reads this text.
 void append_text(const log_line& line, std::string& to);
 
 }  // namespace lotus::tool

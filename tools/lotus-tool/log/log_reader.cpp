@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-// Large enough that the cost of a system call is negligible, small enough for the L2 cache.
+// A block is so large that the cost of a system call is negligible, and still fits the L2 cache.
 constexpr std::size_t block_bytes = std::size_t{256} << 10U;
 
 }  // namespace
@@ -26,7 +26,8 @@ block_reader::block_reader(const log_file& file) : file_(file), stored_(file) {
 }
 
 std::size_t block_reader::read_some(char* to, std::size_t room) {
-  // An incomplete line must not be joined to the part that follows.
+  // If a part ends with an incomplete line, inserts a line end, so that the line is not joined to
+  // the first line of the next part.
   const std::size_t between = parts_done_ < file_.older.size() && last_ != '\n' ? 1 : 0;
   std::size_t n = stored_.read(to + between, room - between);
   if (n > 0) {
@@ -75,14 +76,15 @@ std::string_view block_reader::next() {
 }
 
 std::string_view block_reader::cut_long_line() {
-  // Keeps one byte too many, so that the line is recognized as too long; drops the rest of it.
+  // Keeps one byte more than max_line_bytes, so that parse_line() recognizes the line as too long,
+  // and drops the rest of the line.
   std::size_t n = 0;
   char* const rest = buffer_.data() + max_line_bytes + 1;
   const std::size_t room = buffer_.size() - max_line_bytes - 1;
   while ((n = read_some(rest, room)) != 0) {
     const auto* newline = static_cast<const char*>(std::memchr(rest, '\n', n));
     if (newline == nullptr) continue;
-    // Moves what follows the long line to the end of its cut beginning; it is returned next.
+    // Moves the bytes after the long line to the end of its kept part; next() returns them next.
     const std::size_t after = n - static_cast<std::size_t>(newline - rest);
     std::memmove(rest, newline, after);
     used_ = max_line_bytes + 1 + after;

@@ -17,19 +17,19 @@
 
 namespace lotus::tool {
 
-/// Reads the older parts of a log, its counted bytes, then its tail, in blocks. Neither copyable
-/// nor movable.
+/// Reads a log in blocks: its older parts, its bytes on disk, then its tail. Neither copyable nor
+/// movable.
 class block_reader {
  public:
-  /// Throws input_error if the file cannot be opened. `file` must outlive the reader.
+  /// @param file  must outlive the reader. Throws input_error if the file cannot be opened.
   explicit block_reader(const log_file& file);
   block_reader(const block_reader&) = delete;
   block_reader& operator=(const block_reader&) = delete;
   ~block_reader() = default;
 
-  /// Returns the next whole lines with their line ends; only the last line of the log may lack one.
-  /// Empty at the end. Valid until the next call. A line longer than max_line_bytes is cut. Throws
-  /// input_error if reading fails.
+  /// Returns the next whole lines with their line ends, valid until the next call; empty at the end
+  /// of the log. Only the last line of the log may lack a line end. A line longer than
+  /// max_line_bytes is cut. Throws input_error if reading fails.
   std::string_view next();
 
  private:
@@ -38,16 +38,16 @@ class block_reader {
 
   const log_file& file_;
   stored_bytes stored_;
-  std::size_t parts_done_ = 0;  // number of files in file_.older
-  char last_ = '\n';            // last byte read from disk so far
+  std::size_t parts_done_ = 0;  // number of parts in file_.older that were read to their end
+  char last_ = '\n';            // the byte that was read last from disk
   std::size_t from_tail_ = 0;
   std::vector<char> buffer_;
-  std::size_t used_ = 0;  // bytes in the buffer
-  std::size_t done_ = 0;  // number of these that next() has returned
+  std::size_t used_ = 0;  // number of bytes in the buffer
+  std::size_t done_ = 0;  // number of these bytes that next() has already returned
   bool at_end_ = false;
 };
 
-/// Oddities of a file that are accepted and reported once.
+/// Deviations of a file from the format that are accepted. Each is reported once.
 struct file_oddities {
   std::uint64_t blank_lines = 0;
   std::uint64_t lines = 0;
@@ -57,18 +57,19 @@ struct file_oddities {
   void tell(const log_file& file, diagnostic_log& diagnostics) const;
 };
 
-/// The path that line numbers refer to, as messages show it.
+/// Returns the file's path for messages. If reading begins in the middle of the file, adds the
+/// position from which line numbers count.
 inline std::string shown_path(const log_file& file) {
   return file.first == 0 ? file.path
                          : file.path + " (from byte " + std::to_string(file.first) + " on)";
 }
 
-/// read_lines() for a text log.
+/// Does the work of read_lines() for a text log.
 ///
-/// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas, an
-/// incomplete last line (ignored). Any other line that is not a record is passed to
-/// diagnostics->malformed.
-/// @param diagnostics  nullptr when reading again: everything was reported the first time.
+/// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas,
+/// and an incomplete last line, which it ignores. Any other line that is not a record is reported
+/// by diagnostics->malformed().
+/// @param diagnostics  nullptr if the file is read again, because everything was reported before.
 /// Throws input_error if the file cannot be read.
 template <class Line, class OnRecord>
 void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
@@ -80,7 +81,8 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
     const char* const block_end = p + block.size();
     while (p != block_end) {
       ++odd.lines;
-      // Nearly every line is a plain record, so reading it also finds its end.
+      // Nearly every line is a well-formed record. Reading the record also finds the line's end, so
+      // no separate search for the line's end is needed.
       const char* const behind = read_record(p, block_end, record);
       if (behind != nullptr && behind != block_end && *behind == '\n') {
         odd.blanks |= record.blanks;
@@ -119,7 +121,7 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
 
 /// Calls `on_record(const Line&)` for every record of `file`, in file order. Line is log_line, or
 /// side_line for side logs. Malformed lines are reported to `diagnostics`.
-/// @param diagnostics  nullptr when reading again: everything was reported the first time.
+/// @param diagnostics  nullptr if the file is read again, because everything was reported before.
 /// Throws input_error if the file cannot be read.
 template <class Line, class OnRecord>
 void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
@@ -130,7 +132,7 @@ void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on
   read_text_lines<Line>(in_rings, diagnostics, on_record);
 }
 
-/// read_lines() for a main or worker log.
+/// Like read_lines(), for a main or worker log.
 template <class OnRecord>
 void read_log(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   read_lines<log_line>(file, diagnostics, on_record);

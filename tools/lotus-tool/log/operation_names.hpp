@@ -1,47 +1,76 @@
-// Names of operations: decodes the library's escapes, and assigns small numbers to names.
+// Decodes the library's escapes in names of operations, and assigns small numbers to names.
 #ifndef LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
 #define LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace lotus::tool {
 
-/// Decodes the log's escapes: %XX becomes the byte XX; a '%' without two hexadecimal digits after
-/// it stays (PyTorch's Lotus escapes nothing).
+/// Decodes the escapes of a log: %XX becomes the byte XX. Keeps a '%' without two hexadecimal
+/// digits after it, because PyTorch's Lotus does not escape names.
 std::string decode_name(std::string_view raw);
 
-/// Assigns a number to every distinct text: 0, 1, 2, … in order of first appearance. Texts are
-/// copied. Not thread-safe.
+/// Assigns a number to every distinct text: 0, 1, 2, … in the order of first appearance. Texts are
+/// copied; the copies keep their addresses as long as the table exists, even if the table is moved.
+/// In a table of a million names of 16 bytes, each name takes about 45 bytes. Not thread-safe.
 class raw_name_table {
  public:
-  raw_name_table();
+  raw_name_table() = default;
+  raw_name_table(const raw_name_table&) = delete;
+  raw_name_table& operator=(const raw_name_table&) = delete;
+  raw_name_table(raw_name_table&& other) noexcept { swap(other); }
+  raw_name_table& operator=(raw_name_table&& other) noexcept {
+    raw_name_table taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~raw_name_table() = default;
 
   std::uint32_t id(std::string_view text) {
-    const std::uint64_t hash = hash_of(text);
-    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
-      const slot& s = slots_[i];
-      if (s.hash == hash && same(texts_[s.id], text)) return s.id;
-      if (s.hash == 0) return add(text, hash);
-    }
+    const std::uint32_t hash = hash_of(text);
+    const std::uint32_t known = find(text, hash);
+    return known != none ? known : add(text, hash);
   }
+
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  /// Returns the number of the text; `none` if the table does not contain the text.
+  std::uint32_t find(std::string_view text) const noexcept { return find(text, hash_of(text)); }
+
+  std::string_view text(std::uint32_t id) const noexcept {
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, texts_[id], sizeof bytes);
+    return {texts_[id] + sizeof bytes, bytes};
+  }
+  std::size_t size() const noexcept { return texts_.size(); }
 
  private:
   struct slot {
-    std::uint64_t hash = 0;  // 0: unused
-    std::uint32_t id = 0;
+    std::uint32_t hash = 0;
+    std::uint32_t id = none;  // none: the slot is unused
   };
 
-  static bool same(const std::string& a, std::string_view b) noexcept {
+  std::uint32_t find(std::string_view text, std::uint32_t hash) const noexcept {
+    if (slots_.empty()) return none;
+    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const slot& s = slots_[i];
+      if (s.id == none) return none;
+      if (s.hash == hash && same(this->text(s.id), text)) return s.id;
+    }
+  }
+
+  static bool same(std::string_view a, std::string_view b) noexcept {
     return a.size() == b.size() && equal(a.data(), b.data(), a.size());
   }
 
-  /// Same as memcmp() == 0 without the call, because names are short.
+  /// Like memcmp() == 0, but without a function call, which would dominate for short names.
   static bool equal(const char* a, const char* b, std::size_t n) noexcept {
     if (n < 8) {
       for (; n > 0; --n, ++a, ++b) {
@@ -56,13 +85,14 @@ class raw_name_table {
       std::memcpy(&y, b + at, 8);
       if (x != y) return false;
     }
-    std::memcpy(&x, a + n - 8, 8);  // the last eight bytes, some perhaps for the second time
+    // The last eight bytes may overlap with bytes that were compared before.
+    std::memcpy(&x, a + n - 8, 8);
     std::memcpy(&y, b + n - 8, 8);
     return x == y;
   }
 
   /// A multiplicative hash over words of 8 bytes, designed for short names.
-  static std::uint64_t hash_of(std::string_view text) noexcept {
+  static std::uint32_t hash_of(std::string_view text) noexcept {
     std::uint64_t head = 0;
     std::uint64_t tail = 0;
     const std::size_t n = text.size();
@@ -80,42 +110,49 @@ class raw_name_table {
     }
     std::uint64_t h = (head ^ n) * 0x9E3779B97F4A7C15U;
     h = (h ^ (h >> 32U) ^ tail) * 0xD6E8FEB86659FD93U;
-    h ^= h >> 32U;
-    return h == 0 ? 1 : h;
+    return static_cast<std::uint32_t>(h ^ (h >> 32U));
   }
 
-  std::uint32_t add(std::string_view text, std::uint64_t hash);
-  void place(const slot& s);
+  std::uint32_t add(std::string_view text, std::uint32_t hash);
+  void swap(raw_name_table& other) noexcept;
+  void place(const slot& s) noexcept;
+  const char* keep(std::string_view text);
 
   std::vector<slot> slots_;
   std::size_t mask_ = 0;
-  std::vector<std::string> texts_;
+  // By number: pointer to four bytes with the length and then the text.
+  std::vector<const char*> texts_;
+  std::vector<std::unique_ptr<char[]>> pages_;  // NOLINT(modernize-avoid-c-arrays)
+  char* free_ = nullptr;                        // first unused byte in the last page
+  std::size_t left_ = 0;                        // number of unused bytes in the last page
 };
 
-/// Assigns a number to every distinct name by its meaning: two raw names that decode to the same
-/// text share a number. Not thread-safe.
+/// Assigns a number to every distinct decoded name: two raw names that decode to the same text
+/// share a number. Not thread-safe.
 class name_table {
  public:
-  /// @param raw  the name as in the log.
+  /// @param raw  the name as it is in the log.
   std::uint32_t id(std::string_view raw) {
-    const std::uint32_t n = raws_.id(raw);
-    return n < ids_.size() ? ids_[n] : add(raw);
+    const std::uint32_t n = names_.find(raw);
+    return n != raw_name_table::none && means_itself_[n] ? n : id_of_other(raw);
   }
 
-  /// @param name  a decoded name, from name() of another table.
-  std::uint32_t id_of_decoded(const std::string& name);
+  /// @param name  a decoded name, as returned by name() of another table.
+  std::uint32_t id_of_decoded(std::string_view name);
 
-  /// The decoded name, valid UTF-8.
-  const std::string& name(std::uint32_t id) const { return names_[id]; }
+  /// Returns the decoded name, which is valid UTF-8. The text stays valid as long as the table
+  /// exists, even if the table is moved.
+  std::string_view name(std::uint32_t id) const noexcept { return names_.text(id); }
   std::size_t size() const noexcept { return names_.size(); }
 
  private:
-  std::uint32_t add(std::string_view raw);
+  std::uint32_t id_of_other(std::string_view raw);
 
-  raw_name_table raws_;
-  std::vector<std::uint32_t> ids_;  // by number of the raw name
-  std::vector<std::string> names_;
-  std::unordered_map<std::string, std::uint32_t> by_name_;
+  raw_name_table names_;            // decoded names
+  std::vector<bool> means_itself_;  // by number: whether the name as raw text decodes to itself
+  raw_name_table others_;           // raw names that decode to a different text
+  // Number of the decoded name, by the raw name's number in others_.
+  std::vector<std::uint32_t> ids_;
 };
 
 }  // namespace lotus::tool

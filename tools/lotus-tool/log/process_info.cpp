@@ -25,17 +25,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// More than a program can record; prevents overflow of sums.
-constexpr std::uint64_t most_records = std::uint64_t{1} << 48U;
-constexpr std::uint64_t most_deleted_bytes = std::uint64_t{1} << 56U;
+/// Larger numbers in a file are considered damaged and ignored. No program can record so much, and
+/// sums of accepted numbers cannot overflow.
+constexpr std::uint64_t max_records = std::uint64_t{1} << 48U;
+constexpr std::uint64_t max_deleted_bytes = std::uint64_t{1} << 56U;
 
-// Limits for one folder. Each thread is a line of about 30 bytes in a file and 200 in memory.
-constexpr std::size_t most_files = 65'536;
-constexpr std::uint64_t most_file_bytes = std::uint64_t{16} << 20U;
-constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
-constexpr std::uint64_t most_lines = 1'000'000;
+// Limits for the information files of one folder. Each thread takes a line of about 30 bytes in a
+// file and 200 bytes in memory.
+constexpr std::size_t max_files = 65'536;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t max_bytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t max_lines = 1'000'000;
 
-/// "12,234,160"
+/// Returns a number with separators, such as "12,234,160".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
@@ -84,12 +86,13 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
 
 run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
-  std::set<std::string> paths;  // sorted by the times at the ends of their names
+  // Sorted by name and therefore by the time of creation, with which the name ends.
+  std::set<std::string> paths;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename().string();
     if (name.rfind(detail::run_info_start, 0) != 0 || without.count(name) != 0) continue;
-    if (paths.size() == most_files) {
+    if (paths.size() == max_files) {
       ++all.left_;
     } else {
       paths.insert(entry.path().string());
@@ -103,13 +106,13 @@ run_processes run_processes::read(const std::string& dir, const std::set<std::st
 void run_processes::take(const std::string& path) {
   std::error_code error;
   const std::uint64_t bytes = fs::file_size(path, error);
-  if (!error && bytes > std::min(most_file_bytes, most_bytes - bytes_)) {
+  if (!error && bytes > std::min(max_file_bytes, max_bytes - bytes_)) {
     ++left_;
     return;
   }
   try {
-    const std::string text = read_found(path, most_file_bytes);
-    bytes_ = std::min(most_bytes, bytes_ + text.size());
+    const std::string text = read_found(path, max_file_bytes);
+    bytes_ = std::min(max_bytes, bytes_ + text.size());
     take_lines(text, by_file_[path]);
   } catch (const input_error&) {
     return;
@@ -119,7 +122,7 @@ void run_processes::take(const std::string& path) {
 void run_processes::take_lines(const std::string& text, process_info& process) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    if (++lines_ > most_lines) {
+    if (++lines_ > max_lines) {
       ++left_;
       return;
     }
@@ -148,18 +151,20 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       if (words >> rank) process.rank = rank;
     } else if (key == "records") {
       record_counts counts;
-      if (!(words >> counts.written >> counts.dropped)) continue;  // not reported yet
-      if (std::max(counts.written, counts.dropped) > most_records) continue;
+      if (!(words >> counts.written >> counts.dropped))
+        // The process has not reported its counts yet.
+        continue;
+      if (std::max(counts.written, counts.dropped) > max_records) continue;
       process.records.written = counts.written;
       process.records.dropped = counts.dropped;
     } else if (key == "lost") {
       std::uint64_t lost = 0;
-      if (words >> lost && lost <= most_records) process.records.lost = lost;
+      if (words >> lost && lost <= max_records) process.records.lost = lost;
     } else if (key == "forgotten") {
       std::uint64_t files = 0;
       record_counts counts;
       if (!(words >> files >> counts.deleted_bytes >> counts.whole_from_ns)) continue;
-      process.records.deleted_bytes = std::min(counts.deleted_bytes, most_deleted_bytes);
+      process.records.deleted_bytes = std::min(counts.deleted_bytes, max_deleted_bytes);
       process.records.whole_from_ns = std::max<std::int64_t>(counts.whole_from_ns, 0);
     } else if (key == "cpu") {
       std::string what;
@@ -206,8 +211,8 @@ void run_processes::place_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [place, is_new] = by_number_.try_emplace(tid, &process);
-    // The log belongs to another thread with this id if this process has said that its own is
-    // elsewhere.
+    // If the process reported that the thread's log has a number other than the thread id, then the
+    // log with the thread id as its number belongs to another thread with the same id.
     if (!is_new && elsewhere.count(tid) == 0) place->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }
@@ -238,9 +243,9 @@ record_counts run_processes::records() const {
 }
 
 std::int64_t run_processes::back_ns() const {
-  std::int64_t most_ns = 0;
-  for (const auto& [file, process] : by_file_) most_ns = std::max(most_ns, process.back_ns);
-  return most_ns;
+  std::int64_t max_ns = 0;
+  for (const auto& [file, process] : by_file_) max_ns = std::max(max_ns, process.back_ns);
+  return max_ns;
 }
 
 const process_info* run_processes::process_named(const std::string& ending) const {
@@ -262,7 +267,7 @@ std::string run_processes::left(const std::string& dir) const {
   if (left_ == 0) return {};
   return dir + ": " + grouped(left_) + " " + detail::run_info_start +
          " files are not, or not wholly, read, which is more than 16 MiB in one, 64 MiB, " +
-         grouped(most_files) + " files or " + grouped(most_lines) +
+         grouped(max_files) + " files or " + grouped(max_lines) +
          " lines: processes may lack their names, and dropped records may be missing";
 }
 

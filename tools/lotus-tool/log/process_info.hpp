@@ -1,4 +1,4 @@
-// What the processes of a run report about themselves, if they do.
+// Reads what the processes of a run report about themselves in their information files.
 #ifndef LOTUS_TOOL_LOG_PROCESS_INFO_HPP
 #define LOTUS_TOOL_LOG_PROCESS_INFO_HPP
 
@@ -11,95 +11,105 @@
 
 namespace lotus::tool {
 
-/// How much was recorded, as processes reported at their end. Killed processes do not report.
+/// Numbers of records, as reported by processes when they ended. Killed processes report nothing.
 struct record_counts {
   std::uint64_t written = 0;
   std::uint64_t dropped = 0;
-  std::uint64_t lost = 0;           ///< found by recovery: only in the memory of killed processes
-  std::uint64_t deleted_bytes = 0;  ///< of logs, by limits
-  std::int64_t whole_from_ns = 0;   ///< nothing is missing since then; 0: nothing is missing at all
+  /// Number of records that are lost because they existed only in the memory of killed processes.
+  std::uint64_t lost = 0;
+  std::uint64_t deleted_bytes = 0;  ///< bytes of logs that limits have deleted
+  /// Time in ns since 1970: all records that began later exist. 0: limits have deleted nothing.
+  std::int64_t whole_from_ns = 0;
 
   std::uint64_t all() const noexcept { return written + dropped; }
 };
 
-/// "1,024 of 4,096 records were dropped: figures are of the rest"
+/// Returns a message such as "1,024 of 4,096 records were dropped: figures are of the rest".
 std::string dropped_text(const record_counts& records);
-/// "1,024 records of killed processes were in their memory only and are lost"
+/// Returns a message such as "1,024 records of killed processes were in their memory only and are
+/// lost".
 std::string lost_text(std::uint64_t records);
-/// "limits have deleted 8.7 MB of logs: figures are of what began after 2026-11-23 01:51:54 UTC"
+/// Returns a message such as "limits have deleted 8.7 MB of logs: figures are of what began after
+/// 2026-11-23 01:51:54 UTC".
 std::string deleted_text(const record_counts& records);
 
 /// How a process measured the time that its threads were off the CPU.
 enum class cpu_measure : std::uint8_t {
-  unknown,   ///< not reported: an older run
-  off,       ///< not measured
-  batches,   ///< measured for whole batches only
-  switches,  ///< measured for every switch
+  unknown,   ///< not reported, as by older versions of the library
+  off,       ///< times off the CPU are not measured
+  batches,   ///< measured only at the beginning and end of batches
+  switches,  ///< measured at every context switch
 };
 
 /// The CPUs that a process may use.
 struct usable_cpus {
-  std::uint32_t affinity = 0;     ///< number that it may run on
-  std::optional<double> limit{};  ///< of the cgroup, in CPUs; missing if there is none
+  std::uint32_t affinity = 0;  ///< number of CPUs in the process's affinity mask
+  /// Limit of the process's cgroup, in CPUs; nullopt if there is no limit.
+  std::optional<double> limit{};
 
-  /// How many threads can run at once.
+  /// Returns how many threads can run at once.
   double count() const noexcept;
 };
 
-/// A process that has recorded.
+/// What one recording process reports about itself.
 struct process_info {
   std::uint64_t pid = 0;
-  std::uint64_t parent = 0;  ///< its parent's pid
-  std::uint64_t forked = 0;  ///< likewise, if the parent runs the same program; else 0
-  std::string run;           ///< equal for all processes that one `lotus-tool run` started; or ""
+  std::uint64_t parent = 0;  ///< process id of the parent
+  std::uint64_t forked = 0;  ///< process id of the parent if it runs the same program; otherwise 0
+  /// A text that all processes started by the same `lotus-tool run` share; otherwise "".
+  std::string run;
   std::string host;
-  std::string command;  ///< its arguments, separated by blanks
+  std::string command;  ///< command line: its arguments, separated by blanks
   std::optional<std::uint64_t> rank;
-  std::map<std::uint64_t, std::string> threads;  ///< names by thread id
+  std::map<std::uint64_t, std::string> threads;  ///< names of threads, by thread id
   record_counts records;
   cpu_measure cpu = cpu_measure::unknown;
   std::optional<usable_cpus> cpus;
-  std::int64_t back_ns = 0;  ///< by which a line of a text log may end before one above it
+  /// Text logs are nearly sorted by the ends of records: a record ends at most this time, in ns,
+  /// before a record on an earlier line.
+  std::int64_t back_ns = 0;
   std::map<std::uint64_t, std::uint64_t>
-      log_tid;  ///< thread ids by the logs' numbers, if they differ
+      /// Thread ids by the numbers of their logs, only for logs whose number is not the thread id.
+      log_tid;
 
-  /// The id of the thread of this process whose log has this number.
+  /// Returns the id of the thread of this process whose log has this number.
   std::uint64_t thread_of(std::uint64_t number) const;
 
-  /// "node17, rank 3, pid 4711"
+  /// Returns a text such as "node17, rank 3, pid 4711".
   std::string title() const;
 };
 
-/// The processes of one directory, by their logs' numbers. These are thread ids, unless another
-/// container used the same id; if an id recurred, the process that used it last. Unknown lines and
-/// damaged files are ignored, because nothing depends on them. The amount read is limited to what
-/// many processes write; left() reports what was not read.
+/// The processes of one directory, which can be found by the numbers of their logs. The number of a
+/// log is the id of its thread, unless a thread in another container has the same id. If several
+/// processes used the same number, the process that used it last is found. Unknown lines and
+/// damaged files are ignored, because results do not depend on them. The number of files and bytes
+/// that are read is limited; left() reports the files that were not read.
 class run_processes {
  public:
-  /// Reads the information files of `dir`; there may be none.
-  /// @param without  names of files to leave out.
+  /// Reads the information files in `dir`; there may be none.
+  /// @param without  names of files that are not read.
   static run_processes read(const std::string& dir, const std::set<std::string>& without = {});
 
-  /// All processes, by the paths of their information files.
+  /// Returns all processes, by the paths of their information files.
   const std::map<std::string, process_info>& by_file() const noexcept { return by_file_; }
 
-  /// The process whose logs have this number, or null.
+  /// Returns the process whose logs have this number; null if there is none.
   const process_info* process_of(std::uint64_t number) const;
-  /// What was measured for all of the logs with this number: the least, if several recordings wrote
-  /// to them.
+  /// Returns which CPU times were measured for the logs with this number. If several recordings
+  /// wrote to these logs, returns the least detailed measurement.
   cpu_measure cpu_of(std::uint64_t number) const;
-  /// The process of this run that is its parent, or null.
+  /// Returns the parent of a process, if it belongs to this run; otherwise null.
   const process_info* parent_of(const process_info& process) const;
-  /// The sum of all processes and all their recordings.
+  /// Returns the sums over all processes and their recordings.
   record_counts records() const;
-  /// The largest time by which a line of a text log ends before a line above it, as far as
-  /// processes report it.
+  /// Returns the maximum of process_info::back_ns.
   std::int64_t back_ns() const;
-  /// The process whose information file's name ends like this, as its ring file's does, or null.
+  /// Returns the process whose information file's name ends in `ending`; null if there is none. A
+  /// process's ring file has the same ending.
   const process_info* process_named(const std::string& ending) const;
-  /// The CPUs of the process that may use the most; missing if no process reports any.
+  /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;
-  /// "run: 3 .lotus_info_ files are not, or not wholly, read: ..."; empty if all were read.
+  /// Returns a message about the information files that were not read completely; "" if all were.
   std::string left(const std::string& dir) const;
 
  private:
@@ -110,9 +120,9 @@ class run_processes {
   std::map<std::string, process_info> by_file_;
   std::map<std::uint64_t, const process_info*> by_number_;
   std::map<std::uint64_t, cpu_measure> cpu_by_number_;
-  std::uint64_t bytes_ = 0;  // of all files
-  std::uint64_t lines_ = 0;  // of all files
-  std::uint64_t left_ = 0;   // files that were not read, or not completely
+  std::uint64_t bytes_ = 0;  // bytes read of all files
+  std::uint64_t lines_ = 0;  // lines read of all files
+  std::uint64_t left_ = 0;   // number of files that were not read completely
 };
 
 }  // namespace lotus::tool

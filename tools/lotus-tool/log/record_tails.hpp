@@ -1,4 +1,4 @@
-// Lines of records that are not in the logs yet, kept in memory as tails of their logs.
+// Stores the lines of records that are not in their logs yet, in memory as tails of the logs.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
@@ -18,7 +18,7 @@
 
 namespace lotus::tool {
 
-/// Receives the lines of a ring, in place of its logs.
+/// A destination for drain_ring() that adds the lines of a ring to tails instead of log files.
 class tail_sink {
  public:
   explicit tail_sink(detail::ring_block& ring) : ring_(ring) {}
@@ -51,17 +51,19 @@ class tail_sink {
   std::uint64_t bytes_ = 0;
 };
 
-/// The logs of one directory and of its loaders' folders, to which lines are added.
+/// The logs of one directory and of its loaders' folders, to which tails are added.
 class tailed_logs {
  public:
-  /// @param files  logs by folder; may include other folders.
-  tailed_logs(const std::string& dir, logs_by_folder& files, std::uint64_t most_bytes)
-      : dir_(dir), files_(files), room_(most_bytes) {}
+  /// @param files      logs by folder; may include other folders.
+  /// @param max_bytes  maximum size of all tails together.
+  tailed_logs(const std::string& dir, logs_by_folder& files, std::uint64_t max_bytes)
+      : dir_(dir), files_(files), room_(max_bytes) {}
 
   const std::string& dir() const noexcept { return dir_; }
 
+  /// Returns a log; adds it to the folder's logs if they do not contain it.
   /// @param folder   the directory, or a loader's folder in it.
-  /// @param compact  the compact log instead of a text log.
+  /// @param compact  whether to return the compact log instead of a text log.
   log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
                     bool compact, std::uint32_t number) {
     char name[detail::log_name_bytes];
@@ -84,14 +86,14 @@ class tailed_logs {
     return files[at->second];
   }
 
-  /// Whether there is room for lines of this many bytes.
+  /// Whether tails of this many bytes may still be added.
   bool has_room(std::uint64_t bytes) const noexcept { return bytes < room_; }
   void take_room(std::uint64_t bytes) noexcept { room_ -= std::min(bytes, room_); }
 
  private:
   const std::string& dir_;
   logs_by_folder& files_;
-  // Index into a folder's files, by path.
+  // By folder: for the path of each log in the folder, the index of the log in files_.
   std::map<std::string, std::unordered_map<std::string, std::size_t>> index_;
   std::uint64_t room_;
 };

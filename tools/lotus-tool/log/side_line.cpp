@@ -21,20 +21,20 @@ using lotus::detail::line_column;
 using lotus::detail::record_kind_count;
 using kind_row = lotus::detail::record_kind;
 
-/// The part of the library's table that is needed to read a line.
+/// The part of a row in the library's table that is needed to read a side-log line.
 struct line_kind {
-  std::string_view name;  ///< empty: the kind has no side-log lines
-  bool named = false;     ///< the second column is an operation's name
-  bool lasts = false;     ///< a duration, in column A, follows the time
-  field_type type[2] = {field_type::natural, field_type::natural};  ///< of A and B
+  std::string_view name;  ///< first column of the line; empty: the kind has no side-log lines
+  bool named = false;     ///< whether the second column is an operation's name
+  bool lasts = false;     ///< whether column A is a duration
+  field_type type[2] = {field_type::natural, field_type::natural};  ///< types of columns A and B
 };
 
 constexpr auto kinds = [] {
   std::array<line_kind, record_kind_count> all{};
   for (const kind_row& row : lotus::detail::record_kinds) {
-    if (row.beside.empty()) continue;
+    if (row.side_begin.empty()) continue;
     line_kind& of = all[static_cast<std::size_t>(row.kind)];
-    of.name = row.beside_name();
+    of.name = row.side_log_name();
     of.named = lotus::detail::has_name(row);
     of.lasts = row.lasts();
     const line_column columns[2] = {line_column::a, line_column::b};
@@ -48,7 +48,7 @@ constexpr auto kinds = [] {
 
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 
-/// Reads a whole number that must fill the field.
+/// Reads a whole number. The field must not contain anything else.
 number_fault take_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
   if (type == field_type::bits) {
     std::uint64_t bits = 0;
@@ -72,7 +72,7 @@ number_fault take_number(std::string_view field, field_type type, std::int64_t& 
   return number_fault::none;
 }
 
-/// Fills `line` from the text of one line, or says what is wrong with it.
+/// Fills `line` from the text of one line. Returns nullptr, or a description of the error.
 const char* take_line(std::string_view text, side_line& line) noexcept {
   constexpr std::size_t columns = 5;
   constexpr const char* unknown = "the kind is unknown: was it recorded by a newer lotus?";

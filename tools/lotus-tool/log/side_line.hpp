@@ -1,5 +1,5 @@
-// One line of a thread's side log: KIND,NAME,TIME,A,B. It contains what the three columns of other
-// logs cannot hold.
+// Parses and formats one line of a thread's side log: KIND,NAME,TIME,A,B. Side logs hold the
+// records that do not fit into the three columns of the main and worker logs.
 #ifndef LOTUS_TOOL_LOG_SIDE_LINE_HPP
 #define LOTUS_TOOL_LOG_SIDE_LINE_HPP
 
@@ -13,30 +13,32 @@
 
 namespace lotus::tool {
 
-/// Beginnings of the names of these files; the logs' prefix, "_pid_" and a number follow.
-inline constexpr std::string_view side_log_start = lotus::detail::beside_log_start;
+/// The beginnings of hidden files' names. The logs' prefix, "_pid_" and a number follow.
+inline constexpr std::string_view side_log_start = lotus::detail::side_log_start;
 inline constexpr std::string_view compact_log_start = lotus::detail::compact_log_start;
 inline constexpr std::string_view aggregates_file_start = lotus::detail::aggregates_file_start;
 
 using lotus::detail::event_kind;
 
-/// A parsed line. `name` points into the parsed line and is still escaped. The library's table of
-/// record kinds defines the meaning of columns A and B for each kind.
+/// A parsed line. `name` points into the text of the line and may contain escapes (decode_name()).
+/// The library's table of record kinds defines the meaning of columns A and B for each kind.
 struct side_line {
-  /// Value of an empty column.
+  /// The value of an empty column.
   static constexpr std::int64_t no_number = -1;
 
   std::string_view name;
-  std::int64_t time_ns = 0;             ///< when it began; for off_cpu, when it was noticed
-  std::int64_t columns[2] = {0, 0};     ///< A and B
-  event_kind kind = event_kind::stage;  ///< a kind that has side-log lines
-  bool blanks = false;                  ///< as in log_line: a space followed a comma
+  /// Start of the recorded span or event; for off_cpu, when the library noticed it (ns since 1970).
+  std::int64_t time_ns = 0;
+  std::int64_t columns[2] = {0, 0};  ///< numbers in columns A and B
+  event_kind kind = event_kind::stage;
+  bool blanks = false;  ///< whether the line has a space after a comma
 
-  // Call each only for kinds that have the number.
+  // Each of the following functions may be called only for kinds of lines that have the number.
 
-  /// For kinds with a measured duration.
+  /// Returns the duration in ns, only for kinds with a measured duration.
   std::int64_t duration_ns() const noexcept { return columns[0]; }
-  /// For stage and range no_number if the line has none; for stage_number all 64 bits.
+  /// Returns the number of a stage or range, or no_number if its line has no number. For
+  /// stage_number, the value must be read as 64 unsigned bits.
   std::int64_t number() const noexcept { return of(lotus::detail::record_quantity::number); }
   std::int64_t value() const noexcept { return of(lotus::detail::record_quantity::value); }
   std::int64_t batch() const noexcept { return of(lotus::detail::record_quantity::batch); }
@@ -44,7 +46,7 @@ struct side_line {
   std::int64_t off_cpu_ns() const noexcept {
     return of(lotus::detail::record_quantity::off_cpu_ns);
   }
-  /// no_number if the kernel does not report it.
+  /// Returns the time in the run queue in ns; no_number if the kernel did not report the time.
   std::int64_t run_queue_ns() const noexcept {
     return of(lotus::detail::record_quantity::run_queue_ns);
   }
@@ -55,7 +57,7 @@ struct side_line {
     return static_cast<std::uint64_t>(of(lotus::detail::record_quantity::count));
   }
 
-  /// Whether it describes a span of its thread that begins at time_ns.
+  /// Whether the line describes a span of its thread that begins at time_ns.
   bool is_span() const noexcept {
     return lotus::detail::kind_of(kind).drawing == lotus::detail::record_drawing::span;
   }
@@ -73,14 +75,14 @@ struct side_line {
   }
 };
 
-/// Reads the record at `p`, which other lines may follow. Returns the position after it and fills
-/// `line`; returns nullptr if there is no record. Neither throws nor allocates.
+/// Reads the record at `p`, after which other lines may follow. Fills `line` and returns the
+/// position after the record; returns nullptr if there is no record. Neither throws nor allocates.
 const char* read_record(const char* p, const char* end, side_line& line) noexcept;
 
-/// Reads one line without its line end. Returns nullptr and fills `line`, or says what is wrong.
+/// Reads one line without its line end. Fills `line` and returns nullptr, or returns the error.
 const char* parse_line(std::string_view text, side_line& line) noexcept;
 
-/// Appends the line that parse_line() would read, with its line end.
+/// Appends the line to `to` as text with a line end; parse_line() reads this text.
 void append_text(const side_line& line, std::string& to);
 
 }  // namespace lotus::tool

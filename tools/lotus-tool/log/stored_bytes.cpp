@@ -50,7 +50,7 @@ std::size_t stored_bytes::read(char* to, std::size_t room) {
       if (errno == EINTR) continue;
       cannot_read(file_.path, errno);
     }
-    if (got == 0) break;  // the file has shrunk since it was found
+    if (got == 0) break;  // the file was truncated after it was found
     from_disk_ += static_cast<std::uint64_t>(got);
     count_bytes(static_cast<std::uint64_t>(got));
     return static_cast<std::size_t>(got);

@@ -24,10 +24,10 @@
 namespace lotus::tool {
 namespace {
 
-/// The operations that use a function, with the function's share inside each.
+/// The operations that use a function, each with the function's share of the operation.
 using users = std::map<std::string, double>;
 
-/// Finds the users of a counted function. Compares names exactly first, then in normalized form.
+/// Finds the operations that use a function. Tries the exact name first, then its normalized form.
 class function_index {
  public:
   explicit function_index(const mapping& m) {
@@ -42,7 +42,7 @@ class function_index {
     }
   }
 
-  /// Returns nullopt if the mapping does not contain the function.
+  /// Returns the function's users; nullopt if the mapping does not contain the function.
   std::optional<users> find(const counted_function& counted) const {
     auto found = find_in(exact_, counted.function, counted.module);
     if (!found) found = find_in(normal_, comparable_function(counted.function), counted.module);
@@ -64,11 +64,12 @@ class function_index {
     if (at == names.end()) return std::nullopt;
     const std::string wanted = comparable_module(module);
     users all = users_where(at->second, [&](const std::string& known) {
-      // Either module may be unknown, such as in tables copied from VTune's window.
+      // If one of the two modules is unknown, for example in tables copied from VTune's window,
+      // they match.
       return wanted.empty() || known.empty() || known == wanted;
     });
-    // Any program matches any other one, because the probe has another name than the program that
-    // it represents, although both contain the same code.
+    // The probe program contains the same code as the program that it represents, but has another
+    // name. So any program matches any other program.
     if (all.empty() && is_program(wanted)) all = users_where(at->second, is_program);
     if (all.empty()) return std::nullopt;
     return all;
@@ -88,15 +89,15 @@ class function_index {
   by_name normal_;
 };
 
-/// The weight of an operation when a function is split: its time, or its time times the function's
-/// share.
+/// Returns the weight of an operation when a function is split among several: the operation's time,
+/// or this time multiplied by the function's share.
 double claim(const elapsed_by_op& elapsed, const std::string& op, double share, weighting weights) {
   const auto time = elapsed.find(op);
   const double total = time == elapsed.end() ? 0 : time->second;
   return weights == weighting::mix ? total * share : total;
 }
 
-/// Adds `weight` times a function's numbers; a share of clockticks is multiplied by the clockticks.
+/// Adds `weight` times a function's numbers. A share of clockticks becomes a number of clockticks.
 void add_weighted(const counter_table& counters, const counted_function& counted, double weight,
                   std::vector<double>& to) {
   const auto clockticks = counters.find("Clockticks");
@@ -109,7 +110,7 @@ void add_weighted(const counter_table& counters, const counted_function& counted
 
 using elapsed_by_config = std::map<std::string, elapsed_by_op>;
 
-/// Reads a table with the header "config,op,op,…" and a row per configuration.
+/// Reads a table with the header "config,op,op,…" and one row for each configuration.
 elapsed_by_config read_elapsed(const std::string& path) {
   const std::string text = read_text(path);
   text_lines lines(text);
@@ -148,15 +149,16 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
                  diagnostic_log& diagnostics) {
   for (const run_files& run : find_runs(dir, prefix, diagnostics)) {
     const std::string config = run.dir.substr(run.dir.find_last_of('/') + 1);
-    for (const op_samples& op : read_run(run, {true, false, false}, diagnostics).ops) {
+    const run_data data = read_run(run, {true, false, false}, diagnostics);
+    for (const op_samples& op : data.ops) {
       std::int64_t total_ns = 0;
-      for (const worker_share& share : op.by_file) total_ns += share.total_ns;
+      for (std::size_t f = 0; f < op.by_file.size(); ++f) total_ns += op.by_file[f].total_ns;
       configs[config][shown_name(op.name)] += static_cast<double>(total_ns) * 1e-9;
     }
   }
 }
 
-/// Returns the digits at the end: "b1024_gpu4_dataloader20" and "20" name the same configuration.
+/// Returns the digits at the end: "b1024_gpu4_dataloader20" and "20" are the same configuration.
 std::string_view number_at_end(std::string_view text) {
   const std::size_t last = text.find_last_not_of("0123456789");
   return last == std::string_view::npos ? text : text.substr(last + 1);
@@ -202,7 +204,7 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
     if (found) {
       for (const auto& [op, share] : *found) sum += claim(elapsed, op, share, weights);
     }
-    // The function is unknown, or all operations that use it took no time.
+    // The function is unknown, or the operations that use it took no time.
     if (sum <= 0) {
       add_weighted(counters, counted, 1, result.outside);
       continue;
@@ -240,9 +242,9 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 
 namespace {
 
-/// Warns about operations that got no counts; the mapping was probably made from other code.
-void warn_of_strangers(const attribution& a, const elapsed_by_op& elapsed, const std::string& path,
-                       diagnostic_log& diagnostics) {
+/// Warns about operations without counts, because the mapping is probably of other code.
+void warn_of_unsampled_operations(const attribution& a, const elapsed_by_op& elapsed,
+                                  const std::string& path, diagnostic_log& diagnostics) {
   for (const auto& [op, values] : a.ops) {
     const bool nothing =
         std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
@@ -275,7 +277,8 @@ std::vector<attribution> attribute_all(const attribution_inputs& inputs,
     const counter_table counters = read_counters(path);
     const elapsed_by_op elapsed = of_config(configs, counters.name);
     all.push_back(attribute(counters, m, elapsed, inputs.weights));
-    if (!counters.whole_process) warn_of_strangers(all.back(), elapsed, path, diagnostics);
+    if (!counters.whole_process)
+      warn_of_unsampled_operations(all.back(), elapsed, path, diagnostics);
   }
   return all;
 }

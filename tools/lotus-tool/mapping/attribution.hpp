@@ -13,39 +13,41 @@
 
 namespace lotus::tool {
 
-/// How the numbers of a function that several operations use are split among them.
+/// How the numbers of a function are split if several operations use it.
 enum class weighting {
-  elapsed,  ///< by the operations' elapsed time: T_op / sum of T_op' (as in the paper)
-  mix,      ///< by T_op times the function's share inside the operation (the paper's future work)
+  elapsed,  ///< in proportion to the operations' times: T_op / sum of T_op' (as in the paper)
+  mix,      ///< in proportion to T_op * the function's share in it (the paper's future work)
 };
 
 struct attribution_inputs {
   std::string mapping;
   std::vector<std::string> counters;
-  std::vector<std::string> traces;  ///< folders of runs; empty if `elapsed` is given
-  std::string elapsed;  ///< path of a table with the seconds per configuration and operation
+  /// Folders of runs with the operations' times; empty if `elapsed` is given.
+  std::vector<std::string> traces;
+  std::string elapsed;  ///< path of a table with seconds by configuration and operation
   weighting weights = weighting::elapsed;
   std::string prefix = std::string(default_prefix);
 };
 
-/// Elapsed time per operation. Any unit works, because only ratios matter.
+/// Time by operation. The unit does not matter, because only ratios are used.
 using elapsed_by_op = std::map<std::string, double>;
 
-/// The numbers of one configuration, per operation: as many values as the table has metrics. Shares
-/// of clockticks are stored multiplied by the clockticks; metric_value() divides.
+/// The numbers of one configuration for each operation, one value per metric. Shares of clockticks
+/// are stored as clockticks; metric_value() converts them back.
 struct attribution {
   std::string name;
   std::vector<metric> metrics;
   std::map<std::string, std::vector<double>> ops;
-  std::vector<double> outside;  ///< numbers of functions that the mapping does not contain
+  std::vector<double> outside;  ///< sums over functions that the mapping does not contain
 };
 
-/// @param elapsed  an operation that is missing here counts as having run for 0 s.
+/// Attributes the numbers of one counter table.
+/// @param elapsed  time by operation; a missing operation counts as 0.
 attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
                       weighting weights);
 
 /// Converts a metric for display: a share to percent of the clockticks, CPI and frequency to the
-/// ratio of their sums.
+/// ratio of the underlying sums.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
 
 /// Attributes the numbers of all counter tables. Throws input_error and usage_error.

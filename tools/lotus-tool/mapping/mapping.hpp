@@ -16,36 +16,36 @@ namespace lotus::tool {
 
 /// How often a function was seen in the runs of one operation.
 struct function_use {
-  std::uint64_t hits = 0;  ///< number of runs whose report contains it
-  double samples = 0;      ///< over all runs, in mapping::unit
-  double share = 0;        ///< of all samples of the operation, 0..1
-  /// The part of the samples in functions inlined there, by inlined function.
+  std::uint64_t hits = 0;  ///< number of runs whose report contains the function
+  double samples = 0;      ///< sum of the samples of all runs, in mapping::unit
+  double share = 0;        ///< share of all samples of the operation, 0..1
+  /// The part of the samples in functions that were inlined into this one, by inlined function.
   std::map<std::string, double> inlined;
 };
 
 struct operation_use {
   std::uint64_t runs = 0;
-  std::map<std::string, function_use> functions;  ///< by "function|module"
+  std::map<std::string, function_use> functions;  ///< functions by "function|module"
 };
 
 struct mapping {
-  std::string unit;  ///< of the samples; empty if the runs had different units
+  std::string unit;  ///< unit of the samples; empty if the runs had different units
   std::map<std::string, operation_use> ops;
 
-  /// Maps "function|module" to the operations that use it, for all functions that at least two use.
+  /// Maps "function|module" to the operations that use it, for functions used by at least two.
   std::map<std::string, std::set<std::string>> common() const;
-  /// Whether any function has a share; files of the original tool have none.
+  /// Whether any function has a share; the original tool's files have none.
   bool has_shares() const;
 };
 
-/// In how many runs a function must be seen to be part of the mapping.
+/// In how many runs a function must be seen to become part of the mapping.
 struct hit_rule {
   std::uint64_t min_hits = 1;
-  bool majority = false;  ///< also in more than half of the runs
+  bool majority = false;  ///< whether a function must also be seen in more than half of the runs
 };
 
-/// Combines the runs of operations. Leaves functions that are seen too rarely out of the mapping,
-/// but counts their samples in the total from which shares are computed.
+/// Combines the reports of several runs to a mapping. Functions that are seen too rarely are left
+/// out, but their samples count in the total from which shares are computed.
 class mapping_builder {
  public:
   void add(const std::string& op, const function_report& run);
@@ -57,7 +57,7 @@ class mapping_builder {
   bool first_ = true;
 };
 
-/// The functions of an operation, the largest share first.
+/// Returns the names of an operation's functions; the one with the largest share comes first.
 std::vector<std::string> by_share(const operation_use& op);
 
 }  // namespace lotus::tool

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Writes {"a": …, "b": …} with each member on its own line.
+/// Writes an object {"a": …, "b": …} with each member on a line of its own.
 template <class Map, class WriteValue>
 void write_object(const Map& members, json_writer& to, WriteValue&& write_value) {
   to.begin_object();
@@ -46,7 +46,8 @@ void write_uses(const operation_use& op, json_writer& to) {
     const function_use& use = op.functions.at(function);
     to.newline(6).key(function).begin_object().member("hits", use.hits).member("runs", op.runs);
     to.member("samples", use.samples).member("share", use.share);
-    if (!use.inlined.empty()) {  // inlined functions are known only with debug info
+    // Inlined functions are known only if the program has debug information.
+    if (!use.inlined.empty()) {
       to.key("inlined").begin_object();
       for (const auto& [inner, samples] : use.inlined) to.member(inner, samples);
       to.end_object();
@@ -71,7 +72,7 @@ std::string text_of(const json& value, const std::string& path) {
   return value.get<std::string>();
 }
 
-/// Returns the number, at least 0 (never -0), because no amount in a mapping is negative.
+/// Returns a number that is at least 0 (and never -0), because nothing in a mapping is negative.
 double amount_member(const json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_number() ? std::max(0.0, at->get<double>()) : 0;

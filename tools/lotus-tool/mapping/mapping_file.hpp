@@ -9,9 +9,9 @@
 
 namespace lotus::tool {
 
-/// Writes the original tool's keys op_to_func and common_funcs_to_op, and "functions": hits, runs,
-/// samples and share per operation and function. Throws input_error if the output cannot be
-/// written.
+/// Writes a mapping with the original tool's keys op_to_func and common_funcs_to_op, and the key
+/// "functions" with hits, runs, samples and share for each operation and function. Throws
+/// input_error if the output cannot be written.
 void write_mapping(const mapping& m, output_file& out);
 
 /// Reads a mapping written by this tool or by the original tool. Throws input_error.

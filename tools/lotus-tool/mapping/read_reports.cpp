@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/text.hpp"
 #include "mapping/read/callgrind_reports.hpp"
 #include "mapping/read/event_names.hpp"
 #include "mapping/read/function_report.hpp"
@@ -29,8 +30,8 @@ function_report instructions_of(const callgrind_profile& profile) {
   return report;
 }
 
-/// Whether the name has the form of a log's name with any prefix: "…_main_pid_12" or
-/// "…_worker_pid_12". The name of a report may contain a process id too, but has another form.
+/// Whether a name has the form of a log's name with any prefix: "…_main_pid_12" or
+/// "…_worker_pid_12". Reports have other names, even if they contain a process id.
 bool is_any_log_name(std::string_view name) noexcept {
   const std::size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == name.size()) return false;
@@ -38,8 +39,8 @@ bool is_any_log_name(std::string_view name) noexcept {
   return ends_with(name, "_main_pid_") || ends_with(name, "_worker_pid_");
 }
 
-/// Returns the table of the event that best measures time; tables of other events are not added to
-/// it.
+/// Returns the table of the event that best measures time. Different events cannot be added, so the
+/// other tables are ignored.
 function_report time_of(const std::string& path, std::vector<perf_table> tables,
                         diagnostic_log& diagnostics) {
   if (tables.empty()) {
@@ -50,7 +51,7 @@ function_report time_of(const std::string& path, std::vector<perf_table> tables,
   std::vector<std::string> events;
   events.reserve(tables.size());
   for (const perf_table& table : tables) events.push_back(table.event);
-  const std::size_t chosen = most_like_time(events);
+  const std::size_t chosen = max_like_time(events);
   if (tables.size() > 1) diagnostics.note(path + ": of its events " + events[chosen] + " is used");
   return std::move(tables[chosen].report);
 }

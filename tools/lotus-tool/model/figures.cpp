@@ -23,12 +23,12 @@ figure or_missing(const std::optional<Value>& value) {
   return value ? figure(*value) : figure();
 }
 
-/// A part of the CPU split; missing if it was not measured.
+/// Returns one member of the CPU split; missing if CPU time was not measured.
 figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part) {
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
-/// The mean per call.
+/// Returns the mean heap use per call.
 figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
   if (!of.heap || of.time.count == 0) return {};
   return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);
@@ -49,21 +49,21 @@ figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns) {
   return f;
 }
 
-figures figures_of(op_samples& op) {
+figures figures_of(const op_samples& op) {
   figures f;
   if (op.durations.are_all()) {
-    f = figures_of(op.name, op.durations.values());
+    std::vector<std::int64_t> durations_ns = op.durations.values();
+    f = figures_of(std::string(op.name), durations_ns);
   } else {
     f.name = op.name;
-    f.time = op.time;
+    f.time = op.details().time;
     const auto count = static_cast<double>(f.time.count);
     f.below_10ms = static_cast<double>(op.durations.below_10ms()) / count;
     f.below_100us = static_cast<double>(op.durations.below_100us()) / count;
   }
   f.self_ns = op.self_ns;
-  f.cpu = op.cpu;
-  f.heap = op.heap;
-  op.durations = {};
+  f.cpu = op.details().cpu;
+  f.heap = op.details().heap;
   return f;
 }
 

@@ -1,4 +1,5 @@
-// Statistics of an operation or a quantity, and the one list of them that all outputs use.
+// Statistics of an operation or of a quantity (preprocess time, wait, delay, step), and the list of
+// figures that all outputs use.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
@@ -16,34 +17,38 @@
 
 namespace lotus::tool {
 
-/// Statistics of a set of times. Those that exist only for operations, or only for some quantities,
-/// are missing for the others.
+/// Statistics of the durations of an operation, a stage or a quantity. Figures that do not exist
+/// for it are missing.
 struct figures {
-  std::string name;  ///< name of the operation with the leading S, decoded
+  std::string name;  ///< decoded name of the operation, with the S that logs put before it
   distribution time;
-  std::optional<std::int64_t> self_ns;  ///< of the total, without operations inside it
-  std::optional<double> below_10ms;     ///< shares, 0..1
+  /// Total self time of the operation; missing for quantities.
+  std::optional<std::int64_t> self_ns;
+  std::optional<double> below_10ms;  ///< share of durations below 10 ms, 0..1
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
-  std::optional<cpu_split> cpu;  ///< of the total; missing if it was not measured
-  std::optional<heap_use> heap;  ///< likewise; only for operations
+  /// How the total time was spent; missing if CPU time was not measured.
+  std::optional<cpu_split> cpu;
+  /// Heap use of an operation; missing if allocations were not counted.
+  std::optional<heap_use> heap;
 };
 
-/// Statistics of an operation; releases the memory of its durations.
-figures figures_of(op_samples& op);
+/// Returns the statistics of an operation.
+figures figures_of(const op_samples& op);
 
 figures figures_of(const aggregated_op& op);
 std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 
-/// Statistics of any durations. Changes their order.
+/// Returns the statistics of any durations. Changes the order of `durations_ns`.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
-/// Counts and whole nanoseconds are exact.
+/// The value of one figure; monostate if it is missing. Counts and whole nanoseconds are exact.
 using figure = std::variant<std::monostate, std::int64_t, double>;
 
 enum class figure_unit : std::uint8_t { count, time_ns, share };
 
-/// The outputs that may contain a figure. Tables have an order of their own.
+/// The outputs that may contain a figure, as bits. Text tables have op_column and quantity_column
+/// in figure_field instead.
 enum figure_output : unsigned {
   op_json = 1U,
   quantity_json = 2U,
@@ -52,35 +57,39 @@ enum figure_output : unsigned {
   report_quantity = 16U,
 };
 
-/// How all outputs show a figure.
+/// How the outputs show one figure.
 struct figure_field {
-  std::string_view key;    ///< in JSON and CSV
-  std::string_view title;  ///< title of the column
+  std::string_view key;    ///< key in JSON and CSV
+  std::string_view title;  ///< title of the table column
   figure (*get)(const figures& of);
   figure_unit unit;
-  unsigned shown;      ///< bits of figure_output
-  unsigned op_column;  ///< position in the table of operations, from 1; 0: not in the table
+  unsigned shown;  ///< the outputs that contain the figure, as bits of figure_output
+  /// Column of the figure in the table of operations, counted from 1; 0: not in that table.
+  /// `quantity_column` is the same for the table of quantities.
+  unsigned op_column;
   unsigned quantity_column;
-  bool of_none = false;           ///< also defined for an empty set
-  std::string_view missing = {};  ///< text for a missing value in tables
-  bool of_cpu = false;            ///< only shown if CPU time was measured
-  bool of_heap = false;           ///< only shown if allocations were counted
+  /// Whether the figure exists even if there are no durations, as the count does.
+  bool of_none = false;
+  std::string_view missing = {};  ///< text that tables show for a missing value
+  bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured
+  bool of_heap = false;           ///< whether the figure is only shown if allocations were counted
 };
 
-/// All figures, in the order of JSON and CSV.
+/// Returns all figures, in the order of JSON and CSV.
 const std::vector<figure_field>& figure_fields();
 
-/// The figures that a table shows, in the order of its columns.
-/// @param cpu  whether CPU time was measured.
+/// Returns the figures that a table shows, in the order of its columns.
+/// @param cpu  whether CPU time was measured. If not, figures of CPU time are left out.
 std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
 
-/// Writes the members for the figures in `output`.
-/// @param null_of_none  write null, not 0, for figures that an empty set does not have.
+/// Writes one JSON member for each figure in `output`.
+/// @param null_of_none  whether to write null instead of 0 for the figures that an empty set of
+///   durations does not have (see figure_field::of_none).
 void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none);
 
-/// The exact value, for JSON and CSV; "" if it is missing.
+/// Returns the exact value for JSON and CSV; "" if it is missing.
 std::string exact_text(const figure& value);
-/// For people to read: "1.2 ms", "34 %".
+/// Returns the value of `field` for people to read, such as "1.2 ms" or "34 %".
 std::string human_text(const figure_field& field, const figures& of);
 
 }  // namespace lotus::tool

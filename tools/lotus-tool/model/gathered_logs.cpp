@@ -6,7 +6,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -15,7 +18,7 @@ namespace lotus::tool {
 
 void gathered_logs::take(std::size_t place, std::unique_ptr<log_data> log) {
   std::unique_lock<std::mutex> lock(mutex_);
-  moved_.wait(lock, [this, place] { return place < next_ + most_ahead; });
+  moved_.wait(lock, [this, place] { return place < next_ + max_ahead; });
   waiting_.emplace(place, std::move(log));
   for (auto at = waiting_.begin(); at != waiting_.end() && at->first == next_;
        at = waiting_.erase(at)) {
@@ -36,35 +39,52 @@ void gathered_logs::put(std::size_t place, log_data& log) {
   to_.operations += log.operations;
   to_.first_ns = std::min(to_.first_ns, log.first_ns);
   to_.last_ns = std::max(to_.last_ns, log.last_ns);
-  for (std::uint32_t n = 0; n < log.names.size(); ++n) {
-    const std::uint32_t name = to_.names.id_of_decoded(log.names.name(n));
-    to_.logs[place].names.push_back(name);
-    if (n < log.ops.size()) add_op(place, name, log.ops[n]);
+  const std::size_t count = log.names.size();
+  std::vector<std::uint32_t>& names = to_.logs[place].names;
+  names.resize(count);
+  if (to_.names.size() == 0) {
+    to_.names = std::move(log.names);
+    std::iota(names.begin(), names.end(), 0U);
+  } else {
+    for (std::uint32_t n = 0; n < count; ++n) {
+      names[n] = to_.names.id_of_decoded(log.names.name(n));
+    }
+  }
+  for (std::uint32_t n = 0; n < std::min(count, log.ops.size()); ++n) {
+    add_op(place, names[n], n, log);
   }
   to_.logs[place].packed = std::move(log.packed);
 }
 
-void gathered_logs::add_op(std::size_t place, std::uint32_t name, log_op& op) {
-  if (name >= to_.ops.size()) {
-    to_.ops.resize(name + std::size_t{1});
-    cpu_.resize(to_.ops.size());
-  }
+void gathered_logs::add_op(std::size_t place, std::uint32_t name, std::uint32_t name_in_log,
+                           log_data& log) {
+  if (name >= to_.ops.size()) to_.ops.resize(name + std::size_t{1});
+  log_op& op = log.ops[name_in_log];
   op_samples& to = to_.ops[name];
   to.durations.add(std::move(op.durations));
-  to.blocks.add(op.blocks);
+  if (name_in_log < log.blocks.size()) {
+    to.change_details().blocks.add(log.blocks[name_in_log]);
+  }
   to.self_ns += op.self_ns;
-  to.by_file.resize(place + 1);
-  to.by_file[place] = op.share;
+  to.by_file.set(place, op.share);
   if (op.share.count == 0) return;
-  cpu_[name].sum += op.cpu;
-  (side_.off_cpu[place].known() ? cpu_[name].known : cpu_[name].missing) = true;
+  if (name >= cpu_missing_.size()) cpu_missing_.resize(to_.ops.size());
+  if (!side_.off_cpu[place].known()) {
+    cpu_missing_[name] = true;
+  } else if (name_in_log < log.cpu.size()) {
+    std::optional<cpu_split>& sum = to.change_details().cpu;
+    if (!sum) sum = cpu_split{0, 0, 0};
+    *sum += log.cpu[name_in_log];
+  }
 }
 
 batch_records gathered_logs::finish() {
   if (failure_) std::rethrow_exception(failure_);
   for (std::size_t name = 0; name < to_.ops.size(); ++name) {
-    to_.ops[name].name = to_.names.name(static_cast<std::uint32_t>(name));
-    if (cpu_[name].known && !cpu_[name].missing) to_.ops[name].cpu = cpu_[name].sum;
+    op_samples& op = to_.ops[name];
+    op.name = to_.names.name(static_cast<std::uint32_t>(name));
+    const bool missing = name < cpu_missing_.size() && cpu_missing_[name];
+    if (missing && op.details().cpu) op.change_details().cpu.reset();
   }
   return std::move(records_);
 }

@@ -1,4 +1,4 @@
-// Combines the logs of a run, each read by a thread, in their order.
+// Combines the logs of a run in a fixed order, while several threads read one log each.
 #ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 #define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
@@ -27,20 +27,22 @@ namespace lotus::tool {
 /// The data about one operation from one log.
 struct log_op {
   kept_durations durations;
-  value_blocks blocks;
   std::int64_t self_ns = 0;
-  cpu_split cpu{0, 0, 0};
   worker_share share;
 };
 
-/// One log, read by one thread.
+/// The contents of one log, read by one thread.
 struct log_data {
   log_data(bool quiet, std::shared_ptr<operation_store> store)
       : packed(std::move(store)), diagnostics(text, quiet) {}
 
   batch_records records;
   name_table names;
-  std::vector<log_op> ops;  // by number of the name
+  // Statistics of operations, indexed by the number of the name in `names`.
+  std::vector<log_op> ops;
+  // Like `ops`: the operations' durations in blocks; empty unless asked for.
+  std::vector<value_blocks> blocks;
+  std::vector<cpu_split> cpu;  // like `ops`: CPU splits of operations; empty if unknown
   packed_operations packed;
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
@@ -50,41 +52,40 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Receives logs as they are read, so that only a few complete ones are in memory at a time.
+/// Combines logs as they are read, so that only a few complete logs are in memory at a time.
 class gathered_logs {
  public:
-  /// @param side  of the run; it and `to` must outlive this.
+  /// @param side  the side data of the run.
+  /// @param to  receives the combined data. Both must outlive this object.
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds a log. Blocks while logs far before it are still being read. Thread-safe.
-  /// @param place  index of the log; each is added once.
+  /// Adds one log. Blocks if `place` is far ahead of the first log that is still missing.
+  /// Thread-safe.
+  /// @param place  the index of the log; each index is added once.
   void take(std::size_t place, std::unique_ptr<log_data> log);
 
-  /// Call after adding all logs. Returns the batch records; rethrows the error of the first log
-  /// that could not be read.
+  /// Returns the batch records. Call this after adding all logs. Rethrows the error of the first
+  /// log that could not be read.
   batch_records finish();
 
  private:
-  static constexpr std::size_t most_ahead = 64;
+  static constexpr std::size_t max_ahead = 64;
 
   void put(std::size_t place, log_data& log);
-  void add_op(std::size_t place, std::uint32_t name, log_op& op);
+  void add_op(std::size_t place, std::uint32_t name, std::uint32_t name_in_log, log_data& log);
 
   const side_data& side_;
   run_data& to_;
   diagnostic_log& diagnostics_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::map<std::size_t, std::unique_ptr<log_data>> waiting_;  // by index of the log
+  // Logs that wait, because a log before them is still being read; the key is the index of the log.
+  std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  struct known_cpu {
-    cpu_split sum{0, 0, 0};
-    bool known = false;
-    bool missing = false;
-  };
-  std::vector<known_cpu> cpu_;  // by number of the name
+  // For each name's number: whether CPU time is unknown for a thread.
+  std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };
 

@@ -1,4 +1,4 @@
-// Types that identify the parts of a run: one type for each kind.
+// Types that identify the parts of a run: one type for each kind of part.
 #ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 #define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 
@@ -8,26 +8,29 @@
 
 namespace lotus::tool {
 
-/// A thread's log, as its index in run_files::files. A thread without a log has none.
+/// A log of a thread, as its index in run_files::files. `optional_file` is nullopt for a thread
+/// without a log.
 using file_id = strong_index<struct file_tag>;
 using optional_file = optional_index<file_id>;
 
-/// A batch, as its index in run_batches::all(); not the number that the program gave it.
+/// A batch, as its index in run_batches::all(). The program's number of the batch is batch::index.
 using batch_id = strong_index<struct batch_tag>;
 using optional_batch = optional_index<batch_id>;
 
-/// A stage, as the number of its name in run_data::names; or preprocess_stage.
+/// A stage, as the number of its name in run_data::names, or preprocess_stage.
 using stage_id = strong_index<struct stage_tag>;
-/// The stage of the workers' preprocess spans, which has no name in the program.
+/// The stage to which the workers' preprocess spans belong. It has no name in the program.
 inline constexpr stage_id preprocess_stage{UINT32_MAX};
 
-/// How often a number has passed through the stages before.
+/// The numbers of items and batches may repeat, for example in every epoch. A pass is one
+/// occurrence of a number in the stages; a pass_number counts the passes of the same number from 0.
 using pass_number = strong_index<struct pass_tag>;
 
 /// A process that consumes batches; see log_file::consumer.
 using consumer_id = strong_index<struct consumer_tag>;
 
-/// A span in which a batch or an item was preprocessed, as its index in run_batches::making().
+/// A span in which a batch or an item was preprocessed, as its index in
+/// run_batches::preprocessing_spans().
 using span_number = std::uint32_t;
 using optional_span = optional_index<span_number>;
 

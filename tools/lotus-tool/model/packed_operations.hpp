@@ -17,40 +17,43 @@
 
 namespace lotus::tool {
 
-/// Stores the operations of a run: up to a number of bytes in memory, the others in a file.
+/// Stores the packed operations of a run: up to a limit in memory, the others in a temporary file.
 /// Thread-safe.
 class operation_store {
  public:
   static constexpr std::size_t in_memory = std::size_t{8} << 20U;
 
-  /// @param most_bytes  to keep in memory.
-  explicit operation_store(std::size_t most_bytes = in_memory) : most_bytes_(most_bytes) {}
+  /// @param max_bytes  the number of bytes to keep in memory.
+  explicit operation_store(std::size_t max_bytes = in_memory) : max_bytes_(max_bytes) {}
 
-  /// Writes `bytes` to the file and returns their position; nullopt if they should stay in memory.
+  /// Writes `bytes` to the file and returns their position in it. Returns nullopt if the memory
+  /// limit is not reached yet; then the caller keeps the bytes in memory.
   std::optional<std::uint64_t> put_away(std::string_view bytes) {
-    if (kept_.fetch_add(bytes.size()) < most_bytes_) return std::nullopt;
+    if (kept_.fetch_add(bytes.size()) < max_bytes_) return std::nullopt;
     return file_.put(bytes);
   }
   const spill_file& file() const noexcept { return file_; }
 
  private:
-  std::size_t most_bytes_;
+  std::size_t max_bytes_;
   std::atomic<std::size_t> kept_{0};
   spill_file file_;
 };
 
-/// Operations in the order in which they were added: about 8 bytes each, at most 25. Grows by
-/// blocks, because a growing vector would temporarily take three times the memory. Not thread-safe.
+/// The operations of one log in the order in which they were added. One takes about 8 bytes, at
+/// most 25. Memory grows by blocks, because a growing vector would temporarily take three times the
+/// memory. Not thread-safe.
 class packed_operations {
  public:
   packed_operations() = default;
-  /// @param store  shared with the run's other logs.
+  /// @param store  shared by all logs of the run.
   explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
 
   void push(const operation& op) {
     if (block_bytes - used_ < operation_bytes || open_ == nullptr) next_block();
     char* p = open_.get() + used_;
-    // A start is stored as the difference from the one before; a duration is never negative.
+    // A start is stored as the difference from the previous start. The difference may be negative,
+    // so it needs zigzag encoding; a duration never is negative.
     p = lotus::detail::put_varint(p, lotus::detail::to_zigzag(op.start_ns - last_start_ns_));
     p = lotus::detail::put_varint(p, static_cast<std::uint64_t>(op.duration_ns));
     p = lotus::detail::put_varint(p, op.name);
@@ -58,7 +61,7 @@ class packed_operations {
     last_start_ns_ = op.start_ns;
   }
 
-  /// Call after the last push.
+  /// Completes the last block. Call this after the last push().
   void finish() {
     if (used_ > 0) close_block();
     open_.reset();
@@ -66,7 +69,8 @@ class packed_operations {
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
 
-  /// Calls `on_operation(const operation&)` for each operation, in order. Throws input_error.
+  /// Calls `on_operation(const operation&)` for each operation, in order. Throws input_error if the
+  /// file cannot be read.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;
@@ -108,7 +112,7 @@ class packed_operations {
     }
   }
 
-  /// The bytes are not set to 0, so that unused memory is never touched.
+  /// Begins a new block. Does not set its bytes to 0, so that the system allocates only used pages.
   void next_block() {
     if (used_ > 0) close_block();
     if (open_ == nullptr) open_.reset(new char[block_bytes]);
@@ -123,7 +127,7 @@ class packed_operations {
   std::shared_ptr<operation_store> store_;
   std::vector<block> blocks_;
   std::unique_ptr<char[]> open_;  // NOLINT(modernize-avoid-c-arrays): the last block
-  std::size_t used_ = 0;          // used bytes of open_
+  std::size_t used_ = 0;          // number of used bytes in `open_`
   std::int64_t last_start_ns_ = 0;
 };
 

@@ -64,12 +64,12 @@ std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip) 
 
 namespace {
 
-/// Adds up splits; the sum is missing if one of them is.
+/// Adds up CPU splits. The sum is missing if one of the splits is missing.
 class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
-  /// @param whole_batch  see side_data::off_cpu_of().
+  /// @param whole_batch  whether the interval is a whole wait, batch or step.
   void add(optional_file file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
     const off_cpu_time* const off = side_.off_cpu_of(file, whole_batch);
     if (off == nullptr) {
@@ -91,9 +91,10 @@ class cpu_sum {
   bool missing_ = false;
 };
 
-void add_making(const run_batches& batches, const batch& b, bool preprocess_only, cpu_sum& sum) {
+void add_preprocessing(const run_batches& batches, const batch& b, bool preprocess_only,
+                       cpu_sum& sum) {
   for (std::uint32_t i = b.first_span; i < b.first_span + b.spans; ++i) {
-    const making_span& s = batches.making()[i];
+    const preprocessing_span& s = batches.preprocessing_spans()[i];
     const bool preprocess = s.stage == preprocess_stage;
     if (preprocess || !preprocess_only) sum.add(s.file, s.start_ns, s.end_ns(), preprocess);
   }
@@ -111,7 +112,7 @@ std::optional<cpu_split> cpu_of(const run_data& run, quantity wanted, std::size_
     const batch_record* const wait = batches.record(b.wait);
     switch (wanted) {
       case quantity::preprocess:
-        add_making(batches, b, true, sum);
+        add_preprocessing(batches, b, true, sum);
         break;
       case quantity::wait:
         if (!wait->is_marker()) sum.add(wait->file, wait->start_ns, wait->end_ns(), true);
@@ -128,9 +129,9 @@ std::optional<cpu_split> cpu_of(const run_data& run, quantity wanted, std::size_
   return sum.get();
 }
 
-std::optional<cpu_split> making_cpu(const run_data& run, const batch& b) {
+std::optional<cpu_split> preprocessing_cpu(const run_data& run, const batch& b) {
   cpu_sum sum(run.side);
-  add_making(run.batches, b, false, sum);
+  add_preprocessing(run.batches, b, false, sum);
   return sum.get();
 }
 

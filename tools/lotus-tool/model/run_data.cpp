@@ -34,17 +34,18 @@
 namespace lotus::tool {
 namespace {
 
-/// Appends the arguments of calls in one log to their names.
+/// Appends the arguments of calls to the names of operations in one log.
 class argument_names {
  public:
-  /// @param side  with `names`; both must outlive this.
+  /// @param side  the side logs, which contain the arguments. Must outlive this object.
   argument_names(const read_side& side, file_id file) : names_(side.names) {
     for (const operation_arguments& a : side.data.arguments) {
       if (a.file == file) all_.push_back(a);
     }
   }
 
-  /// The number of the name with arguments; `name` if the call has none.
+  /// Returns the number of the operation's name extended by the arguments of the call that began at
+  /// `start_ns`; `name` itself if the call has no arguments.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
     const auto at = std::lower_bound(
         all_.begin(), all_.end(), start_ns,
@@ -53,19 +54,20 @@ class argument_names {
     const auto [known, fresh] = known_.try_emplace({name, at->text}, name);
     if (fresh) {
       const std::string text = shown_name(names_.name(at->text));
-      known->second = names.id_of_decoded(names.name(name) + '(' + text + ')');
+      known->second = names.id_of_decoded(std::string(names.name(name)) + '(' + text + ')');
     }
     return known->second;
   }
 
  private:
   const name_table& names_;
-  std::vector<operation_arguments> all_;  // in order of time
+  std::vector<operation_arguments> all_;  // arguments of the calls in the log, sorted by time
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;
 };
 
-/// @param side  of the run.
-/// @param read  the part of the run to read: every line that overlaps with it.
+/// Reads one log.
+/// @param side  the side logs of the run.
+/// @param read  the time range to read: all lines that overlap with this range are used.
 void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
               const read_side& side, const time_window& read, log_data& to) {
   const off_cpu_time& off_cpu = side.data.off_cpu[place];
@@ -74,7 +76,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   if (wanted.by_arguments) arguments.emplace(side, file_id(place));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
-  // Not in `to`, because another thread's data may be in the same cache line.
+  // Count in local variables: `to` may share a cache line with data that another thread writes.
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
@@ -97,9 +99,15 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
     if (name >= to.ops.size()) to.ops.resize(name + std::size_t{1});
     log_op& op = to.ops[name];
     if (wanted.durations) op.durations.add(line.duration_ns);
-    if (wanted.blocks) op.blocks.add(line.duration_ns);
-    if (off_cpu.known()) op.cpu += off_cpu.split(line.start_ns, line.end_ns());
-    const std::int64_t worked_ns = aggregated.stretches().empty()
+    if (wanted.blocks) {
+      if (name >= to.blocks.size()) to.blocks.resize(name + std::size_t{1});
+      to.blocks[name].add(line.duration_ns);
+    }
+    if (off_cpu.known()) {
+      if (name >= to.cpu.size()) to.cpu.resize(name + std::size_t{1}, cpu_split{0, 0, 0});
+      to.cpu[name] += off_cpu.split(line.start_ns, line.end_ns());
+    }
+    const std::int64_t worked_ns = aggregated.intervals().empty()
                                        ? line.duration_ns
                                        : aggregated.split(line.start_ns, line.end_ns()).cpu_ns;
     op.self_ns += nesting.self_ns(line.start_ns, line.duration_ns, worked_ns);
@@ -113,14 +121,14 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   to.last_ns = last_ns;
 }
 
-/// Calls `work(place)` for each log, several at a time. It must not throw.
+/// Calls `work(place)` for each log, several at a time. `work` must not throw.
 template <class Work>
 void for_each_log(const run_files& run, Work&& work) {
   std::atomic<std::size_t> next{0};
   const auto work_on = [&] {
     for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
   };
-  // More threads would wait for memory.
+  // More threads would not be faster, because reading logs is limited by memory bandwidth.
   const auto threads =
       std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
@@ -129,7 +137,7 @@ void for_each_log(const run_files& run, Work&& work) {
   for (std::thread& other : others) other.join();
 }
 
-/// @param read  the part of the run to read.
+/// Reads all logs. @param read  the time range of the run to read.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
                         const time_window& read, run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
@@ -147,11 +155,11 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
   return logs.finish();
 }
 
-/// Computes the statistics of operations whose durations are not all in memory, by reading them
-/// again.
+/// Computes the statistics of operations whose durations are not all in memory. Reads them again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
-  std::vector<std::optional<std::size_t>> search_of(data.names.size());  // by number of the name
+  // For each operation, indexed by the number of its name: its index in `searches`.
+  std::vector<std::optional<std::size_t>> search_of(data.names.size());
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (data.ops[name].durations.are_all()) continue;
     search_of[name] = searches.size();
@@ -174,11 +182,12 @@ void describe_many(run_data& data) {
   });
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (!search_of[name]) continue;
-    data.ops[name].time = describe(data.ops[name].durations, searches[*search_of[name]]);
+    data.ops[name].change_details().time =
+        describe(data.ops[name].durations, searches[*search_of[name]]);
   }
 }
 
-/// Adds the names of the side logs to the run's, after those of the logs.
+/// Adds the names of the side logs to the names of the run, after those of the logs.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
   number.reserve(side.names.size());
@@ -187,7 +196,7 @@ void take_side(read_side side, run_data& data) {
   }
   data.side = std::move(side.data);
   for (stage_span& s : data.side.stages) s.name = number[s.name];
-  for (async_piece& p : data.side.pieces) p.name = number[p.name];
+  for (async_segment& p : data.side.segments) p.name = number[p.name];
   for (counter_value& c : data.side.counters) c.name = number[c.name];
   for (named_range& r : data.side.ranges) r.name = number[r.name];
   for (operation_arguments& a : data.side.arguments) a.text = number[a.text];
@@ -203,7 +212,27 @@ void take_side(read_side side, run_data& data) {
 
 }  // namespace
 
-record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics) {
+void worker_shares::set(std::size_t file, const worker_share& share) {
+  if (size_ > 0) {
+    if (before_ == nullptr) before_ = std::make_unique<std::vector<worker_share>>();
+    before_->resize(size_);
+    before_->back() = last_;
+  }
+  last_ = share;
+  size_ = file + 1;
+}
+
+const op_details& op_samples::details() const noexcept {
+  static const op_details none;
+  return details_ != nullptr ? *details_ : none;
+}
+
+op_details& op_samples::change_details() {
+  if (details_ == nullptr) details_ = std::make_unique<op_details>();
+  return *details_;
+}
+
+record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics) {
   const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
   if (const std::string left = processes.left(run.info_dir); !left.empty()) {
     diagnostics.warning(left);
@@ -234,15 +263,15 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
     data.first_ns = std::max(run.window->run_first_ns, whole_from_ns);
     data.last_ns = run.window->run_last_ns;
   }
-  data.records = tell_dropped(run, diagnostics);
+  data.records = report_dropped(run, diagnostics);
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;
   data.batches = run_batches(std::move(records), data.side.stages, data.side.takings, cut_off);
-  // Heap use is recorded by plain name, without arguments.
+  // Heap use is recorded by operation name only, so it is unknown for a name with arguments.
   if (data.side.heap.known() && !wanted.by_arguments) {
     for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
-      data.ops[name].heap = data.side.heap.of(name);
+      data.ops[name].change_details().heap = data.side.heap.of(name);
     }
   }
   if (wanted.durations) describe_many(data);

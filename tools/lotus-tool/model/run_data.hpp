@@ -1,11 +1,13 @@
-// The data of a run, which all commands work on.
+// The data of a run, which all commands of lotus-tool use.
 #ifndef LOTUS_TOOL_MODEL_RUN_DATA_HPP
 #define LOTUS_TOOL_MODEL_RUN_DATA_HPP
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aggregates/data/aggregated.hpp"
@@ -23,14 +25,14 @@
 
 namespace lotus::tool {
 
-/// Which data about operations to keep, in addition to their number. Batch records are always kept.
+/// Which data read_run() keeps, in addition to batch records and the number of operations.
 struct run_parts {
-  bool totals = false;      ///< run_data::ops: self times, and the time of each worker
-  bool durations = false;   ///< totals, operations, and op_samples::durations
-  bool operations = false;  ///< run_data::for_each_operation()
-  /// Treat calls with different arguments as different operations, "SResize([224, 224])".
+  bool totals = false;      ///< keep run_data::ops with self times and the time of each worker
+  bool durations = false;   ///< keep what `totals` and `operations` keep, and op_samples::durations
+  bool operations = false;  ///< make run_data::for_each_operation() available
+  /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
   bool by_arguments = false;
-  bool blocks = false;  ///< totals and op_samples::blocks
+  bool blocks = false;  ///< keep what `totals` keeps, and op_details::blocks
 };
 
 /// The time that one worker spent on one operation.
@@ -40,48 +42,82 @@ struct worker_share {
   std::int64_t max_ns = 0;
 };
 
+/// The shares of workers, indexed by log; may be shorter than the list of logs. Most operations are
+/// in only one log, so the share of the last log is stored in this object, and only other shares
+/// need allocated memory.
+class worker_shares {
+ public:
+  std::size_t size() const noexcept { return size_; }
+  const worker_share& operator[](std::size_t file) const noexcept {
+    if (file + 1 == size_) return last_;
+    return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
+  }
+  /// @param file  the index of a log, higher than in all calls before.
+  void set(std::size_t file, const worker_share& share);
+
+ private:
+  static constexpr worker_share no_share{};
+
+  worker_share last_;
+  std::size_t size_ = 0;
+  std::unique_ptr<std::vector<worker_share>> before_;
+};
+
+/// Data about an operation that most operations of a run with many names do not have.
+struct op_details {
+  distribution time;             ///< distribution of the durations, if they are not all in memory
+  value_blocks blocks;           ///< the durations in blocks, if run_parts::blocks is set
+  std::optional<cpu_split> cpu;  ///< split of all calls' time; missing if unknown for one thread
+  std::optional<heap_use> heap;  ///< heap use of all calls; missing if allocations were not counted
+};
+
+/// An operation. There may be a million of them, so it is small.
 struct op_samples {
-  std::string name;                   ///< with the leading S, decoded
-  kept_durations durations;           ///< in the order of the logs
-  distribution time;                  ///< of the durations, if they are not all in memory
-  value_blocks blocks;                ///< likewise
-  std::int64_t self_ns = 0;           ///< without operations inside it
-  std::optional<cpu_split> cpu;       ///< of all calls; missing if it is unknown for one thread
-  std::optional<heap_use> heap;       ///< of all calls; missing if allocations were not counted
-  std::vector<worker_share> by_file;  ///< by index of the log; may be shorter than the list of logs
+  std::string_view name;     ///< decoded name with the leading S, stored in run_data::names
+  kept_durations durations;  ///< durations of the calls, in the order of the logs
+  std::int64_t self_ns = 0;  ///< total time without the operations inside
+  worker_shares by_file;
+
+  const op_details& details() const noexcept;
+  op_details& change_details();
+
+ private:
+  std::unique_ptr<op_details> details_;  // nullptr means that all details have their initial values
 };
 
 struct run_data {
   run_data() = default;
-  run_data(const run_data&) = delete;  // large
+  run_data(const run_data&) = delete;  // deleted because copies would be large
   run_data& operator=(const run_data&) = delete;
-  run_data(run_data&&) = default;
-  run_data& operator=(run_data&&) = default;
+  run_data(run_data&&) noexcept = default;
+  run_data& operator=(run_data&&) noexcept = default;
   ~run_data() = default;
 
-  const run_files* files = nullptr;  ///< the logs that were read; must outlive this
-  name_table names;                  ///< of operations, in order of first appearance
-  std::vector<op_samples> ops;       ///< by number of the name; only names that occur in logs
+  const run_files* files = nullptr;  ///< the logs that were read; they must outlive this object
+  name_table names;  ///< names of operations, in the order in which they first occur
+  /// Data about operations, indexed by the number of the name in `names`.
+  std::vector<op_samples> ops;
   run_batches batches{{}};
-  side_data side;                         ///< contents of the side logs
-  std::vector<aggregated_op> aggregated;  ///< calls that were counted but not recorded; for the
-                                          ///< whole run, even if a part of it is read
-  record_counts records;                  ///< as reported by the processes
-  std::uint64_t damaged_lines = 0;        ///< lines that were skipped
+  side_data side;  ///< contents of the side logs
+  /// Statistics of calls that were only counted, not recorded one by one. They always cover the
+  /// whole run, even if only a part of the run is read.
+  std::vector<aggregated_op> aggregated;
+  record_counts records;  ///< numbers of stored and dropped records, as reported by the processes
+  std::uint64_t damaged_lines = 0;  ///< number of damaged log lines, which were skipped
   std::optional<usable_cpus> cpus;
   std::uint64_t operations = 0;
-  std::int64_t first_ns = INT64_MAX;  ///< the earliest start
-  std::int64_t last_ns = INT64_MIN;   ///< the latest end
+  std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
+  std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record
 
   const log_file& log(file_id id) const noexcept { return files->files[id.value()]; }
 
-  /// Whether there is nothing that has a time.
+  /// Returns whether the run contains no operations, no batches and no counters.
   bool empty() const noexcept {
     return operations == 0 && batches.all().empty() && side.counters.empty();
   }
 
-  /// Calls `on_operation(const operation&)` for the operations of one log, in its order; never if
-  /// they were not kept. @param file  index of the log in files->files.
+  /// Calls `on_operation(const operation&)` for the operations of one log, in the order of the log;
+  /// never if run_parts::operations was false. `file` is the index of the log in files->files.
   template <class OnOperation>
   void for_each_operation(std::size_t file, OnOperation&& on_operation) const {
     const log_operations& log = logs[file];
@@ -93,19 +129,22 @@ struct run_data {
 
   bool has_operations(std::size_t file) const noexcept { return !logs[file].packed.empty(); }
 
-  /// Logs are read in parallel, so each has its own numbers for names.
+  /// The operations of one log. Each log numbers its names itself, because logs are read in
+  /// parallel.
   struct log_operations {
     packed_operations packed;
-    std::vector<std::uint32_t> names;  ///< the run's number of a name, by the log's number
+    /// Converts the number of a name in this log (the index) to its number in run_data::names.
+    std::vector<std::uint32_t> names;
   };
-  std::vector<log_operations> logs;  ///< by index of the log
+  std::vector<log_operations> logs;  ///< operations of each log, in the order of `files`
 };
 
-/// Returns how much the processes of a run recorded; warns if records were dropped.
-record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics);
+/// Returns how many records the processes of a run stored and dropped. Warns if records were
+/// dropped.
+record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics);
 
-/// Reads all logs of a run, each once and several at a time. Diagnostics are in the order of the
-/// logs, followed by those about dropped records. Throws input_error.
+/// Reads all logs of a run, several at a time. The diagnostics are in the order of the logs,
+/// followed by those about dropped records. Throws input_error if a log cannot be read.
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

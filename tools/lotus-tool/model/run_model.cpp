@@ -11,44 +11,45 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort_unless_sorted.hpp"
 #include "log/log_line.hpp"
+#include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
-#include "model/batches/makings.hpp"
 #include "model/batches/record_order.hpp"
 #include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// The spans that belong to the preprocessing of a batch. A stage that the consumer runs itself
-/// comes after the reception and does not belong to it. If all spans come after the reception the
-/// logs are inconsistent; then all are kept, so that the anomaly stays visible.
-class making_of_batch {
+/// The spans that belong to the preprocessing of a batch. Spans after the reception, such as those
+/// of a stage that the consumer runs, do not belong to it. If all spans come after the reception,
+/// the logs are inconsistent; then all are kept, so that the anomaly stays visible.
+class preprocessing_of_batch {
  public:
-  making_of_batch(const run_batches& batches, const batch& b) {
-    const making_span* const first = batches.making().data() + b.first_span;
+  preprocessing_of_batch(const run_batches& batches, const batch& b) {
+    const preprocessing_span* const first = batches.preprocessing_spans().data() + b.first_span;
     const std::optional<std::int64_t> until_ns = batches.hand_over_ns(b);
-    for (const making_span* s = first; s != first + b.spans; ++s) {
+    for (const preprocessing_span* s = first; s != first + b.spans; ++s) {
       if (!until_ns || s->start_ns < *until_ns) spans_.push_back(s);
     }
     if (!spans_.empty()) return;
-    for (const making_span* s = first; s != first + b.spans; ++s) spans_.push_back(s);
+    for (const preprocessing_span* s = first; s != first + b.spans; ++s) spans_.push_back(s);
   }
 
-  const std::vector<const making_span*>& spans() const noexcept { return spans_; }
+  const std::vector<const preprocessing_span*>& spans() const noexcept { return spans_; }
 
-  /// The time of the spans for which `counts` is true.
+  /// Adds up the spans for which `counts(span)` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;
-    for (const making_span* const s : spans_) {
+    for (const preprocessing_span* const s : spans_) {
       if (counts(*s)) sum.add(*s);
     }
     return sum;
   }
 
  private:
-  std::vector<const making_span*> spans_;  // in order of start
+  std::vector<const preprocessing_span*> spans_;  // the batch's spans, sorted by start
 };
 
 }  // namespace
@@ -61,17 +62,17 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   pushed_ = !stages.empty() && std::all_of(records_.begin(), records_.end(), [](const auto& r) {
     return r.kind == record_kind::queued;
   });
-  makings found;
+  batch_preprocessings found;
   if (join_successive_consumers()) {
     std::vector<stage_span> joined_stages = stages;
     std::vector<batch_taking> joined_takings = takings;
     for (stage_span& s : joined_stages) s.consumer = {};
     for (batch_taking& t : joined_takings) t.consumer = {};
-    found = find_makings(records_, joined_stages, joined_takings);
+    found = find_preprocessings(records_, joined_stages, joined_takings);
   } else {
-    found = find_makings(records_, stages, takings);
+    found = find_preprocessings(records_, stages, takings);
   }
-  in_pieces_ = found.in_pieces;
+  in_parts_ = found.in_parts;
   first_epochs_ = find_epochs(records_, found, cut_off);
   join(found);
   find_hand_overs();
@@ -80,8 +81,8 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_length();
 }
 
-/// Joins consumers that did not overlap in time: the program was run again into the same logs and
-/// began new epochs.
+/// Combines consumer processes that ran one after another into one consumer. There are several if
+/// the program was run again with the same logs.
 bool run_batches::join_successive_consumers() {
   struct span {
     std::int64_t first_ns = INT64_MAX;
@@ -109,7 +110,7 @@ bool run_batches::join_successive_consumers() {
   return true;
 }
 
-void run_batches::join(makings& found) {
+void run_batches::join(batch_preprocessings& found) {
   const auto numbers =
       numbers_by(records_, [](const batch_record& r) { return std::make_tuple(r.epoch, r.index); });
   std::vector<batch> batches;
@@ -141,8 +142,8 @@ void run_batches::join(makings& found) {
         break;
     }
   }
-  // Add batches that have only spans of stages.
-  for (const batch_making& m : found.all) {
+  // Add batches that occur only in spans of stages.
+  for (const batch_preprocessing& m : found.all) {
     batch b;
     b.index = m.number;
     b.epoch = m.epoch;
@@ -154,21 +155,22 @@ void run_batches::join(makings& found) {
                             [&](const batch& a, const batch& b) { return key(a) == key(b); }),
                 batches.end());
   batches_ = std::move(batches);
-  for (making_span& s : found.spans) {
+  for (preprocessing_span& s : found.spans) {
     if (!s.batch) continue;
-    const batch_making& m = found.all[s.batch->value()];
+    const batch_preprocessing& m = found.all[s.batch->value()];
     batch_record wanted;
     wanted.index = m.number;
     wanted.epoch = m.epoch;
     s.batch = batch_of(wanted);
   }
-  std::sort(found.spans.begin(), found.spans.end(), [](const making_span& a, const making_span& b) {
-    return std::tie(a.batch, a.start_ns, b.duration_ns, a.file) <
-           std::tie(b.batch, b.start_ns, a.duration_ns, b.file);
-  });
-  making_ = std::move(found.spans);
-  for (span_number i = 0; i < making_.size() && making_[i].batch; ++i) {
-    batch& b = batches_[making_[i].batch->value()];
+  sort_unless_sorted(found.spans.begin(), found.spans.end(),
+                     [](const preprocessing_span& a, const preprocessing_span& b) {
+                       return std::tie(a.batch, a.start_ns, b.duration_ns, a.file) <
+                              std::tie(b.batch, b.start_ns, a.duration_ns, b.file);
+                     });
+  preprocessing_spans_ = std::move(found.spans);
+  for (span_number i = 0; i < preprocessing_spans_.size() && preprocessing_spans_[i].batch; ++i) {
+    batch& b = batches_[preprocessing_spans_[i].batch->value()];
     if (b.spans++ == 0) b.first_span = i;
   }
 }
@@ -178,7 +180,7 @@ void run_batches::find_hand_overs() {
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
   };
-  std::map<std::pair<file_id, std::uint32_t>, consumer_time> times;  // of thread and epoch
+  std::map<std::pair<file_id, std::uint32_t>, consumer_time> times;  // the key is log and epoch
   double late_ns = 0;
   std::size_t late = 0;
   std::size_t handed_over = 0;
@@ -205,10 +207,10 @@ void run_batches::find_hand_overs() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // A buffered batch has no wait; assume that it is as late as the others on average.
+  // A buffered batch has no wait. Assume that its reception was as late as the others on average.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(handed_over) / static_cast<double>(waited_for);
-  constexpr std::size_t fewest = 3;  // one or two batches show nothing
+  constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless
   late_share_ = all_ns > 0 && late >= fewest ? std::min(1.0, late_ns / all_ns) : 0;
 
   hand_overs_.assign(records_.size(), -1);
@@ -216,7 +218,7 @@ void run_batches::find_hand_overs() {
   for (const batch& b : batches_) {
     if (b.consumed) in_time.push_back(&b);
   }
-  std::sort(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
+  sort_unless_sorted(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
     const batch_record& x = records_[*a->consumed];
     const batch_record& y = records_[*b->consumed];
     return std::tie(x.file, x.start_ns, a->consumed) < std::tie(y.file, y.start_ns, b->consumed);
@@ -245,7 +247,7 @@ void run_batches::find_steps() {
   const auto time_of = [this](record_number n) {
     return hand_overs_[n] >= 0 ? hand_overs_[n] : records_[n].start_ns;
   };
-  std::sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
+  sort_unless_sorted(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
     return std::make_tuple(records_[a].file, time_of(a), a) <
            std::make_tuple(records_[b].file, time_of(b), b);
   });
@@ -262,7 +264,7 @@ void run_batches::find_steps() {
 }
 
 void run_batches::find_epoch_times() {
-  std::map<std::pair<consumer_id, std::uint32_t>, epoch_times> found;  // of consumer and epoch
+  std::map<std::pair<consumer_id, std::uint32_t>, epoch_times> found;  // by consumer and epoch
   std::map<std::pair<consumer_id, std::uint32_t>, std::int64_t> begins;
   for (const batch& b : batches_) {
     for (const optional_record n : {b.wait, b.consumed}) {
@@ -274,7 +276,7 @@ void run_batches::find_epoch_times() {
     const std::optional<std::int64_t> time_ns = left_ns(b);
     if (!time_ns) continue;
     const consumer_id consumer =
-        pushed_ ? making_[b.first_span].consumer : records_[*b.consumed].consumer;
+        pushed_ ? preprocessing_spans_[b.first_span].consumer : records_[*b.consumed].consumer;
     epoch_times& e = found[{consumer, b.epoch}];
     if (e.handed_over++ == 0) {
       e.epoch = b.epoch;
@@ -305,8 +307,8 @@ void run_batches::find_length() {
     for (const optional_record n : {b.queued, b.wait}) {
       if (n && !records_[*n].is_marker()) first_ns = std::min(first_ns, records_[*n].start_ns);
     }
-    const std::optional<time_span> making = made(b);
-    if (making) first_ns = std::min(first_ns, making->start_ns);
+    const std::optional<time_span> preprocessing = made(b);
+    if (preprocessing) first_ns = std::min(first_ns, preprocessing->start_ns);
     const std::optional<std::int64_t> step = step_ns(b.consumed);
     if (step && waits_known_) steps.push_back(*step);
   }
@@ -354,7 +356,7 @@ std::optional<std::int64_t> run_batches::left_ns(const batch& b) const noexcept 
   if (!pushed_ || b.spans == 0) return hand_over_ns(b);
   std::int64_t end_ns = INT64_MIN;
   for (std::uint32_t i = 0; i < b.spans; ++i) {
-    end_ns = std::max(end_ns, making_[b.first_span + i].end_ns());
+    end_ns = std::max(end_ns, preprocessing_spans_[b.first_span + i].end_ns());
   }
   return end_ns;
 }
@@ -379,36 +381,40 @@ std::optional<std::int64_t> run_batches::step_ns(optional_record consumed) const
 std::optional<std::int64_t> run_batches::preprocess_ns(const batch& b) const {
   const batch_record* const r = record(b.preprocessed);
   if (r == nullptr) return std::nullopt;
-  if (!in_pieces_) return r->duration_ns;
-  return making_of_batch(*this, b)
-      .time([](const making_span& s) { return s.stage == preprocess_stage; })
+  if (!in_parts_) return r->duration_ns;
+  return preprocessing_of_batch(*this, b)
+      .time([](const preprocessing_span& s) { return s.stage == preprocess_stage; })
       .covered_ns();
 }
 
 std::optional<std::int64_t> run_batches::delay_ns(const batch& b) const {
-  const std::optional<time_span> making = made(b);
+  const std::optional<time_span> preprocessing = made(b);
   const std::optional<std::int64_t> handed_over = hand_over_ns(b);
-  if (!making || !handed_over) return std::nullopt;
-  return *handed_over - making->end_ns;
+  if (!preprocessing || !handed_over) return std::nullopt;
+  return *handed_over - preprocessing->end_ns;
 }
 
 std::optional<time_span> run_batches::made(const batch& b) const {
   if (b.spans == 0) return std::nullopt;
-  const making_of_batch of(*this, b);
+  const preprocessing_of_batch of(*this, b);
   time_span whole{of.spans().front()->start_ns, INT64_MIN};
-  for (const making_span* const s : of.spans()) whole.end_ns = std::max(whole.end_ns, s->end_ns());
+  for (const preprocessing_span* const s : of.spans())
+    whole.end_ns = std::max(whole.end_ns, s->end_ns());
   return whole;
 }
 
 std::int64_t run_batches::service_ns(const batch& b) const {
-  return making_of_batch(*this, b).time([](const making_span&) { return true; }).service_ns();
+  return preprocessing_of_batch(*this, b)
+      .time([](const preprocessing_span&) { return true; })
+      .service_ns();
 }
 
 std::int64_t run_batches::queueing_ns(const batch& b) const {
   const std::optional<time_span> whole = made(b);
   if (!whole) return 0;
-  return whole->duration_ns() -
-         making_of_batch(*this, b).time([](const making_span&) { return true; }).covered_ns();
+  return whole->duration_ns() - preprocessing_of_batch(*this, b)
+                                    .time([](const preprocessing_span&) { return true; })
+                                    .covered_ns();
 }
 
 batch_id run_batches::batch_of(const batch_record& r) const noexcept {

@@ -14,47 +14,47 @@
 
 namespace lotus::tool {
 
-/// A batch record as logged.
+/// A batch record, with the times and number that are in the log.
 struct batch_record {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   std::int64_t index = 0;
   file_id file = {};
-  std::uint32_t epoch = 0;  ///< set by find_epochs()
+  std::uint32_t epoch = 0;  ///< epoch to which the record belongs, set by find_epochs()
   record_kind kind = record_kind::op;
   consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
-  /// When the consumer had the batch. The durations of markers and of SBatchConsumed records are
-  /// placeholders.
+  /// Returns the time when the consumer had the batch: the end of a wait, otherwise the start of
+  /// the record, because the durations of markers and of SBatchConsumed records are placeholders.
   std::int64_t consumer_had_it_ns() const noexcept {
     return kind == record_kind::wait && !is_marker() ? end_ns() : start_ns;
   }
 };
 
-/// The batch records of a run, by number. A deque, because a growing vector would temporarily take
-/// three times the memory.
+/// The batch records of a run, indexed by record_number. This is a deque, because a growing vector
+/// would temporarily take three times the memory.
 using batch_records = std::deque<batch_record>;
 
-/// Work on a batch: a span of a stage, or of preprocessing.
-struct making_span {
+/// A span of work on a batch or an item: in a named stage, or a preprocess span of a worker.
+struct preprocessing_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// As logged: the number of the batch, or of an item that became part of it.
+  /// The number in the log: that of the batch, or of an item that became part of the batch.
   std::int64_t number = 0;
   stage_id stage = preprocess_stage;
   optional_file file = {};
   consumer_id consumer = {};
-  optional_batch batch = {};  ///< nullopt for an item that no batch took
-  /// How often its number was preprocessed before; 0 if numbers never repeat.
+  /// The batch, or the batch that contains the item; nullopt if there is none.
+  optional_batch batch = {};
+  /// How often the same number was preprocessed before this span; 0 if numbers never repeat.
   pass_number pass = {};
-  bool of_item = false;  ///< the number is that of an item
+  bool of_item = false;  ///< whether the number is that of an item
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A range of time.
 struct time_span {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -65,8 +65,9 @@ struct time_span {
 /// A batch of one epoch.
 struct batch {
   std::int64_t index = 0;
-  std::uint32_t epoch = 0;       ///< counted from 0
-  optional_record preprocessed;  ///< the last one, if there are several segments
+  std::uint32_t epoch = 0;  ///< epoch of the batch, counted from 0
+  /// The batch's preprocess record; the last one if the batch was built in several parts.
+  optional_record preprocessed;
   optional_record wait;
   optional_record consumed;
   optional_record queued;
@@ -74,150 +75,158 @@ struct batch {
   std::uint32_t spans = 0;
 };
 
-struct makings;
+struct batch_preprocessings;
 
-/// When one consumer received the batches of an epoch.
+/// The times when one consumer received the batches of an epoch.
 struct epoch_times {
   std::uint32_t epoch = 0;
   consumer_id consumer;
   std::size_t handed_over = 0;
-  std::int64_t first_ns = 0;  ///< first reception of a batch
+  std::int64_t first_ns = 0;  ///< time of the first reception of a batch
   std::int64_t last_ns = 0;
-  /// The time until the next epoch's first wait, or first reception if there is no wait:
-  /// validation, checkpoints, pauses, and the last step. Missing for a consumer's last epoch.
+  /// The time from the last reception to the first wait (or else reception) of the next epoch: the
+  /// last step, validation, checkpoints, pauses. Missing for a consumer's last epoch.
   std::optional<std::int64_t> between_ns;
 };
 
-/// The batches of a run, in order of epoch, then index, and their quantities. A quantity whose
-/// records are missing is missing.
+/// The batches of a run and their quantities, sorted by epoch and index. A quantity is missing if
+/// its records are missing.
 ///
-/// Batch numbers restart with every epoch, so the k-th preprocessing of batch i in time order
-/// belongs to the k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i. So k is the epoch, unless
-/// the receptions show that an epoch lacked the number (consumer_passes). If more batches were
-/// preprocessed than received, as when an epoch is left early, each reception belongs to the last
-/// preprocessing before it. Processes that consume at the same time have separate batches; the
-/// epochs of one are numbered after those of another.
+/// Batch numbers restart with every epoch. Therefore the k-th preprocessing of batch number i
+/// belongs to the k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i record, and to epoch k. If
+/// the receptions show that an epoch did not contain a number, consumer_passes corrects the epochs.
+/// If more batches were preprocessed than received, because an epoch was left early, each reception
+/// belongs to the last preprocessing before it. If several processes consume at the same time, each
+/// has its own batches, and the epochs of one process are numbered after those of another.
 ///
-/// One preprocessing of batch i is an SBatchPreprocessed_i, or a pass of i through the stages: it
-/// ends when the stage with which it began begins with i again after all its spans have ended.
-/// Several threads may preprocess segments of one batch. This is assumed if most receptions are
-/// preceded by several such records (counting only numbers that every epoch received); then all
-/// records since the previous reception of the number belong to one batch.
+/// One preprocessing of batch i is an SBatchPreprocessed_i record, or a pass of number i through
+/// the stages. A new pass begins when all spans of the pass have ended and its first stage begins
+/// with number i again. Several threads may build parts of one batch. This class assumes so if most
+/// receptions of a number come after several preprocess records of the number, considering only
+/// numbers that were received in every epoch. Then all preprocess records since the previous
+/// reception of the number belong to one batch.
 class run_batches {
  public:
-  /// @param stages   spans of named stages. Their numbers are batches or, if `takings` say so,
-  ///                 items.
-  /// @param cut_off  the records are those of a part of a run: epochs count from its begin, and
-  ///                 batches received before the first preprocessing ended were preprocessed before
-  ///                 the part began.
+  /// @param stages   spans of named stages. item_stages() decides whether the numbers of a stage
+  ///   are batches or items.
+  /// @param cut_off  whether the records are only a part of a run. Then epochs count from the start
+  ///   of the part, and a batch may have been preprocessed before that.
   explicit run_batches(batch_records records, const std::vector<stage_span>& stages = {},
                        const std::vector<batch_taking>& takings = {}, bool cut_off = false);
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
-  /// The number of processes that consumed at the same time, such as the ranks of a training on
-  /// several GPUs.
+  /// Returns the number of processes that consumed at the same time, such as the ranks of a
+  /// training on several GPUs.
   std::size_t consumers() const noexcept { return consumers_; }
-  /// Whether the consumers' waits are known: without them, steps would contain waiting.
+  /// Returns whether the consumers' waits are recorded. If they are not, steps cannot be measured,
+  /// because they would contain waiting.
   bool waits_known() const noexcept { return waits_known_; }
-  /// Whether there are stages, but neither workers nor a consumer. Then a batch is done when its
-  /// last stage ends.
+  /// Returns whether the run has stages, but neither workers nor a consumer. Then a batch is done
+  /// when its last stage ends.
   bool pushed() const noexcept { return pushed_; }
-  /// The number of batches that were at least partly built and not received, if others were
-  /// received: prefetched for an epoch that was left early, or in flight at the end.
+  /// Returns the number of batches that were at least partly built but not received: an epoch was
+  /// left early, or they were in flight at the end. 0 if no batch was received.
   std::size_t discarded() const noexcept;
-  /// Whether batches were preprocessed in several segments, which are combined.
-  bool in_pieces() const noexcept { return in_pieces_; }
-  /// The share of the consumers' time, from their first wait to their last reception in each epoch,
-  /// that is between the end of a wait and its SBatchConsumed; 0 with fewer than three such
-  /// batches.
+  /// Returns whether batches were preprocessed in several parts, which this class combines.
+  bool in_parts() const noexcept { return in_parts_; }
+  /// Returns which share of the consumers' time lies between the end of a wait and the
+  /// SBatchConsumed record after it. An epoch counts from its first wait to its last reception. 0
+  /// with fewer than three such batches.
   double late_share() const noexcept { return late_share_; }
-  /// Whether the program records SBatchConsumed after the step (late_share above 20 %). Then a
-  /// batch counts as received at the end of its wait or, if it was buffered, at the SBatchConsumed
-  /// before.
+  /// Returns whether the program records SBatchConsumed after the step (late_share above 20 %).
+  /// Then a batch counts as received at the end of its wait or, if it was buffered, at the previous
+  /// SBatchConsumed.
   bool consumed_late() const noexcept { return late_share_ > 0.2; }
-  /// The mean time from a wait's end to the reception: the consumer's time, but in no step.
+  /// Returns the mean time from the end of a wait to the reception, which belongs to no step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
   const std::vector<epoch_times>& epochs() const noexcept { return epochs_; }
-  /// Throughput over the whole run: batches received / length_ns(). Missing with fewer than two
-  /// batches.
+  /// Returns the throughput over the whole run: batches received / length_ns(). Missing with fewer
+  /// than two batches.
   std::optional<double> achieved_per_s() const noexcept;
-  /// Throughput in steady state: (batches - 1) / (last - first reception), summed over epochs, so
-  /// without start-up and the time between epochs. Missing with fewer than two batches.
+  /// Returns the throughput in steady state: (batches - 1) / (last - first reception), summed over
+  /// the epochs. Start-up and the time between epochs do not count. Missing with fewer than two
+  /// batches.
   std::optional<double> steady_per_s() const noexcept;
-  /// The length of the run, including start-up and the time between epochs: from the first
+  /// Returns the length of the run, including start-up and the time between epochs: from the first
   /// dispatch, preprocessing or wait of a received batch to the end of the last step. 0 if no batch
   /// was received.
   std::int64_t length_ns() const noexcept { return length_ns_; }
-  /// The duration of the step of an epoch's last batch, whose end is not recorded: assumed to be
-  /// the median step, but no longer than until the consumer's next wait. 0 for consumers that never
-  /// wait.
+  /// Estimates the step of an epoch's last batch, whose end is not recorded: the median step, but
+  /// no longer than the time to the consumer's next wait. 0 for consumers that never wait.
   std::int64_t last_step_ns(const epoch_times& of) const noexcept;
 
-  /// Returns nullptr for nullopt.
+  /// Returns the record with the number `n`; nullptr if `n` is nullopt.
   const batch_record* record(optional_record n) const noexcept {
     return n ? &records_[*n] : nullptr;
   }
-  /// The epoch as its consumer counts it: each of several simultaneous consumers starts from 0.
+  /// Returns the epoch of the batch. If several processes consume at the same time, the epochs of
+  /// each process are counted from 0 here.
   std::uint32_t epoch_of_consumer(const batch& b) const noexcept;
   const batch& at(batch_id id) const noexcept { return batches_[id.value()]; }
-  /// The batch that a record belongs to.
   batch_id batch_of(const batch_record& r) const noexcept;
 
-  /// All spans in which batches and items were preprocessed. The spans of a batch are adjacent and
-  /// in order of start, batches in order of all(); those of items that no batch took come last.
-  const std::vector<making_span>& making() const noexcept { return making_; }
+  /// Returns all spans in which batches and items were preprocessed. The spans of a batch are
+  /// adjacent and sorted by start, and the batches are in the order of all(); the spans of items
+  /// that no batch took come last.
+  const std::vector<preprocessing_span>& preprocessing_spans() const noexcept {
+    return preprocessing_spans_;
+  }
 
-  /// For a batch in segments, the time that they cover together.
+  /// Returns the preprocess time; for a batch that was built in several parts, the time during
+  /// which at least one part was being built.
   std::optional<std::int64_t> preprocess_ns(const batch& b) const;
-  /// 0 for a batch that arrived out of order.
+  /// Returns how long the consumer waited for the batch; 0 for a batch that arrived out of order.
   std::optional<std::int64_t> wait_ns(const batch& b) const noexcept;
-  /// From the end of its preprocessing to its reception.
+  /// Returns the time from the end of the batch's preprocessing to its reception.
   std::optional<std::int64_t> delay_ns(const batch& b) const;
-  /// When the consumer received it.
+  /// Returns the time when the consumer received the batch.
   std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
-  /// When it was done: when it was received or, if batches are pushed(), when its preprocessing
-  /// ended.
+  /// Returns the time when the batch was done: when it was received or, if batches are pushed(),
+  /// when its preprocessing ended.
   std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
-  /// From the reception to the same consumer's next wait or reception, whichever is first;
-  /// out-of-order markers do not end a step. Missing for an epoch's last batch.
+  /// Returns the step's duration: from the reception to the consumer's next wait or reception.
+  /// LOTUS_BATCH_ARRIVED does not end a step. Missing for an epoch's last batch.
   std::optional<std::int64_t> step_ns(optional_record consumed) const noexcept;
   std::optional<time_span> step(optional_record consumed) const noexcept;
   bool out_of_order(const batch& b) const noexcept;
 
-  /// From the start to the end of its preprocessing: its latency.
+  /// Returns the time span from the start to the end of the batch's preprocessing. Its length is
+  /// the latency of the batch.
   std::optional<time_span> made(const batch& b) const;
-  /// The sum of its spans, which exceeds its latency if they overlap.
+  /// Returns the sum of the batch's spans. If spans overlap, the sum may exceed the latency.
   std::int64_t service_ns(const batch& b) const;
-  /// The part of its latency in which none of its spans was open.
+  /// Returns how much of the batch's latency none of its spans covers: it waited between stages.
   std::int64_t queueing_ns(const batch& b) const;
 
  private:
   bool join_successive_consumers();
   void find_hand_overs();
   void find_steps();
-  void join(makings& found);
+  void join(batch_preprocessings& found);
   void find_epoch_times();
   void find_length();
 
   batch_records records_;
-  std::vector<making_span> making_;
-  std::vector<std::int64_t> hand_overs_;  // by record; -1: not an SBatchConsumed
-  std::vector<std::int64_t> step_ends_;   // by record; -1: none
+  std::vector<preprocessing_span> preprocessing_spans_;
+  // For each record: the reception time if it is an SBatchConsumed record, otherwise -1.
+  std::vector<std::int64_t> hand_overs_;
+  // For each record: the end of the step that begins with the record; -1 if no step does.
+  std::vector<std::int64_t> step_ends_;
   std::vector<batch> batches_;
   std::vector<epoch_times> epochs_;
-  std::vector<std::uint32_t> first_epochs_;  // of each consumer, ascending
+  std::vector<std::uint32_t> first_epochs_;  // first epoch of each consumer, ascending
   std::size_t consumers_ = 1;
   std::int64_t length_ns_ = 0;
-  /// Nothing was recorded of the first batch before its reception, so its time is not in
-  /// length_ns_.
+  /// Whether the first thing recorded is the reception of a batch. Then length_ns_ does not contain
+  /// the time in which this batch was built.
   bool begins_with_reception_ = false;
   std::int64_t median_step_ns_ = 0;
   double late_share_ = 0;
   double mean_late_ns_ = 0;
   bool waits_known_ = false;
   bool pushed_ = false;
-  bool in_pieces_ = false;
+  bool in_parts_ = false;
 };
 
 }  // namespace lotus::tool

@@ -31,7 +31,7 @@ std::vector<stage_stats> describe_stages(const run_data& run) {
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest) {
   std::vector<item_stats> described;
   if (run.side.stages.empty()) return described;
-  std::map<bool, std::vector<item>> by_kind;  // true: items
+  std::map<bool, std::vector<item>> by_kind;  // the key is true for items and false for batches
   for (item& it : items_of(run.batches)) by_kind[it.of_item].push_back(std::move(it));
   for (auto& [of_item, all] : by_kind) {
     std::vector<std::int64_t> lives;
@@ -60,9 +60,9 @@ std::vector<async_stats> describe_async(const run_data& run) {
   std::vector<async_stats> described;
   for (const std::uint32_t name : appeared) {
     lives& of = by_name[name];
-    async_stats& told = described.emplace_back();
-    static_cast<figures&>(told) = figures_of(run.names.name(name), of.durations_ns);
-    told.running_ns = of.running_ns;
+    async_stats& row = described.emplace_back();
+    static_cast<figures&>(row) = figures_of(std::string(run.names.name(name)), of.durations_ns);
+    row.running_ns = of.running_ns;
   }
   return described;
 }

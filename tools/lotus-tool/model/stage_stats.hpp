@@ -15,37 +15,41 @@
 
 namespace lotus::tool {
 
-/// Statistics of a stage's spans, and of the stage.
+/// Statistics of the durations of a stage's spans, with the measurements of the stage.
 struct stage_stats : figures {
   stage_figures stage;
 };
 
-/// The batches, items or requests that went through stages, by their numbers.
-struct item_stats : figures {  ///< of their latency; the name is "items" or "batches"
-  std::vector<item> slowest;   ///< slowest first
-  std::vector<std::vector<item_node>> trees;  ///< of `slowest`
+/// Statistics of the batches, items or requests that went through stages, identified by their
+/// numbers. The figures describe the latency; the name is "items" or "batches".
+struct item_stats : figures {
+  std::vector<item> slowest;  ///< the items or batches with the longest latency, slowest first
+  /// For each entry of `slowest`: the tree of its stages and operations.
+  std::vector<std::vector<item_node>> trees;
 };
 
-/// Asynchronous operations of one name, each from the start of its first segment to the end of its
-/// last.
+/// Statistics of the asynchronous operations with one name. The durations are from the start of an
+/// operation's first segment to the end of its last.
 struct async_stats : figures {
-  std::int64_t running_ns = 0;  ///< of the total; they were suspended in the rest
+  /// The part of the total time in which the operations ran; for the rest they were suspended.
+  std::int64_t running_ns = 0;
 };
 
-/// In the order of measure_stages(); empty if the program names no stage and has only batches of
-/// workers.
+/// Returns the statistics of the stages in the order of measure_stages(). Empty if the program
+/// names no stage and has only the workers' batches.
 std::vector<stage_stats> describe_stages(const run_data& run);
 
-/// Batches and items that went through stages, each only if there are any; empty if the program
-/// names no stage. @param slowest  the number of slowest ones to describe in detail.
+/// Returns the statistics of batches and of items that went through stages, each only if there are
+/// any. Empty if the program names no stage. `slowest` is the number of items or batches with the
+/// longest latency to describe in detail.
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest);
 
-/// In order of first appearance.
+/// Returns statistics of the asynchronous operations, in the order in which names first occur.
 std::vector<async_stats> describe_async(const run_data& run);
 
 /// Writes the members of a stage's JSON object, with the figures for `output`.
 void write_stage(json_writer& json, const stage_stats& stage, figure_output output);
-/// Writes the member "tree": an array of what was done to an item.
+/// Writes the JSON member "tree": an array of the stages and operations of an item.
 void write_tree(json_writer& json, const std::vector<item_node>& tree);
 
 }  // namespace lotus::tool

@@ -31,12 +31,20 @@ std::string role_name(file_role role) {
   return "log";
 }
 
+/// Returns the name of a thread. A thread without its own name has the name of its program, which
+/// Linux cuts to 15 characters; this function completes such a name.
+std::string whole_name(const std::string& name, const std::string& command) {
+  constexpr std::size_t cut = 15;
+  const std::string program = fs::path(command.substr(0, command.find(' '))).filename().string();
+  return name.size() == cut && program.compare(0, cut, name) == 0 ? program : name;
+}
+
 }  // namespace
 
 std::string run_title(const std::string& run_dir, const std::string& dir) {
   const fs::path below = fs::path(run_dir).lexically_relative(dir);
   if (!below.empty() && below != ".") return below.string();
-  // "run/" and "." have no last component.
+  // Paths such as "run/" and "." have no last component, so use the absolute path.
   std::error_code error;
   const fs::path whole = fs::canonical(run_dir, error);
   return error || !whole.has_filename() ? run_dir : whole.filename().string();
@@ -52,7 +60,9 @@ std::string log_title(const log_file& file, const process_info* process) {
   std::string title = role_name(file.role) + ' ' + std::to_string(thread);
   if (process != nullptr) {
     const auto name = process->threads.find(thread);
-    if (name != process->threads.end() && !name->second.empty()) title += " (" + name->second + ')';
+    if (name != process->threads.end() && !name->second.empty()) {
+      title += " (" + whole_name(name->second, process->command) + ')';
+    }
   }
   return title;
 }
@@ -93,9 +103,9 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
       }
       return place->second;
     };
-    // A run with counters only has no log.
+    // A run that contains only counters has no log.
     if (run.files.empty()) {
-      const std::uint64_t number = run.beside.front().number;
+      const std::uint64_t number = run.side_files.front().number;
       pid_for(info.process_of(number), number);
     }
     for (const log_file& file : run.files) {

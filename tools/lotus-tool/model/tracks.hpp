@@ -13,18 +13,19 @@
 
 namespace lotus::tool {
 
-/// Where a slice is drawn. Both numbers are unique in an output, also across runs.
+/// The track of a trace viewer on which a slice is drawn. The pair is unique in an output file,
+/// even if the file contains several runs.
 struct track {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
 };
 
-/// Assigns unique numbers that fit into 32 bits; the wanted number if possible. Never 0, which
-/// viewers treat as the idle process.
+/// Assigns unique 32-bit numbers: the wanted number if it is free, otherwise another one. Never
+/// assigns 0, which viewers treat as the idle process.
 class number_pool {
  public:
   std::uint32_t take(std::uint64_t wanted);
-  /// Makes sure that `number` is never assigned.
+  /// Ensures that `number` is never assigned.
   void reserve(std::uint64_t number);
 
  private:
@@ -38,29 +39,31 @@ struct process_track {
   std::string name;
 };
 
-/// The tracks of a run: one process, or those that the run recorded, and one thread for each log.
-/// The consumer's log keeps its number; a worker's log of the same thread gets another one, because
-/// a step may overlap the operations that the thread does in between, and the slices of one track
-/// must nest.
+/// The tracks of a run: a process for each recorded process (one if none is recorded), and a thread
+/// for each log. The slices of one track must nest, but a step may partly overlap the operations of
+/// its thread. Therefore, if a thread has a consumer's and a worker's log, only the consumer's log
+/// keeps the number of the thread.
 struct run_tracks {
-  std::uint32_t pid = 0;  ///< of the first process, which shows the run's counters
+  std::uint32_t pid = 0;  ///< pid of the first process, which shows the run's counters
   std::vector<process_track> processes;
-  std::vector<track> of_file;  ///< by index in run_files::files
+  std::vector<track> of_file;  ///< for each log, by index in run_files::files: its track
   std::vector<std::string> file_name;
 };
 
-/// The name of a run: its path below `dir`, or dir's own name.
+/// Returns the name of a run: its path below `dir`, or the name of `dir` itself.
 std::string run_title(const std::string& run_dir, const std::string& dir);
 
-/// The same, followed by the loader's name if it has one: "run, loader val".
+/// Returns the name of the run and of the loader, if the loader has a name: "run, loader val".
 std::string run_title(const run_files& run, const std::string& dir);
 
-/// The name of a log's thread, "worker 4711", followed by the thread's own name if known.
+/// Returns the name of a log's thread, such as "worker 4711 (name)"; the part in parentheses is the
+/// thread's own name, if known.
 std::string log_title(const log_file& file, const process_info* process = nullptr);
 
-/// @param dir    as given by the user; runs are named by their path below it.
-/// @param taken  numbers used by a trace that will be merged: slices of both on one track would not
-///               nest.
+/// Assigns tracks to all runs.
+/// @param dir    the directory as given by the user; runs are named by their path below it.
+/// @param taken  numbers that are not assigned, because a trace that is merged with this one uses
+///   them. Slices of both traces on one track would not nest.
 std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
                                    const std::set<std::uint64_t>& taken);
 

@@ -34,9 +34,9 @@ class batch_spans {
               [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
   }
 
-  /// The index of the batch in which an operation ran.
+  /// Returns the index of the batch in which an operation ran.
   std::optional<std::size_t> place_of(std::int64_t start_ns, std::int64_t end_ns) {
-    // Most operations run in the same batch as the one before.
+    // Most operations run in the same batch as the previous operation.
     if (start_ns < from_ns_ || start_ns >= to_ns_) find(start_ns);
     if (found_ == nullptr || end_ns > found_->end_ns) return std::nullopt;
     return found_->place;
@@ -49,7 +49,8 @@ class batch_spans {
     std::size_t place;
   };
 
-  /// Finds the last batch that began at or before start_ns, and for which times it is the last one.
+  /// Finds the last batch that began at or before start_ns, and the range [from_ns_, to_ns_) of
+  /// start times with the same result.
   void find(std::int64_t start_ns) {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), start_ns,
@@ -61,18 +62,19 @@ class batch_spans {
 
   std::vector<span> spans_;
   const span* found_ = nullptr;
-  std::int64_t from_ns_ = INT64_MAX;  // nothing was found yet
+  std::int64_t from_ns_ = INT64_MAX;  // start of the range of find(); INT64_MAX: not called yet
   std::int64_t to_ns_ = INT64_MIN;
 };
 
 struct long_operation {
+  std::int64_t start_ns;
   std::int64_t duration_ns;
   std::uint32_t name;
   std::size_t place;
   std::size_t file;
 };
 
-/// Keeps the few longest calls.
+/// Keeps only the longest of the calls that are added.
 class longest_operations {
  public:
   void add(const long_operation& op) {
@@ -90,7 +92,8 @@ class longest_operations {
   std::vector<long_operation> kept_;
 };
 
-/// Calls `on_operation(op, index of its batch, file)` for the operations in counted batches.
+/// Calls `on_operation(operation, index of its batch, index of its log)` for each operation inside
+/// a batch that counts.
 template <class OnOperation>
 void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
                          OnOperation&& on_operation) {
@@ -104,7 +107,8 @@ void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
   }
 }
 
-/// The medians by number of the name; 0 for those not in `wanted`.
+/// Returns the median duration of each operation for which `wanted` is true, indexed by the number
+/// of its name.
 std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
                                std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
@@ -114,7 +118,8 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
   for (std::size_t name = 0; name < durations.size(); ++name) {
     if (!wanted[name]) continue;
     if (durations[name].are_all()) {
-      medians[name] = describe(durations[name].values()).p50_ns;
+      std::vector<std::int64_t> values = durations[name].values();
+      medians[name] = describe(values).p50_ns;
       continue;
     }
     search_of[name] = searches.size();
@@ -135,7 +140,7 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
-  // By number of the name, like all lists here; `appeared` keeps the order of appearance.
+  // All lists here are indexed by the number of the name; `appeared` keeps the order of appearance.
   std::vector<kept_durations> durations(run.names.size());
   std::vector<std::int64_t> total_ns(run.names.size());
   std::vector<std::uint32_t> appeared;
@@ -143,15 +148,16 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
   double workers_ns = 0;
   double batch_count = 0;
   for (std::size_t place = 0; place < batches.all().size(); ++place) {
-    if (!counted[place] || !batches.all()[place].preprocessed) continue;
-    workers_ns += static_cast<double>(*batches.preprocess_ns(batches.all()[place]));
+    const auto preprocess_ns = batches.preprocess_ns(batches.all()[place]);
+    if (!counted[place] || !preprocess_ns) continue;
+    workers_ns += static_cast<double>(*preprocess_ns);
     ++batch_count;
   }
   for_each_in_batches(run, counted, [&](const operation& op, std::size_t place, std::size_t file) {
     if (durations[op.name].size() == 0) appeared.push_back(op.name);
     durations[op.name].add(op.duration_ns);
     total_ns[op.name] += op.duration_ns;
-    longest.add({op.duration_ns, op.name, place, file});
+    longest.add({op.start_ns, op.duration_ns, op.name, place, file});
   });
   worker_time time;
   std::vector<bool> shown(durations.size());
@@ -159,7 +165,7 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
   const std::vector<double> medians = medians_of(run, counted, durations, shown);
   std::size_t samples = 0;
   for (const std::uint32_t name : appeared) {
-    const std::string& text = run.names.name(name);
+    const std::string_view text = run.names.name(name);
     if (text == "SLoader" || (text == whole_transform && samples == 0)) {
       samples = durations[name].size();
     }
@@ -176,8 +182,9 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     const bool contains_others = run.names.name(op.name) == whole_transform;
     if (contains_others || static_cast<double>(op.duration_ns) <= 10 * medians[op.name]) continue;
     const batch& b = batches.all()[op.place];
-    time.slow_samples.push_back({run.names.name(op.name), op.duration_ns, medians[op.name], b.index,
-                                 b.epoch, run.files->files[op.file].number});
+    time.slow_samples.push_back(
+        {std::string(run.names.name(op.name)), op.duration_ns, medians[op.name], b.index, b.epoch,
+         run.files->files[op.file].number, op.start_ns - run.first_ns, file_id(op.file)});
     if (time.slow_samples.size() == slow_samples_shown) break;
   }
   return time;

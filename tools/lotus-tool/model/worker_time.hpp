@@ -1,4 +1,4 @@
-// Measures what the workers spend their time on while they preprocess.
+// Measures on what the workers spend their time while they preprocess.
 #ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 #define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 
@@ -8,23 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "model/identifiers.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
 
 struct op_share {
   std::string name;
-  double share = 0;  ///< of the workers' time, 0..1
+  double share = 0;  ///< share of the workers' time, 0..1
 };
 
-/// A call that took unusually long, and where it happened.
+/// A call that took unusually long, with its position in the run.
 struct slow_sample {
   std::string name;
   std::int64_t duration_ns = 0;
-  double median_ns = 0;  ///< median of the operation
+  double median_ns = 0;  ///< median of the operation's calls, in ns
   std::int64_t batch = 0;
   std::uint32_t epoch = 0;
   std::uint64_t worker = 0;
+  std::int64_t at_ns = 0;  ///< start of the call, in ns after run_data::first_ns
+  optional_file file;      ///< log of the worker that made the call
 };
 
 struct worker_time {
@@ -33,9 +36,10 @@ struct worker_time {
   double samples_per_batch = 0;
 };
 
-/// Measures the operations inside counted batches. Shares are relative to the batches' own time;
-/// STransform is left out, because it contains others. Slow samples are the longest calls that took
-/// over ten times the median of their operation.
+/// Measures the operations inside the batches for which `counted` is true (see counted_batches()).
+/// Shares are relative to the preprocess time of these batches; STransform is left out, because it
+/// contains other operations. Slow samples are the longest of the calls that took over ten times
+/// the median of their operation.
 /// @param run  read with run_parts::operations.
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted);
 

@@ -20,7 +20,8 @@
 namespace lotus::tool {
 namespace {
 
-/// The speed-up of an operation or a stage; a stage's name is also that of an operation.
+/// Returns the factor by which an operation or stage becomes faster. Operations and stages share
+/// one map, because the name of a stage is also the name of an operation.
 double faster_by(const pipeline_change& change, const std::string& name) {
   const auto found = change.faster.find(name);
   return found == change.faster.end() ? 1 : found->second;
@@ -57,9 +58,12 @@ class planner {
  private:
   std::uint32_t source(std::uint32_t unit) const { return drawn_.empty() ? unit : drawn_[unit]; }
 
-  void plan_work() {
+  /// Returns the recorded work after the operations in `change_.faster` became faster.
+  std::vector<measured_work> faster_works() const {
     std::vector<measured_work> works = r_.works;
-    std::vector<double> by_name;  // the part of its time that is left
+    // For each operation, by the number of its name: new time divided by recorded time. A negative
+    // value is not computed yet.
+    std::vector<double> by_name;
     for (const recorded_part& part : r_.parts) {
       if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
       double& left = by_name[part.name];
@@ -68,6 +72,15 @@ class planner {
       works[part.work].cpu_ns -= (1 - left) * part.cpu_ns;
       works[part.work].blocked_ns -= (1 - left) * part.blocked_ns;
     }
+    return works;
+  }
+
+  void plan_work() {
+    // Skip faster_works() if no operation becomes faster, because that function visits all
+    // operations of the run.
+    std::vector<measured_work> sped_up;
+    if (!change_.faster.empty()) sped_up = faster_works();
+    const std::vector<measured_work>& works = change_.faster.empty() ? r_.works : sped_up;
     plan_.works.resize(works.size());
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
@@ -75,11 +88,12 @@ class planner {
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const measured_work& w = works[from.first_work + (s - from.first_stage)];
         plan_.works[to.first_work + (s - to.first_stage)] = {
-            std::max(0.0, w.blocked_ns) / change_.making_faster,
-            std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) / change_.making_faster};
+            std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
+            std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
+                change_.preprocessing_faster};
       }
     }
-    // A faster stage scales all of its work: its operations, and the rest, which has no name.
+    // If a stage becomes faster, its operations and its time outside any operation become faster.
     for (std::size_t s = 0; s < r_.stages.size(); ++s) {
       const double faster = faster_by(change_, r_.stages[s].name);
       if (faster != 1) scale_stage(s, faster);
@@ -93,13 +107,14 @@ class planner {
       const measured_work& w =
           r_.works[r_.units[source(u)].first_work + (stage - unit.first_stage)];
       plan_.works[unit.first_work + (stage - unit.first_stage)] = {
-          w.blocked_ns / faster / change_.making_faster,
-          w.cpu_ns / law_.longer(1 + w.others_busy) / faster / change_.making_faster};
+          w.blocked_ns / faster / change_.preprocessing_faster,
+          w.cpu_ns / law_.longer(1 + w.others_busy) / faster / change_.preprocessing_faster};
     }
   }
 
-  /// Moves the work of the operation that a server does to the served part. Removes the recorded
-  /// waiting for servers, because the simulation produces it.
+  /// Some operations are limited by servers, such as a lock or a device. This function assigns
+  /// their time to the served phase of each work. It removes the time for which they waited for a
+  /// server, because the simulation computes that waiting again.
   void plan_served() {
     const shared_operation& op = *assumed_.operation;
     const bool limit = assumed_.apart_ns > 0;
@@ -122,7 +137,7 @@ class planner {
       }
       waited_ns[c.work] += all_ns - service_ns;
     }
-    double faster = faster_by(change_, op.name) * change_.making_faster;
+    double faster = faster_by(change_, op.name) * change_.preprocessing_faster;
     if (!op.is_stage) faster *= faster_by(change_, op.stage);
     if (limit) plan_.let_through_ns = assumed_.apart_ns / faster;
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
@@ -136,13 +151,16 @@ class planner {
     }
   }
 
-  /// @param served  the served part of the work, as recorded. @param waited_ns  how long it waited
-  ///                for that.
-  /// @param faster  speed-up of the operation. @param to  the planned work.
+  /// Moves the time of the limited operation within one work to the served phase of this work.
+  /// @param served     the recorded time of the limited operation within this work.
+  /// @param waited_ns  how long the operation waited for a server during this work.
+  /// @param faster     the factor by which the operation becomes faster.
+  /// @param to         the planned work.
   void take_served(const work& served, double waited_ns, const measured_work& recorded,
                    double faster, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
-    if (assumed_.operation->is_stage) {  // operations in it may have become faster too
+    // The factor for the whole stage, which includes faster operations inside it.
+    if (assumed_.operation->is_stage) {
       const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
       faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
     }
@@ -171,8 +189,9 @@ class planner {
     }
   }
 
-  /// Makes batches larger and fewer, or smaller and more: scales the work of the batch at the
-  /// corresponding place. Only for batches without items.
+  /// Changes the size of batches, and their number so that each epoch contains as much data as
+  /// before. The work of each new batch is that of the recorded batch at the same relative position
+  /// in the epoch, scaled by the change in size. Supports only pipelines without items.
   void scale_batches() {
     const double factor = change_.batch_size;
     std::vector<planned_unit> units;
@@ -213,24 +232,24 @@ class planner {
     plan_.uses = std::move(uses);
   }
 
-  /// Adds the preprocessing of a batch to the step before it, because the consumer cannot do both
-  /// at once.
+  /// Adds the preprocessing time of each batch to the step before the batch, because a consumer
+  /// that builds its own batches cannot preprocess during a step.
   void consumer_makes() {
     for (planned_epoch& e : plan_.epochs) {
       for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
         const planned_unit& unit = plan_.units[e.hand_overs[i]];
-        work making;
+        work preprocessing;
         for (std::uint32_t s = unit.first_stage; s < unit.end_stage; ++s) {
           const work& w = plan_.works[unit.first_work + (s - unit.first_stage)];
-          making.blocked_ns += w.blocked_ns + w.served_blocked_ns;
-          making.cpu_ns += w.cpu_ns + w.served_cpu_ns;
+          preprocessing.blocked_ns += w.blocked_ns + w.served_blocked_ns;
+          preprocessing.cpu_ns += w.cpu_ns + w.served_cpu_ns;
         }
         if (i == 0) {
-          e.consumer_ready_ns += making.blocked_ns + making.cpu_ns;
+          e.consumer_ready_ns += preprocessing.blocked_ns + preprocessing.cpu_ns;
         } else {
           work& step = plan_.uses[e.hand_overs[i - 1]].step;
-          step.blocked_ns += making.blocked_ns;
-          step.cpu_ns += making.cpu_ns;
+          step.blocked_ns += preprocessing.blocked_ns;
+          step.cpu_ns += preprocessing.cpu_ns;
         }
       }
     }
@@ -257,9 +276,9 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // With a single stage, in_flight is this bound.
+      // With a single stage, replay_plan::in_flight already limits how many batches are begun.
       if (r_.stages.size() > 1) {
-        stage.most_ahead = std::max<std::size_t>(stage.threads, recorded.most_ahead + more - less);
+        stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
       }
       plan_.stages.push_back(stage);
     }
@@ -272,9 +291,10 @@ class planner {
     const std::size_t before = r_.stages.front().threads;
     const std::size_t now = plan_.stages.front().threads;
     const auto per_batch = static_cast<std::size_t>(std::ceil(r_.items_per_batch));
+    if (change_.in_flight) return std::max<std::size_t>(1, *change_.in_flight * per_batch);
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
-    // Without a known bound it is unknown how many batches more workers may have in flight; two per
-    // worker are usual.
+    // If the run shows no limit on the batches in flight, the limit for more workers is unknown
+    // too. Assume a limit of two batches per worker, which is usual.
     const std::size_t seen = r_.in_flight_held || now <= before
                                  ? r_.in_flight
                                  : std::max(r_.in_flight, 2 * before * per_batch);
@@ -353,8 +373,9 @@ std::size_t threads_with(const pipeline_change& change, const recorded_pipeline&
 
 bool pipeline_change::operator==(const pipeline_change& other) const {
   const auto all = [](const pipeline_change& c) {
-    return std::tie(c.workers, c.threads, c.prefetch, c.unordered, c.faster, c.making_faster,
-                    c.step, c.cpus, c.no_start_up, c.own_thread, c.batch_size);
+    return std::tie(c.workers, c.threads, c.prefetch, c.in_flight, c.unordered, c.faster,
+                    c.preprocessing_faster, c.step, c.cpus, c.no_start_up, c.own_thread,
+                    c.batch_size);
   };
   return all(*this) == all(other);
 }

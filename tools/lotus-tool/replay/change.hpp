@@ -1,4 +1,4 @@
-// Describes changes to a recorded pipeline and plans its simulation.
+// Describes changes to a recorded pipeline and plans the simulation of the changed pipeline.
 #ifndef LOTUS_TOOL_REPLAY_CHANGE_HPP
 #define LOTUS_TOOL_REPLAY_CHANGE_HPP
 
@@ -16,48 +16,56 @@
 
 namespace lotus::tool {
 
-/// Changes that are applied together; a default one changes nothing.
+/// Changes that are applied together. A default-constructed object changes nothing.
 struct pipeline_change {
-  std::optional<std::size_t> workers;          ///< threads of the first stage, or of its pool
-  std::map<std::string, std::size_t> threads;  ///< threads of a stage, by its name
-  std::optional<std::size_t> prefetch;         ///< batches in flight per worker
-  bool unordered = false;                      ///< the consumer receives whichever batch is ready
-  /// Speed-up by name of operation or stage; HUGE_VAL: no cost.
+  /// Number of threads of the first stage or, if this stage shares a pool of threads, of the pool.
+  std::optional<std::size_t> workers;
+  /// For each changed stage, by name: its new number of threads.
+  std::map<std::string, std::size_t> threads;
+  std::optional<std::size_t> prefetch;  ///< maximum number of batches in flight per worker
+  /// Maximum number of batches in flight of all workers together; replaces `prefetch`.
+  std::optional<std::size_t> in_flight;
+  bool unordered = false;  ///< whether the consumer receives whichever batch is ready
+  /// For each changed operation or stage, by name: the factor by which it becomes faster. HUGE_VAL
+  /// means that the operation or stage takes no time.
   std::map<std::string, double> faster;
-  double making_faster = 1;  ///< speed-up of all preprocessing
-  double step = 1;           ///< factor for the duration of steps
+  double preprocessing_faster = 1;  ///< factor by which all preprocessing becomes faster
+  double step = 1;                  ///< factor by which all steps become longer
   std::optional<double> cpus;
-  /// Threads start at once, and first batches take no longer than others.
+  /// Whether all threads are ready when an epoch begins, and the first batches of an epoch take no
+  /// longer than the others.
   bool no_start_up = false;
-  bool own_thread = false;  ///< a worker builds the batches that the consumer built itself
-  double batch_size = 1;    ///< factor for the size of batches
+  bool own_thread = false;  ///< whether a worker builds the batches that the consumer built itself
+  double batch_size = 1;    ///< factor by which batches become larger
 
   bool operator==(const pipeline_change& other) const;
 };
 
-/// For each unit of a resampled run, the recorded unit that replaces it; empty: each stays itself.
+/// For each unit (batch or item) of a resampled run: the index of the recorded unit whose work
+/// replaces the work of this unit. Empty means that no work is replaced.
 using drawn_units = std::vector<std::uint32_t>;
 
-/// Returns the number of threads that work in a stage at once. A stage that used all threads of a
-/// pool uses all threads of the changed pool; other stages, such as ordered ones, keep their
-/// number.
+/// Returns the maximum number of threads that work in a stage at once after the change. A stage
+/// that used all threads of a pool uses all threads of the changed pool; other stages, such as
+/// ordered ones, keep their number.
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
 /// An assumption about how the calls of an operation delay each other.
 struct assumed_servers {
-  const shared_operation* operation = nullptr;  ///< nullptr: they do not delay each other
-  std::size_t servers = unbounded;  ///< the number of calls served at once; the others wait
-  /// If a rate limit applies instead of servers: the interval between the calls that it lets
-  /// through, and the time that each call takes after that.
+  /// The operation; nullptr: no calls delay each other.
+  const shared_operation* operation = nullptr;
+  std::size_t servers = unbounded;  ///< how many calls are served at once; other calls wait
+  /// The parameters of a rate limit, which may be assumed instead of servers: the minimum interval
+  /// between the starts of calls, and the time that each call takes after it may start.
   double apart_ns = 0;
   double each_ns = 0;
 };
 
 /// Plans the simulation of the run with a change.
-/// @param names  of the run.
-/// @param law    the speed law of the recorded run; it also holds for the changed run, except for
-///               the number of CPUs if that is changed.
+/// @param names  the names to which the name numbers in `pipeline` refer.
+/// @param law    the speed law of the recorded run. The changed run obeys the same law, but
+///   `change` may set another number of CPUs.
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const speed_law& law, const pipeline_change& change,
                     const drawn_units& drawn = {}, const assumed_servers& assumed = {});

@@ -44,11 +44,13 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
     }
   }
   if (c.prefetch) add("prefetch " + std::to_string(*c.prefetch) + " a worker");
+  if (c.in_flight) add(std::to_string(*c.in_flight) + " batches in flight");
   if (c.unordered) add("in any order");
   for (const auto& [name, faster] : c.faster) {
     add(std::isfinite(faster) ? name + ' ' + number(faster) + "x faster" : "without " + name);
   }
-  if (c.making_faster != 1) add("all preprocessing " + number(c.making_faster) + "x faster");
+  if (c.preprocessing_faster != 1)
+    add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
   if (c.step != 1) add("the step " + number(c.step) + " times as long");
   if (c.cpus) add(number(*c.cpus) + " CPUs");
   if (c.no_start_up) add("no start-up");
@@ -65,6 +67,7 @@ void write_change(json_writer& json, const pipeline_change& c) {
     json.end_object();
   }
   if (c.prefetch) json.member("prefetch", *c.prefetch);
+  if (c.in_flight) json.member("in_flight", *c.in_flight);
   if (c.unordered) json.member("unordered", true);
   if (!c.faster.empty()) {
     json.key("faster").begin_object();
@@ -73,7 +76,7 @@ void write_change(json_writer& json, const pipeline_change& c) {
     }
     json.end_object();
   }
-  if (c.making_faster != 1) json.member("making_faster", c.making_faster);
+  if (c.preprocessing_faster != 1) json.member("making_faster", c.preprocessing_faster);
   if (c.step != 1) json.member("step", c.step);
   if (c.cpus) json.member("cpus", *c.cpus);
   if (c.no_start_up) json.member("no_start_up", true);

@@ -1,4 +1,4 @@
-// Simulates time and CPU scheduling.
+// Simulates the passing of time and the scheduling of threads on CPUs.
 #ifndef LOTUS_TOOL_REPLAY_CLOCKS_HPP
 #define LOTUS_TOOL_REPLAY_CLOCKS_HPP
 
@@ -17,15 +17,16 @@
 
 namespace lotus::tool {
 
-/// Blocked threads wake at a given time; runnable threads share the CPUs as on Linux: a thread that
-/// wakes goes to the CPU with the fewest threads and stays there; the threads of a CPU take turns
-/// of speed_law::turn_ns, those that have just woken first; a CPU that runs out of threads takes
-/// one over from the fullest CPU after half a turn, which is the mean time until the next turn
-/// ends. If there are no turns, if a CPU is always free or if the number of CPUs is not whole, all
-/// threads of a CPU run at the same time, at reduced speed. Not thread-safe.
+/// Simulates when threads run. Blocked threads wake at a given time. Runnable threads share the
+/// CPUs as on Linux: a thread that wakes goes to the CPU with the fewest threads and stays there.
+/// The threads of a CPU take turns of speed_law::turn_ns, beginning with those that have just
+/// woken. A CPU without threads waits for half a turn, the mean time until a turn ends, and then
+/// takes a thread from the CPU with the most threads. If turn_ns is 0, if speed_law::cpus is 0 or
+/// if the number of CPUs is not whole, threads do not take turns: all threads of a CPU run at the
+/// same time, each at reduced speed. Not thread-safe.
 class replay_clocks {
  public:
-  /// @param threads  the number of threads; no more CPUs than this are ever used.
+  /// @param threads  the number of threads in the simulation. At most this many CPUs are simulated.
   explicit replay_clocks(const speed_law& speed, std::size_t threads = unbounded)
       : speed_(speed), one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus)) {
     cpus_.resize(one_by_one_
@@ -49,11 +50,12 @@ class replay_clocks {
     new_speeds();
   }
 
-  /// Advances to the next event. Returns its thread, or nullopt if there are no more events.
+  /// Advances to the next event. Returns the event's thread, or nullopt if there are no more
+  /// events.
   std::optional<std::uint32_t> next() {
     while (true) {
       double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
-      cpu* of = nullptr;  // the CPU of the event; nullptr: a sleeping thread wakes
+      cpu* of = nullptr;  // CPU on which the next event occurs; nullptr: a thread wakes
       bool ends = false;
       for (cpu& c : cpus_) {
         const double end_ns =
@@ -80,13 +82,16 @@ class replay_clocks {
  private:
   using event = std::pair<double, std::uint32_t>;
   struct cpu {
-    std::vector<event> running;  // with the value of done_ns at which each ends
-    std::deque<event> waiting;   // for a turn, with their remaining work
-    std::size_t woken = 0;       // how many of `waiting` woke and have had no turn yet
-    double done_ns = 0;          // work done by a thread that ran here all the time
+    // Running threads; each has the value of done_ns at which its work is complete.
+    std::vector<event> running;
+    std::deque<event> waiting;  // threads that wait for a turn, with their remaining work
+    std::size_t woken = 0;      // number of threads in `waiting` that had no turn since they woke
+    // Work in ns that a thread would have done if it had run on this CPU from the beginning.
+    double done_ns = 0;
     double rate = 0;
     double turn_began_ns = 0;
-    /// When the turn ends, if others wait; when the CPU takes over a thread, if it has none.
+    /// The time of the CPU's next scheduling event: if threads wait for this CPU, the end of the
+    /// current turn; if this CPU has no thread, the takeover of a thread from another CPU.
     double event_ns = HUGE_VAL;
 
     std::size_t threads() const noexcept { return running.size() + waiting.size(); }
@@ -108,7 +113,8 @@ class replay_clocks {
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
   }
 
-  /// A thread that ran alone has had successive turns.
+  /// Returns the time at which the current turn ends. A thread that runs alone on a CPU begins a
+  /// new turn whenever its turn ends.
   double end_of_turn(const cpu& c) const {
     const double turns = std::floor((now_ns_ - c.turn_began_ns) / speed_.turn_ns) + 1;
     return c.turn_began_ns + turns * speed_.turn_ns;
@@ -184,7 +190,7 @@ class replay_clocks {
   bool one_by_one_;
   std::priority_queue<event, std::vector<event>, std::greater<>> sleeping_;
   std::vector<cpu> cpus_;
-  std::size_t busy_ = 0;  // CPUs
+  std::size_t busy_ = 0;  // number of CPUs that run a thread
   double now_ns_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "replay/block_sampler.hpp"
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -21,24 +22,30 @@
 namespace lotus::tool {
 namespace {
 
-/// Errors of the model itself, as found on pairs of runs (bench/whatif_numbers): standard
+/// Errors of the model itself, measured on pairs of runs (bench/whatif_numbers): standard
 /// deviations of the logarithm of predicted ÷ measured.
 constexpr double model_sd = 0.012;
-constexpr double beyond_sd = 0.03;  ///< with more threads at once than were recorded
-constexpr double wall_sd = 0.02;    ///< without recorded CPU time
+constexpr double beyond_sd = 0.03;  ///< error if the change uses more threads than any recorded run
+constexpr double wall_sd = 0.02;    ///< error if CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
-constexpr double limit_sd = 0.06;  ///< with a rate limit: all calls are assumed to be equal
+/// Error if a rate limit is assumed. It is large because all calls are assumed to take equally
+/// long.
+constexpr double limit_sd = 0.06;
 
-constexpr double much_too_fast = 0.03;  ///< for a simulation: more than runs differ from each other
-constexpr double most_off = 0.25;       ///< the maximum error of a simulation that can be trusted
+/// If a simulation is faster than the run by more than this fraction, it needs a correction.
+constexpr double much_too_fast = 0.03;
+/// The maximum relative error of a simulation that can be trusted.
+constexpr double max_off = 0.25;
 
-/// The part of the simulation's error on the unmodified run that also affects a changed run: all of
-/// it near that run, half of it far away, as found on 117 pairs of runs (bench/whatif_numbers):
-/// 0.53; in two other sets of 68 pairs: 0.48 and 0.65.
-/// @param gain  simulated gain of throughput.
+/// Returns which part of the simulation's error on the unmodified run also affects a simulated
+/// change: all of it for a small gain, about half of it for a large gain. The value of one half is
+/// measured: 0.53 on 117 pairs of runs (bench/whatif_numbers), 0.48 and 0.65 on two other sets of
+/// 68 pairs.
+/// @param gain  the simulated gain of throughput.
 double share_of_error_kept(double gain) {
   constexpr double far_from_it = 0.5;
-  constexpr double near = 0.2;  // on the scale of the logarithm
+  // Logarithm of the gain at which the result is 63 % of the way from 1 to far_from_it.
+  constexpr double near = 0.2;
   return far_from_it + (1 - far_from_it) * std::exp(-std::abs(std::log(gain)) / near);
 }
 
@@ -47,7 +54,8 @@ std::size_t threads_of(const recorded_pipeline& p) {
                          [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
 }
 
-/// Assumes that preprocessing was always on the CPU, as far as there were CPUs for all threads.
+/// Returns `p` with preprocessing counted as CPU time, because CPU time is not recorded. If there
+/// were fewer CPUs than threads, only the share CPUs / threads of the time counts.
 recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   const auto threads = static_cast<double>(threads_of(p));
   const double share = std::min(1.0, cpus / threads);
@@ -56,45 +64,17 @@ recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
     part.cpu_ns = share * part.blocked_ns;
     part.blocked_ns = 0;
   }
-  p.shared.clear();  // the CPUs explain why they wait
+  p.shared.clear();  // assume that calls wait only for CPUs, not for each other
   return p;
 }
 
-/// Counts all waiting for CPUs as blocked time.
+/// Returns `p` with waits for a CPU counted as blocked time.
 recorded_pipeline with_queueing(recorded_pipeline p) {
   const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
   for (measured_work& w : p.works) keep(w);
   for (measured_work& w : p.steps) keep(w);
   return p;
 }
-
-/// Resamples units in blocks of neighbors, because neighbors are similar.
-class block_sampler {
- public:
-  explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
-
-  drawn_units draw() {
-    drawn_units drawn(p_.units.size());
-    std::iota(drawn.begin(), drawn.end(), std::uint32_t{0});
-    for (const planned_epoch& e : p_.epochs) {
-      const std::uint32_t count = e.end_unit - e.first_unit;
-      const auto length = std::max<std::uint32_t>(
-          1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
-      for (std::uint32_t at = 0; at < count; at += length) {
-        const std::uint32_t from =
-            std::uniform_int_distribution<std::uint32_t>(0, count - 1)(random_);
-        for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
-          drawn[e.first_unit + at + i] = e.first_unit + (from + i) % count;
-        }
-      }
-    }
-    return drawn;
-  }
-
- private:
-  const recorded_pipeline& p_;
-  std::mt19937_64 random_{1};
-};
 
 std::size_t batches_of(const recorded_pipeline& p) {
   std::size_t batches = 0;
@@ -107,8 +87,8 @@ bool has_items(const recorded_pipeline& p) {
                      [](const recorded_stage& s) { return s.of_items; });
 }
 
-/// The relative standard error of the run's mean interval between batches, estimated from the
-/// differences between parts of the run.
+/// Returns the relative standard error of the mean interval between batches, estimated from how
+/// much ten parts of each epoch differ.
 double run_sd_of(const run_data& run) {
   constexpr std::size_t parts = 10;
   std::vector<double> lengths_ns;
@@ -129,7 +109,7 @@ double run_sd_of(const run_data& run) {
                            static_cast<double>(last - first));
     }
   }
-  if (lengths_ns.size() < parts) return 0.02;  // typical value, because the run is too short
+  if (lengths_ns.size() < parts) return 0.02;  // typical error, because the run is too short
   const auto n = static_cast<double>(lengths_ns.size());
   const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
   double squares = 0;
@@ -141,12 +121,12 @@ double run_sd_of(const run_data& run) {
 
 what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
                  std::optional<double> cpus)
-    : run_(run), recorded_(std::move(recorded)), most_threads_(threads_of(recorded_)) {
+    : run_(run), recorded_(std::move(recorded)), max_threads_(threads_of(recorded_)) {
   if (!recorded_.cpu_known && cpus) recorded_ = on_cpus(std::move(recorded_), *cpus);
   std::vector<const recorded_pipeline*> all{&recorded_};
   if (also != nullptr) {
     all.push_back(also);
-    most_threads_ = std::max(most_threads_, threads_of(*also));
+    max_threads_ = std::max(max_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
   base_ = replayed_with({}, law_.law, {});
@@ -175,7 +155,7 @@ void what_if::find_explanations(const recorded_pipeline* also) {
     };
     explanation one{assumed, replayed_with({}, law_.law, assumed)};
     if (!is_like(one.base) && one.base.per_s() > fitted() && waits_little_for_cpus()) {
-      // A thread that waits for a CPU while it holds a lock holds up all others.
+      // A thread that waits for a CPU while it holds a lock delays all threads that need the lock.
       if (!queued_) queued_ = with_queueing(recorded_);
       one.queued = true;
       one.base = replayed_with({}, law_.law, assumed, true);
@@ -185,8 +165,7 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
   explanations_.push_back({{}, base_});
-  // An operation that is shown to be limited stays limited, even if no simulation reproduces the
-  // run.
+  // No explanation reproduces the run. Still consider each limit that the recording shows.
   for (const assumed_servers& assumed : explanations_of(recorded_)) {
     if (assumed.operation == nullptr) continue;
     const replay_result limited = replayed_with({}, law_.law, assumed);
@@ -216,13 +195,14 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::vector<std::pair<double, explanation>> tried;
   for (const explanation& why : explanations_) {
-    const double said = guess_under(why, other, law_.law.cpus).per_s;
-    tried.emplace_back(std::abs(std::log(said / also.achieved_per_s)), why);
+    const double predicted = guess_under(why, other, law_.law.cpus).per_s;
+    tried.emplace_back(std::abs(std::log(predicted / also.achieved_per_s)), why);
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr double near = 0.04;      // as much as runs differ from each other
-  constexpr double unlike_it = 0.2;  // if the best one is off by more, none is right
+  constexpr double near = 0.04;  // relative difference that two equal runs may have
+  // If the best explanation deviates by more, keep all explanations.
+  constexpr double unlike_it = 0.2;
   if (tried.empty() || tried.front().first > unlike_it) return;
   explanations_.clear();
   for (const auto& [off, why] : tried) {
@@ -250,30 +230,32 @@ void what_if::loosen_policies() {
   try_with([](recorded_pipeline& p) {
     p.in_flight = std::max(p.in_flight, p.units.size());
     p.in_flight_held = false;
-    for (recorded_stage& s : p.stages) s.most_ahead = std::max(s.most_ahead, p.units.size());
+    for (recorded_stage& s : p.stages) s.max_ahead = std::max(s.max_ahead, p.units.size());
   });
 }
 
 void what_if::fit_turns() {
   speed_law law = law_.law;
-  // Linux uses ticks of 1, 4 or 10 ms.
+  // Try lengths around the scheduler ticks of Linux, which are 1, 4 or 10 ms.
   for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
     law.turn_ns = 1e6 * turn_ms;
     const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
-    // A longer turn may fit better only by chance, and would change predictions more.
+    // Stop at the first length that fits. Longer turns change predictions more, and one of them may
+    // fit better only by chance.
     if (std::abs(base_.per_s() / achieved() - 1) <= much_too_fast) return;
   }
 }
 
 void what_if::fit_cpus() {
-  // A smaller difference may be due to the scheduler.
-  if (law_.law.cpus <= 0 || fitted() <= (1 + most_off) * achieved()) return;
+  // A smaller difference may result from the scheduler, not from other programs.
+  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
   const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
-  // If this is too fast as well, waiting for CPUs does not explain the run.
-  if (waiting.per_s() > (1 + most_off) * achieved()) return;
+  // If the simulation is too fast even with the recorded waits for CPUs, other programs are not the
+  // cause.
+  if (waiting.per_s() > (1 + max_off) * achieved()) return;
   const auto wanted_by = [this](const auto& all) {
     double wanted_ns = 0;
     for (const measured_work& w : all) wanted_ns += w.cpu_ns + w.queued_ns;
@@ -332,7 +314,7 @@ replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
 }
 
 bool what_if::is_unlike() const noexcept {
-  return !(std::abs(fitted() / achieved() - 1) <= most_off);
+  return !(std::abs(fitted() / achieved() - 1) <= max_off);
 }
 
 bool what_if::beyond_seen(const pipeline_change& change) const {
@@ -340,7 +322,7 @@ bool what_if::beyond_seen(const pipeline_change& change) const {
   for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
     threads += threads_with(change, recorded_, s);
   }
-  return threads > most_threads_ || (change.own_thread && recorded_.makes_itself) ||
+  return threads > max_threads_ || (change.own_thread && recorded_.makes_itself) ||
          (change.cpus && *change.cpus != (others_share_ > 0 ? all_cpus_ : law_.law.cpus));
 }
 
@@ -369,7 +351,8 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
     p.steady_per_s =
         recorded_.steady_per_s * changed.steady_per_s() / why.base.steady_per_s() * error_left;
   }
-  p.most_out = changed.most_out;
+  p.trend_per_s = changed.receptions.per_s() * error_left;
+  p.max_out = changed.max_out;
   return p;
 }
 
@@ -395,12 +378,13 @@ prediction what_if::guess(const pipeline_change& change) const {
   return guess_under(explanations_.front(), change, std::sqrt(cpus.low * cpus.high));
 }
 
-prediction what_if::least_guess(const pipeline_change& change) const {
+prediction what_if::min_guess(const pipeline_change& change) const {
   prediction least = guess(change);
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
     const assumed_servers& a = why.assumed;
-    // The uncertainty of this mean only affects intervals.
+    // Among the explanations by a rate limit, only the one with the most likely duration of a call
+    // can yield the smallest gain. The others only widen the confidence interval.
     if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
     if (&why == &explanations_.front() && cpus.low >= cpus.high) continue;
     const prediction other = guess_under(why, change, cpus.low);
@@ -414,13 +398,22 @@ prediction what_if::least_guess(const pipeline_change& change) const {
   return least;
 }
 
+prediction what_if::unlimited_guess(const pipeline_change& change) const {
+  const auto free =
+      std::find_if(explanations_.begin(), explanations_.end(),
+                   [](const explanation& why) { return why.assumed.operation == nullptr; });
+  if (free == explanations_.end()) return guess(change);
+  const cpu_range cpus = cpus_with(change);
+  return guess_under(*free, change, std::sqrt(cpus.low * cpus.high));
+}
+
 what_if::limited_operation what_if::limited() const {
   const assumed_servers& likeliest = explanations_.front().assumed;
   if (likeliest.operation == nullptr) return {};
   const served_at_once& served = likeliest.operation->served;
   const auto is_open = [&](const explanation& why) {
     return why.assumed.operation == nullptr ||
-           (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.most_inside);
+           (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.max_inside);
   };
   if (std::any_of(explanations_.begin(), explanations_.end(), is_open)) return {};
   std::size_t most = 1;
@@ -444,7 +437,7 @@ prediction what_if::predict(const pipeline_change& change) const {
     p.low = std::min(p.low, other.per_s);
     p.high = std::max(p.high, other.per_s);
   });
-  constexpr double quantile = 1.645;  // 95 % of a normal distribution are below this
+  constexpr double quantile = 1.645;  // 95 % of a standard normal distribution are below this
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));

@@ -1,4 +1,4 @@
-// Predicts the effect of a change, with a confidence interval.
+// Predicts the effect of a change to a run, with a confidence interval.
 #ifndef LOTUS_TOOL_REPLAY_PREDICTION_HPP
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
@@ -17,69 +17,80 @@ namespace lotus::tool {
 
 struct prediction {
   double per_s = 0;  ///< batches per second of the whole run
-  double low = 0;    ///< lower end of its 90 % confidence interval
+  double low = 0;    ///< lower end of the 90 % confidence interval of per_s
   double high = 0;
-  double run_ns = 0;        ///< length of the run, from the first work to the end of the last step
-  double steady_per_s = 0;  ///< batches per second from an epoch's first reception to its last
-  double gain = 1;          ///< run length before ÷ after
+  double run_ns = 0;        ///< run length in ns, from the first work to the end of the last step
+  double steady_per_s = 0;  ///< batches per second between an epoch's first and last reception
+  /// Like steady_per_s, but as the slope of a line through all receptions (see trend). Only for
+  /// comparing simulations of one run.
+  double trend_per_s = 0;
+  /// Run length without the change, divided by run length with the change.
+  double gain = 1;
   /// The maximum number of batches in flight, which determines the memory use.
-  std::size_t most_out = 0;
+  std::size_t max_out = 0;
 };
 
-/// Answers questions about a run. Predictions are corrected by the simulation's error on the
-/// unmodified run: completely for small changes, by half for large ones. Thread safety: one thread.
+/// Predicts the effect of changes to a run. A simulation of the unmodified run shows the
+/// simulation's error. Predictions of small changes are corrected by all of this error, predictions
+/// of large changes by about half of it. Not thread-safe.
 class what_if {
  public:
-  /// @param run         must outlive this.
+  /// @param run         must outlive this object.
   /// @param recorded    the pipeline of `run`.
-  /// @param also        nullptr, or the same pipeline in another configuration, which shows more
-  ///                    about the machine.
-  /// @param cpus        CPUs that the run could use, if its logs do not contain this. If they do
-  ///                    not contain CPU time either, all preprocessing is then assumed to be on the
-  ///                    CPU.
+  /// @param also        nullptr, or the same pipeline recorded in another configuration, such as
+  ///   with another number of workers. It helps to estimate the speed of the CPUs and which
+  ///   operations wait for each other.
+  /// @param cpus        the number of CPUs that the run could use; needed only if the logs do not
+  ///   contain this number. If the logs do not contain CPU time either, all preprocessing is
+  ///   assumed to be on the CPU.
   what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
           std::optional<double> cpus);
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
 
-  /// Batches per second over the whole run, as measured. replayed() is the same, simulated.
+  /// Returns the measured throughput in batches per second over the whole run. replayed() returns
+  /// the simulated throughput of the unmodified run.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
-  /// Length of the run: the time that the simulated batches took at the measured throughput.
+  /// Returns the length of the run in ns: the number of simulated batches divided by the measured
+  /// throughput.
   double run_ns() const noexcept { return achieved() > 0 ? base_.batches * 1e9 / achieved() : 0; }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// If the simulation is too fast, it is slowed down by CPUs that stay idle for a while
-  /// (law().law.turn_ns). If it is still over 25 % too fast while threads waited for CPUs, other
-  /// programs used the CPUs: this share of them, 0..1. Work is conserved: more workers do not get
-  /// more out of the remaining CPUs. fitted() is the simulated throughput after these adjustments.
+  /// Returns the share of the CPUs that other programs used, 0..1. The constructor estimates it: if
+  /// the simulation is faster than the run, the constructor first tries longer turns
+  /// (law().law.turn_ns). If the simulation is then still over 25 % too fast although threads
+  /// waited for CPUs, it concludes that other programs used some CPUs. fitted() returns the
+  /// simulated throughput after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
-  /// Whether the number of CPUs for the run's threads is known.
   bool cpus_known() const noexcept { return law_.law.cpus > 0; }
-  /// Whether a prediction can only give a range that begins with "no gain", because there may be no
-  /// CPU for additional threads.
+  /// Returns whether the low end of a prediction must be "no gain": the change uses more threads
+  /// than the recorded runs, and the number of CPUs is unknown.
   bool is_bracket(const pipeline_change& change) const {
     return beyond_seen(change) && !cpus_known();
   }
 
-  /// Whether the simulation differs from the run by so much, over 25 %, that it cannot be trusted.
+  /// Returns whether the simulated throughput differs from the measured one by over 25 %. Then
+  /// predictions cannot be trusted.
   bool is_unlike() const noexcept;
 
-  /// Whether more threads would want CPUs at once than in the recorded runs.
+  /// Returns whether the changed run would have more threads, or other CPUs, than any recorded run.
   bool beyond_seen(const pipeline_change& change) const;
 
-  /// Predicts without an interval (low and high equal per_s), in a tenth of the time.
+  /// Predicts without a confidence interval (low and high equal per_s), ten times as fast.
   prediction guess(const pipeline_change& change) const;
-  /// The same gain, but for the part of the run that the loader affects: without the pauses between
-  /// epochs.
+  /// Returns prediction::gain without the pauses between epochs, which no change shortens.
   double gain_between_pauses(const prediction& of) const;
-  /// The prediction with the smallest gain, of all explanations that fit the recording.
-  prediction least_guess(const pipeline_change& change) const;
-  /// The operation that demonstrably waits for a lock or a device, so that more workers do not
-  /// help; its name is "" if there is none. `most`: the number of its calls that are served at
-  /// once.
+  /// Returns the prediction with the smallest gain among all explanations of the recording.
+  prediction min_guess(const pipeline_change& change) const;
+  /// Like guess(), but calls wait for no lock or device if the recordings can be explained without
+  /// that.
+  prediction unlimited_guess(const pipeline_change& change) const;
+  /// An operation that waits for a lock or a device under every possible explanation, so that more
+  /// workers do not help. `most` is the maximum number of its calls served at once. If no operation
+  /// is limited, `name` is "".
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -88,45 +99,47 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
-  /// If threads take turns, small differences decide which thread is next, so this sums up the
-  /// results for several lengths of turns.
+  /// Simulates the run with a change. If threads take turns, small differences decide which thread
+  /// runs next. To average this out, the function sums up the results for several lengths of turns.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
                               const assumed_servers& assumed, bool queued = false) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
-  /// Work that was not recorded cannot make a simulation slower than the run, but a rule that did
-  /// not hold can: dispatch in turn, or a bound on the batches in flight. Drops the rules without
-  /// which the simulation is closer to the run.
+  /// If the simulation is slower than the run, it may obey a rule that the run did not obey. Drops
+  /// each of two rules if this brings the simulation closer to the run: dispatch to the workers in
+  /// turn, and the limit on the batches in flight.
   void loosen_policies();
-  /// Finds the speed_law::turn_ns with which the simulation is as slow as the run.
+  /// Sets speed_law::turn_ns to a value with which the simulation is as slow as the run.
   void fit_turns();
-  /// Finds the number of CPUs, not used by other programs, with which the simulation is as slow as
-  /// the run.
+  /// Estimates how many CPUs other programs left to the run: the number with which the simulation
+  /// is as slow as the run.
   void fit_cpus();
-  /// The number of CPUs available to the changed run, as a range; see cpus_with().
+  /// A range for the number of CPUs available to the changed run; see cpus_with().
   struct cpu_range {
     double low = 0;
     double high = 0;
   };
-  /// If other programs always want CPUs: between the number of CPUs obtained before and a fair
-  /// share (Li et al., "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009), in
-  /// which n of n + m threads that want a CPU get n / (n + m) of all.
+  /// Returns how many CPUs the changed run gets if other programs want CPUs all the time: one end
+  /// of the range is what the recorded run got, the other end is a fair share (Li et al.,
+  /// "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009), in which n of n + m
+  /// threads that want a CPU get n / (n + m) of all.
   cpu_range cpus_with(const pipeline_change& change) const;
-  /// Standard deviation of the logarithm of the gain over resampled runs.
+  /// Returns the standard deviation of the logarithm of the gain, computed from random samples of
+  /// the run's batches.
   double drawn_sd(const pipeline_change& change) const;
 
-  /// A possible explanation of the recording, and the simulation of the unmodified run under it.
+  /// A possible explanation of the recording, with the simulation of the unmodified run under it.
   struct explanation {
     assumed_servers assumed;
     replay_result base;
-    bool queued = false;  ///< the waiting for CPUs is taken from the recording
+    bool queued = false;  ///< whether to simulate queued_ instead of recorded_
   };
-  /// Whether threads waited for CPUs, but too little to explain the run by that alone.
+  /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
   bool waits_little_for_cpus() const;
-  /// Finds the explanations that reproduce the run, and the other run too.
+  /// Finds the explanations with which simulations reproduce the run, and `also` if given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
-  /// @param cpus  used instead of those of law_ if other programs had some of the CPUs.
+  /// @param cpus  the number of CPUs to simulate if other programs used CPUs; otherwise ignored.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
   /// Calls on_guess(prediction) for each explanation and each end of the range of CPUs.
   template <class OnGuess>
@@ -134,18 +147,18 @@ class what_if {
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  // recorded_, with waiting for CPUs counted as blocked time.
+  // A copy of recorded_ in which waits for a CPU count as blocked time. Created when needed.
   std::optional<recorded_pipeline> queued_;
-  std::vector<explanation> explanations_;  // most likely first; never empty
+  std::vector<explanation> explanations_;  // most likely first; not empty after construction
   double others_share_ = 0;
-  double all_cpus_ = 0;           // of the machine, including those that other programs used
-  double workers_want_ = 0;       // mean number of worker threads that ran or waited for a CPU
-  double consumer_wants_ = 0;     // likewise, the consumer
-  std::size_t most_threads_ = 0;  // the maximum over all runs
+  double all_cpus_ = 0;      // number of CPUs including those that other programs used; 0: unknown
+  double workers_want_ = 0;  // mean number of workers that ran or waited for a CPU
+  double consumer_wants_ = 0;    // mean share of time in which the consumer ran or waited for a CPU
+  std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
   replay_result base_;
   double replayed_per_s_ = 0;
-  double run_sd_ = 0;  // of the logarithm of the throughput, between runs
+  double run_sd_ = 0;  // standard deviation of the logarithm of the throughput between runs
 };
 
 }  // namespace lotus::tool

@@ -15,7 +15,7 @@ namespace {
 
 using optional_unit = optional_index<std::uint32_t>;
 
-/// The number of threads, including the consumer.
+/// Returns the number of simulated threads, including the consumer.
 std::size_t threads_of(const replay_plan& plan) {
   std::size_t threads = 1;
   for (const planned_stage& s : plan.stages) threads += s.threads;
@@ -47,7 +47,7 @@ class player {
     }
     ready_.resize(items_missing_.size());
     next_unit_ = epoch.first_unit;
-    // Items come first; without items, the first stage begins with batches.
+    // If there are items, only they enter the first stage; otherwise the batches do.
     first_end_ = epoch.first_unit == epoch.first_batch ? epoch.end_unit : epoch.first_batch;
     if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
   }
@@ -69,9 +69,11 @@ class player {
       }
     }
     out_.batches = static_cast<double>(handed_over_);
+    out_.receptions.end_group();
     out_.pauses_ns = epoch_.pause_ns;
     out_.whole_ns = epoch_.pause_ns + last_hand_over_ns_;
-    if (taken_) {  // no other thread works then
+    // During the last step no other thread works, so its duration needs no simulation.
+    if (taken_) {
       const work& step = plan_.uses[*taken_].step;
       out_.whole_ns += step.blocked_ns + step.cpu_ns;
     }
@@ -79,17 +81,17 @@ class player {
   }
 
  private:
-  /// The phases of a work, in this order; phases that take no time are skipped.
+  /// What a thread does while it works on a unit, in this order. Skips phases that take no time.
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
-    optional_unit unit;  // the one on which it works
+    optional_unit unit;  // the unit on which the thread works; nullopt if idle
     phase is = phase::blocked;
   };
   struct stage_state {
-    std::deque<std::uint32_t> input;  // units
-    std::vector<std::uint32_t> idle;  // threads
-    std::size_t ahead = 0;            // see planned_stage::most_ahead
+    std::deque<std::uint32_t> input;  // units that wait for the stage
+    std::vector<std::uint32_t> idle;  // threads of this stage without work
+    std::size_t ahead = 0;            // number of units begun that the next stage has not begun
   };
   enum class use : std::uint8_t { waits, takes, blocked, computes };
 
@@ -112,7 +114,7 @@ class player {
     start_all();
   }
 
-  /// Begins the next phase of a thread's work; returns false if there is none.
+  /// Begins the next phase of a thread's work; returns false if no phase is left.
   bool works_on(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     const work& w = work_of(*t.unit, t.stage);
@@ -208,7 +210,8 @@ class player {
     if (using_ == use::waits && consumer_began_) take();
   }
 
-  /// Starts all threads that can start, downstream stages first because that makes room.
+  /// Starts all threads that can start. Later stages come first, because they make room in the
+  /// queues that earlier stages fill.
   void start_all() {
     for (bool again = true; again;) {
       again = false;
@@ -218,12 +221,12 @@ class player {
     }
   }
 
-  /// Returns whether anything began.
+  /// Starts as many threads of a stage as possible. Returns whether at least one thread began work.
   bool start(std::uint32_t stage) {
     stage_state& s = stages_[stage];
     const planned_stage& planned = plan_.stages[stage];
     bool any = false;
-    for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.most_ahead;) {
+    for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.max_ahead;) {
       if (planned.pool && pool_free_[*planned.pool] == 0) break;
       const std::uint32_t thread = s.idle[i];
       const optional_unit unit = stage == 0        ? next_first(thread)
@@ -238,7 +241,7 @@ class player {
       ++s.ahead;
       if (stage > 0) {
         s.input.pop_front();
-        left_behind(*unit, stage);
+        left_over(*unit, stage);
       }
       begin(thread, *unit, stage == 0 ? plan_.turnaround_ns : 0);
       any = true;
@@ -246,13 +249,14 @@ class player {
     return any;
   }
 
-  /// Called when `stage`, or the consumer after the last stage, begins with a unit.
-  void left_behind(std::uint32_t unit, std::uint32_t stage) {
+  /// Removes a unit from the output of the stage before `stage`. Called when `stage` begins to work
+  /// on the unit, or when the consumer receives it after the last stage.
+  void left_over(std::uint32_t unit, std::uint32_t stage) {
     const planned_unit& u = plan_.units[unit];
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
   }
 
-  /// The unit that a thread of the first stage may begin with now.
+  /// Returns the unit with which a thread of the first stage may begin now.
   optional_unit next_first(std::uint32_t thread) {
     const std::uint32_t unit =
         plan_.round_robin
@@ -264,8 +268,8 @@ class player {
     if (before >= handed_units_ && before - handed_units_ >= plan_.in_flight) return std::nullopt;
     ++begun_by_[thread];
     ++next_unit_;
-    out_.most_out =
-        std::max<std::size_t>(out_.most_out, next_unit_ - epoch_.first_unit - handed_units_);
+    out_.max_out =
+        std::max<std::size_t>(out_.max_out, next_unit_ - epoch_.first_unit - handed_units_);
     return unit;
   }
 
@@ -302,7 +306,7 @@ class player {
     }
   }
 
-  /// Lets the waiting consumer take the next batch that it may receive.
+  /// If a batch that the consumer may receive is ready, ends the consumer's wait with this batch.
   void take() {
     if (plan_.ordered) {
       if (handed_over_ == ready_.size()) return;
@@ -325,6 +329,7 @@ class player {
       out_.hand_overs_ns += now_ns - last_hand_over_ns_;
     }
     last_hand_over_ns_ = now_ns;
+    out_.receptions.add(now_ns);
     const planned_unit& b = plan_.units[*taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
@@ -333,16 +338,16 @@ class player {
     const auto lies = std::find(lying_.begin(), lying_.end(), *taken_);
     if (lies != lying_.end()) {
       lying_.erase(lies);
-      left_behind(*taken_, b.end_stage);
+      left_over(*taken_, b.end_stage);
     }
     start_all();
   }
 
-  /// A consumer that waits for a certain batch buffers the batches that arrive before it, so these
-  /// no longer occupy the queue.
+  /// Lets the consumer buffer the batches that arrived before the batch for which it waits.
+  /// Buffered batches no longer occupy the queue.
   void put_aside() {
     if (stages_.empty() || lying_.empty()) return;
-    for (const std::uint32_t batch : lying_) left_behind(batch, plan_.units[batch].end_stage);
+    for (const std::uint32_t batch : lying_) left_over(batch, plan_.units[batch].end_stage);
     lying_.clear();
     start_all();
   }
@@ -353,20 +358,21 @@ class player {
   std::vector<stage_state> stages_;
   std::vector<thread_state> threads_;
   std::size_t servers_free_;
-  std::deque<std::uint32_t> wait_for_server_;  // threads
+  std::deque<std::uint32_t> wait_for_server_;  // threads that wait for a free server
   double next_let_through_ns_ = 0;
-  std::uint32_t consumer_ = 0;  // its thread
+  std::uint32_t consumer_ = 0;  // the consumer's thread number
   std::vector<std::size_t> pool_free_;
-  std::vector<std::uint32_t> items_missing_;  // by batch of the epoch
-  std::vector<bool> ready_;                   // likewise
+  // For each batch of the epoch: number of items that are not finished yet.
+  std::vector<std::uint32_t> items_missing_;
+  std::vector<bool> ready_;  // for each batch of the epoch: whether it is ready
   std::deque<std::uint32_t> ready_in_time_;
-  std::vector<std::size_t> begun_by_;  // by thread of the first stage
+  std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
-  std::uint32_t next_unit_ = 0;  // with round_robin: first_unit + number of units begun
+  std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
   std::size_t handed_units_ = 0;
   std::size_t handed_over_ = 0;
   double last_hand_over_ns_ = 0;
-  std::vector<std::uint32_t> lying_;  // batches that are ready and not buffered by the consumer
+  std::vector<std::uint32_t> lying_;  // batches that are ready and still occupy the queue
   optional_unit taken_;
   use using_ = use::waits;
   bool consumer_began_ = false;

@@ -6,8 +6,8 @@
 
 namespace lotus::tool {
 
-/// Simulates all epochs one after the other, event by event. Deterministic. The time is linear in
-/// the number of units, times the logarithm of the number of threads.
+/// Simulates all epochs one after the other. The result is deterministic. Time: O(n log t) for n
+/// units and t threads.
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool

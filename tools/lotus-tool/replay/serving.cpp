@@ -13,11 +13,11 @@ namespace lotus::tool {
 namespace {
 
 constexpr double mostly_blocked = 0.2;
-/// Calls that wait for a lock, a device or a rate limit are blocked. Below this share they only
-/// wait for CPUs, whose number is known and simulated.
+/// Calls that wait for a lock, a device or a rate limit are blocked. Calls that are blocked for
+/// less than this share of their time only wait for CPUs, whose number is known and simulated.
 constexpr double hardly_blocked = 0.05;
 
-/// Calls per ns that `servers` servers can serve.
+/// Returns the number of calls per ns that `servers` servers can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
   for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
@@ -31,13 +31,14 @@ double time_of(const shared_operation& op) {
   return sum_ns;
 }
 
-/// If calls take longer while others are open, adds rate limits as explanations: calls are let
-/// through one by one and then take as long as calls that found no other one open. A device with
-/// several channels behaves alike. Lone calls give the best estimate of the duration without
-/// waiting; the ends of its confidence interval are added too.
+/// Adds rate limits to the explanations, if calls may take longer while other calls are open. A
+/// rate limit means a minimum interval between the starts of calls; each call then takes as long as
+/// calls that began while no other call was open. (A device with several channels behaves
+/// similarly.) There are three explanations: one for the mean duration of such calls, and one for
+/// each end of the confidence interval of the mean.
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
-  const bool may_wait = s.most_inside > 1 && s.plausible.front() < s.most_inside;
+  const bool may_wait = s.max_inside > 1 && s.plausible.front() < s.max_inside;
   if (s.alone_ns <= 0 || s.gap_ns <= 0 || !(may_wait || s.is_slower_beside_others())) return;
   for (const double each_ns : {s.alone_ns, s.alone_low_ns, s.alone_high_ns}) {
     to.push_back({&op, unbounded, s.gap_ns, each_ns});
@@ -49,16 +50,17 @@ void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
   std::vector<serving_limit> limits;
   for (const shared_operation& op : pipeline.shared) {
-    if (op.served.most_inside < 2 || op.served.may_be_free()) continue;
+    if (op.served.max_inside < 2 || op.served.may_be_free()) continue;
     if (op.blocked_share < hardly_blocked) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
-  // Inner operations take less time than outer ones and are called as often: put them first.
+  // Put operations with less time first. An operation takes less time than one that contains it, so
+  // of two nested operations the inner one comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
                      return time_of(*a.operation) < time_of(*b.operation);
                    });
-  // Put the most limiting operation, the one with the least capacity, first.
+  // Put the operation with the least capacity first, because it limits the run most.
   std::stable_sort(
       limits.begin(), limits.end(), [](const serving_limit& a, const serving_limit& b) {
         return capacity_of(*a.operation, a.fewest) < 0.9 * capacity_of(*b.operation, b.fewest);
@@ -83,11 +85,12 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
   all.emplace_back();
   for (const shared_operation& op : pipeline.shared) {
     const std::size_t fewest = op.served.plausible.front();
-    const bool waited = fewest < op.served.most_inside && op.blocked_share >= hardly_blocked;
-    if (waited || op.served.most_inside == 1) all.push_back({&op, fewest, 0, 0});
-    // Only the CPUs, which are known, limit work on the CPU; anything else may have unknown limits.
-    if (op.blocked_share >= mostly_blocked && op.served.most_inside > 1) {
-      all.push_back({&op, op.served.most_inside, 0, 0});
+    const bool waited = fewest < op.served.max_inside && op.blocked_share >= hardly_blocked;
+    if (waited || op.served.max_inside == 1) all.push_back({&op, fewest, 0, 0});
+    // Only operations that are often blocked can have an unknown limit. Work on the CPU is limited
+    // only by the number of CPUs, which is known.
+    if (op.blocked_share >= mostly_blocked && op.served.max_inside > 1) {
+      all.push_back({&op, op.served.max_inside, 0, 0});
     }
     add_limits(op, all);
   }
@@ -104,14 +107,14 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
     if (same == also.shared.end()) continue;
     const served_at_once& here = op.served;
     const served_at_once& there = same->served;
-    const std::size_t most = std::max(here.most_inside, there.most_inside);
+    const std::size_t most = std::max(here.max_inside, there.max_inside);
     for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) {
       all.push_back({&op, c, 0, 0});
     }
     if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
-    // Calls waited least in the recording with fewer calls at once, and a limit had the largest
-    // effect in the other one.
-    const bool fewer_here = here.most_inside < there.most_inside;
+    // Take the duration of a call from the recording with fewer calls at once, where calls waited
+    // least, and the interval from the other recording, where a limit had the largest effect.
+    const bool fewer_here = here.max_inside < there.max_inside;
     const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;
     if (each_ns > 0 && gap_ns > 0) all.push_back({&op, unbounded, gap_ns, each_ns});

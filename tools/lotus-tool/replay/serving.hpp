@@ -9,27 +9,27 @@
 
 namespace lotus::tool {
 
-/// An operation for which the recording shows that it waits for a lock, a device or a limit.
+/// An operation whose calls wait for a lock, a device or a rate limit, as the recording shows.
 struct serving_limit {
   const shared_operation* operation = nullptr;
-  std::size_t fewest = 1;  ///< the fewest calls that may be served at once
+  std::size_t fewest = 1;  ///< the lowest plausible number of calls that are served at once
   std::size_t most = 1;
 };
 
-/// Returns the operations that the recording shows to be limited, the most limiting one first; of
-/// nested operations, the inner one.
+/// Returns the operations that the recording shows to be limited. The most limiting one comes
+/// first; of nested operations with similar capacity, the inner one comes first.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
-/// Returns the explanations that a prediction must consider, the most likely first. If an operation
-/// is shown to be limited: that limit, with each plausible number of servers. Otherwise: that
-/// nothing is limited, and for each operation for which a limit cannot be excluded, that limit. An
-/// operation that is mostly blocked is known to scale only up to the number of calls that were open
-/// at once.
+/// Returns the explanations that a prediction must consider, most likely first. If the recording
+/// shows that an operation is limited, the explanations differ in how many calls are served at
+/// once. Otherwise the first explanation is "nothing is limited"; others follow for each operation
+/// whose limit cannot be excluded. An operation that is mostly blocked is known to scale only up to
+/// the number of calls that were open at once.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of
-/// workers: nothing is limited, or one operation is, to any number of calls at once or to a rate.
-/// The caller has to check each against both recordings.
+/// workers: nothing is limited, or one operation is limited to a number of calls at once or to a
+/// rate. The caller has to check each explanation against both recordings.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
                                              const recorded_pipeline& also);
 

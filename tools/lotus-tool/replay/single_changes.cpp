@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Stages and operations with at least 2 % of the work, largest first.
+/// Returns the names of the stages and operations with at least 2 % of the work, largest first.
 std::vector<std::string> larger_work(const recorded_pipeline& p, const name_table& names) {
   std::map<std::string, double> sums;
   double all_ns = 0;
@@ -26,7 +26,7 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
     for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
       const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
       all_ns += w.cpu_ns + w.blocked_ns;
-      // A single stage is all of preprocessing, so it is not listed.
+      // A single stage is the whole preprocessing, so it is not listed as a part of it.
       if (p.stages.size() > 1) sums[p.stages[s].name] += w.cpu_ns + w.blocked_ns;
     }
   }

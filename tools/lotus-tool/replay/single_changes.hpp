@@ -11,15 +11,15 @@
 
 namespace lotus::tool {
 
-/// More and fewer threads, other prefetch, out-of-order delivery, each operation and stage with at
-/// least 2 % of the work 1.25 times and twice as fast and free, a separate thread if the consumer
-/// builds its batches, more CPUs, no start-up, a shorter step: each only if it applies to the
-/// pipeline.
+/// Returns the changes that apply to the pipeline: more or fewer threads; another prefetch depth;
+/// out-of-order delivery; each operation and stage with at least 2 % of the work becomes 1.25 times
+/// as fast, twice as fast, or free; a separate thread if the consumer builds its batches itself;
+/// more CPUs; no start-up; a shorter step.
 std::vector<pipeline_change> single_changes(const recorded_pipeline& pipeline,
                                             const name_table& names);
 
-/// Returns the names that pipeline_change::faster may contain: stages, then operations, without the
-/// leading S.
+/// Returns the names that pipeline_change::faster accepts: the stages, then the operations. The
+/// names are those in the program; logs put an S before each name.
 std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const name_table& names);
 
 }  // namespace lotus::tool

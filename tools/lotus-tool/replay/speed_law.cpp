@@ -26,12 +26,13 @@ double speed_law::speed(double running) const noexcept {
 namespace {
 
 struct point {
-  double others_busy = 0;  // busy share of the other CPUs
-  double at_first = 0;     // likewise, over the first moments
+  double others_busy = 0;  // share of the other CPUs that were busy, 0..1
+  double at_first = 0;     // the same share, measured over the first moments of the work
   double cpu_ns = 0;
 };
 
-/// Sums for a regression with an instrumental variable; points are relative to their group's mean.
+/// Sums for a regression with an instrumental variable, where x is others_busy, y is cpu_ns, and z
+/// (the instrument) is at_first. Values are relative to the mean of their group.
 struct centred_sums {
   double zz = 0;
   double zx = 0;
@@ -74,8 +75,8 @@ struct centred_sums {
   }
 };
 
-/// The mean number of busy CPUs over the busiest tenth of the work.
-double most_busy(const std::vector<const recorded_pipeline*>& pipelines) {
+/// Returns the mean number of busy CPUs over the busiest tenth of the work.
+double max_busy(const std::vector<const recorded_pipeline*>& pipelines) {
   std::vector<double> busy;
   for (const recorded_pipeline* p : pipelines) {
     for (const measured_work& w : p->works) {
@@ -96,9 +97,9 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   constexpr double usual = 0.06;
   constexpr double usual_sd = 0.08;
   estimated_law found;
-  found.most_busy = most_busy(pipelines);
-  // More CPUs were busy than `cpus`, so there must have been more.
-  if (cpus > 0 && found.most_busy > 1.5 * cpus) cpus = std::ceil(found.most_busy);
+  found.max_busy = max_busy(pipelines);
+  // `cpus` must be wrong if many more CPUs were busy at once.
+  if (cpus > 0 && found.max_busy > 1.5 * cpus) cpus = std::ceil(found.max_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
   if (cpus <= 1) return found;
@@ -116,18 +117,19 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centred_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  constexpr double least_variance = 1e-4;  // below this, the load of the other CPUs hardly varies
+  // Below this variance, the load of the other CPUs varies too little for an estimate.
+  constexpr double min_variance = 1e-4;
   const auto count = static_cast<double>(sums.count);
-  if (sums.count < sums.groups + 8 || sums.zz < least_variance * count || sums.zx <= 0) {
+  if (sums.count < sums.groups + 8 || sums.zz < min_variance * count || sums.zx <= 0) {
     return found;
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // The line is 1 at the mean of x; the law is 1 at x = 0.
+  // The fitted line is 1 at the mean load, but the speed law is 1 when the other CPUs are idle.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
-  // Error that the fit does not include: different batches run at different times.
+  // Error that the fit does not show: the work itself may differ between times of different load.
   constexpr double beside_sd = 0.04;
   const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, beside_sd);
   found.levels_seen = sd < usual_sd;

@@ -1,4 +1,4 @@
-// Estimates from runs how much busy CPUs slow each other down.
+// Estimates from recorded runs how much busy CPUs slow each other down.
 #ifndef LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
 #define LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
 
@@ -11,18 +11,21 @@ namespace lotus::tool {
 
 struct estimated_law {
   speed_law law;
-  double slowing_sd = 0;     ///< standard deviation of speed_law::slowing
-  double most_busy = 0;      ///< mean number of busy CPUs over the busiest tenth of the work
-  bool levels_seen = false;  ///< the runs are enough to estimate it
+  double slowing_sd = 0;  ///< standard deviation of speed_law::slowing
+  double max_busy = 0;    ///< mean number of busy CPUs over the busiest tenth of the work
+  /// Whether the runs contain enough different loads to estimate speed_law::slowing.
+  bool levels_seen = false;
 };
 
-/// Fits a line to CPU time as a function of the busy share of the other CPUs, each stage relative
-/// to its own mean, and combines it with what is typical for such machines: 6 ± 8 % (two
-/// hyperthreads of one core slow each other down most). Longer work overlaps with more other work
-/// just because it is longer, so the fit uses an instrumental variable (Angrist and Pischke, Mostly
-/// Harmless Econometrics, ch. 4): how busy the others were in the first moments of the work, which
-/// do not depend on its length.
-/// @param pipelines  recorded runs of one pipeline. @param cpus  that they could use; 0: unknown.
+/// Estimates the speed law. The function fits a line: the CPU time of the work on one unit,
+/// relative to the mean of the stage, as a function of the share of other CPUs that were busy. The
+/// slope is combined with a typical value of 6 ± 8 % (two hyperthreads of one core slow each other
+/// down most). Longer work overlaps with more other work just because it is longer. The fit
+/// therefore uses an instrumental variable (Angrist and Pischke, Mostly Harmless Econometrics, ch.
+/// 4): how busy the other CPUs were in the first moments of the work, which do not depend on its
+/// length.
+/// @param pipelines  recorded runs of one pipeline.
+/// @param cpus       the number of CPUs that the runs could use; 0: unknown.
 estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipelines, double cpus);
 
 }  // namespace lotus::tool

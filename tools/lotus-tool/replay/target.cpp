@@ -14,10 +14,10 @@
 namespace lotus::tool {
 namespace {
 
-constexpr double most_faster = 64;
+constexpr double max_faster = 64;
 constexpr double near_enough = 0.98;
 
-std::size_t most_workers(const what_if& run) {
+std::size_t max_workers(const what_if& run) {
   const double cpus = run.law().law.cpus;
   return std::max<std::size_t>(16, static_cast<std::size_t>(4 * cpus));
 }
@@ -29,16 +29,17 @@ pipeline_change with_workers(const what_if& run, std::size_t workers) {
   return change;
 }
 
-/// The factor by which one part of the work must become faster; 0 if no factor suffices.
+/// Returns the factor by which an operation or stage must become faster to reach the target; 0 if
+/// no factor up to max_faster suffices.
 double needed(const what_if& run, pipeline_change settings, const std::string& work,
               double target_per_s) {
   const auto reaches = [&](double faster) {
     settings.faster[work] = faster;
     return run.guess(settings).steady_per_s >= target_per_s;
   };
-  if (!reaches(most_faster)) return 0;
+  if (!reaches(max_faster)) return 0;
   double low = 1;
-  double high = most_faster;
+  double high = max_faster;
   while (high / low > 1.02) {
     const double middle = std::sqrt(low * high);
     (reaches(middle) ? high : low) = middle;
@@ -46,30 +47,19 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
   return high;
 }
 
-}  // namespace
-
-double consumer_rate(const what_if& run) {
-  pipeline_change change;
-  change.making_faster = 1e6;
-  change.no_start_up = true;
-  change.own_thread = run.recorded().makes_itself;
-  return run.guess(change).steady_per_s;
-}
-
-way_to_target find_way(const what_if& run, const name_table& names, double target_per_s) {
-  way_to_target way;
-  way.target_per_s = target_per_s;
+/// Tries numbers of workers, and of batches in flight if there is only one stage.
+void find_workers(const what_if& run, path_to_target& way) {
   double best = 0;
-  for (std::size_t workers = 1; workers <= most_workers(run); ++workers) {
+  for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
     const pipeline_change plain = with_workers(run, workers);
     const bool single = run.recorded().stages.size() == 1;
     for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
       pipeline_change settings = plain;
       if (single) settings.prefetch = prefetch;
       const double per_s = run.guess(settings).steady_per_s;
-      if (per_s >= near_enough * target_per_s) {
+      if (per_s >= near_enough * way.target_per_s) {
         way.settings = settings;
-        return way;
+        return;
       }
       if (per_s > 1.01 * best) {
         best = per_s;
@@ -78,6 +68,75 @@ way_to_target find_way(const what_if& run, const name_table& names, double targe
       if (!single) break;
     }
   }
+}
+
+pipeline_change with_one_more(const what_if& run, pipeline_change change, std::size_t stage) {
+  const recorded_pipeline& p = run.recorded();
+  const std::size_t threads = threads_with(change, p, stage) + 1;
+  change.threads[p.stages[stage].name] = threads;
+  return change;
+}
+
+/// Takes back all added threads without which the target is still reached.
+void take_back_threads(const what_if& run, path_to_target& way) {
+  const recorded_pipeline& p = run.recorded();
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const std::string& name = p.stages[s].name;
+    while (way.settings->threads.count(name) != 0) {
+      pipeline_change fewer = *way.settings;
+      if (--fewer.threads[name] == threads_with({}, p, s)) fewer.threads.erase(name);
+      if (run.guess(fewer).steady_per_s < near_enough * way.target_per_s) break;
+      way.settings = fewer;
+    }
+  }
+}
+
+/// Adds threads one by one, each to the stage where it gains most. If none gains 1 %, because
+/// several stages are equally slow, adds one to each stage.
+void find_threads(const what_if& run, path_to_target& way) {
+  const std::size_t stages = run.recorded().stages.size();
+  double best_per_s = run.guess(way.best_settings).steady_per_s;
+  for (std::size_t added = 0; best_per_s < near_enough * way.target_per_s; ++added) {
+    if (added == max_workers(run)) return;
+    pipeline_change next = way.best_settings;
+    double next_per_s = 1.01 * best_per_s;
+    pipeline_change one_each = way.best_settings;
+    for (std::size_t s = 0; s < stages; ++s) {
+      one_each = with_one_more(run, one_each, s);
+      const pipeline_change more = with_one_more(run, way.best_settings, s);
+      const double per_s = run.guess(more).steady_per_s;
+      if (per_s <= next_per_s) continue;
+      next = more;
+      next_per_s = per_s;
+    }
+    if (next == way.best_settings) {
+      next = one_each;
+      next_per_s = run.guess(one_each).steady_per_s;
+      if (next_per_s <= 1.01 * best_per_s) return;
+    }
+    way.best_settings = next;
+    best_per_s = next_per_s;
+  }
+  way.settings = way.best_settings;
+  take_back_threads(run, way);
+}
+
+}  // namespace
+
+double consumer_rate(const what_if& run) {
+  pipeline_change change;
+  change.preprocessing_faster = 1e6;
+  change.no_start_up = true;
+  change.own_thread = run.recorded().makes_itself;
+  return run.guess(change).steady_per_s;
+}
+
+path_to_target find_path_to_target(const what_if& run, const name_table& names,
+                                   double target_per_s) {
+  path_to_target way;
+  way.target_per_s = target_per_s;
+  run.recorded().has_workers() ? find_workers(run, way) : find_threads(run, way);
+  if (way.settings) return way;
   for (const std::string& work : names_of_work(run.recorded(), names)) {
     const double faster = needed(run, way.best_settings, work, target_per_s);
     if (faster > 0 && (way.faster == 0 || faster < way.faster)) {

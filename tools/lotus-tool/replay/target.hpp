@@ -1,4 +1,4 @@
-// Finds the cheapest way to reach a given throughput.
+// Finds the cheapest settings that reach a given throughput.
 #ifndef LOTUS_TOOL_REPLAY_TARGET_HPP
 #define LOTUS_TOOL_REPLAY_TARGET_HPP
 
@@ -10,24 +10,28 @@
 
 namespace lotus::tool {
 
-/// The settings that reach a throughput, or what would have to become faster to reach it.
-struct way_to_target {
+/// The settings that reach a throughput, or the work that would have to become faster to reach it.
+struct path_to_target {
   double target_per_s = 0;
-  /// Workers and prefetch with which the throughput is within 2 % of the target; nullopt if none
-  /// suffice.
+  /// Numbers of workers and batches in flight with which the throughput reaches the target, or at
+  /// least 98 % of it; nullopt if no setting suffices.
   std::optional<pipeline_change> settings;
-  std::string work;   ///< that would have to become faster, if `settings` is missing
-  double faster = 0;  ///< by this factor, with `best_settings`; 0: no speed-up is enough
+  std::string work;  ///< if `settings` is missing: operation or stage that must become faster
+  /// Factor by which `work` must become faster if `best_settings` is used; 0: no factor suffices.
+  double faster = 0;
   pipeline_change best_settings;
 };
 
-/// The throughput of the consumer if batches were always ready.
+/// Returns the throughput that the consumer would reach if every batch were ready in time.
 double consumer_rate(const what_if& run);
 
-/// Finds the fewest workers, then the lowest prefetch, within 2 % of the target: predictions are
-/// not more accurate than that, and the last percent may take four times the workers.
-/// Searches up to four workers per CPU, at least 16, and prefetch 1, 2, 4 and 8 per worker.
-way_to_target find_way(const what_if& run, const name_table& names, double target_per_s);
+/// Finds the smallest number of workers that reaches 98 % of the target and, for this number, the
+/// smallest prefetch. 98 % is enough because predictions are no more accurate, and the last percent
+/// may take four times the workers. Tries up to four workers per CPU (at least 16), each with 1, 2,
+/// 4 and 8 batches in flight per worker. In a run of several stages with threads of their own, adds
+/// threads to the stages instead.
+path_to_target find_path_to_target(const what_if& run, const name_table& names,
+                                   double target_per_s);
 
 }  // namespace lotus::tool
 

@@ -17,13 +17,13 @@
 namespace lotus::tool {
 namespace {
 
-/// Disjoint intervals in order of time.
-using stretches = std::vector<time_span>;
+/// Disjoint intervals, sorted by time.
+using intervals = std::vector<time_span>;
 
-stretches joined(stretches spans) {
+intervals joined(intervals spans) {
   std::sort(spans.begin(), spans.end(),
             [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
-  stretches apart;
+  intervals apart;
   for (const time_span& s : spans) {
     if (apart.empty() || s.start_ns > apart.back().end_ns) {
       apart.push_back(s);
@@ -34,9 +34,9 @@ stretches joined(stretches spans) {
   return apart;
 }
 
-/// Returns the parts of `spans` outside all `holes`. Both are disjoint and in order.
-stretches without(const stretches& spans, const stretches& holes) {
-  stretches rest;
+/// Returns the parts of `spans` that are outside of all `holes`. Both are disjoint and sorted.
+intervals without(const intervals& spans, const intervals& holes) {
+  intervals rest;
   std::size_t h = 0;
   for (time_span s : spans) {
     while (h < holes.size() && holes[h].end_ns <= s.start_ns) ++h;
@@ -49,12 +49,14 @@ stretches without(const stretches& spans, const stretches& holes) {
   return rest;
 }
 
-/// Returns the time that a log's operations cover outside of `known`. Parents come after their
-/// children in a log, so a new operation extends or absorbs the intervals that were found last.
-/// @param known  disjoint and in order.
-stretches covered_by_operations(const run_data& run, std::size_t file, const stretches& known) {
-  stretches covered;
-  auto near = known.begin();  // most operations are in the same interval as the one before
+/// Returns the intervals in which operations of a log ran outside of `known`. A log contains an
+/// operation after the operations inside it, so each operation extends or absorbs the intervals
+/// that were found last.
+/// @param known  intervals that are disjoint and sorted by time.
+intervals covered_by_operations(const run_data& run, std::size_t file, const intervals& known) {
+  intervals covered;
+  // A cache: most operations start in the same interval as the one before.
+  auto near = known.begin();
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};
     if (near == known.end() || near->start_ns > s.start_ns || near->end_ns < s.end_ns) {
@@ -74,24 +76,25 @@ stretches covered_by_operations(const run_data& run, std::size_t file, const str
   return covered;
 }
 
-/// Intervals in which a thread was mostly blocked, or off the CPU for an unknown reason.
-stretches blocked_of(const off_cpu_time& off) {
-  stretches blocked;
-  for (const off_cpu_stretch& s : off.stretches()) {
+/// Returns the intervals in which a thread was off the CPU mostly because it was blocked, or for an
+/// unknown reason.
+intervals blocked_of(const off_cpu_time& off) {
+  intervals blocked;
+  for (const off_cpu_interval& s : off.intervals()) {
     if (2 * s.run_queue_ns < s.duration_ns()) blocked.push_back({s.start_ns, s.end_ns});
   }
   return blocked;
 }
 
-/// Intervals in which each thread was busy, by the log's number.
-std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
+/// Returns the intervals in which each thread was busy, by the number of the thread's log.
+std::map<std::uint64_t, intervals> busy_intervals(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   const run_batches& batches = run.batches;
   std::map<std::uint64_t, const off_cpu_time*> off;
   for (std::uint32_t f = 0; f < files.size(); ++f) {
     if (const auto* const of = run.side.off_cpu_of(file_id(f))) off[files[f].number] = of;
   }
-  std::map<std::uint64_t, stretches> of_thread;
+  std::map<std::uint64_t, intervals> of_thread;
   std::set<std::uint64_t> consumers;
   for (record_number n = 0; n < batches.records().size(); ++n) {
     const batch_record& r = batches.records()[n];
@@ -109,7 +112,7 @@ std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
     if (!run.has_operations(f) || (consumers.count(thread) != 0 && off.count(thread) == 0))
       continue;
     of_thread[thread] = joined(std::move(of_thread[thread]));
-    const stretches covered = covered_by_operations(run, f, of_thread[thread]);
+    const intervals covered = covered_by_operations(run, f, of_thread[thread]);
     of_thread[thread].insert(of_thread[thread].end(), covered.begin(), covered.end());
   }
   for (auto& [thread, busy] : of_thread) {
@@ -127,13 +130,13 @@ busy_threads count_busy_threads(const run_data& run) {
   if (!run.cpus || run.cpus->count() <= 0) return found;
   found.cpus = run.cpus->count();
   std::vector<std::pair<std::int64_t, int>> changes;
-  for (const auto& [thread, busy] : busy_stretches(run)) {
+  for (const auto& [thread, busy] : busy_intervals(run)) {
     for (const time_span& s : busy) {
       changes.emplace_back(s.start_ns, 1);
       changes.emplace_back(s.end_ns, -1);
     }
   }
-  std::sort(changes.begin(), changes.end());  // at equal times, ends come before starts
+  std::sort(changes.begin(), changes.end());  // sorts ends (-1) before starts (+1) at equal times
   std::size_t now = 0;
   std::int64_t last_ns = 0;
   double any_ns = 0;

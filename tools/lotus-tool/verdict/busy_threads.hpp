@@ -1,4 +1,4 @@
-// Compares the number of threads of a run that were busy at once with the number of usable CPUs.
+// Compares how many threads of a run were busy at once with the number of usable CPUs.
 #ifndef LOTUS_TOOL_VERDICT_BUSY_THREADS_HPP
 #define LOTUS_TOOL_VERDICT_BUSY_THREADS_HPP
 
@@ -10,15 +10,15 @@ namespace lotus::tool {
 
 struct busy_threads {
   std::size_t most = 0;
-  double cpus = 0;        ///< 0 if unknown
-  double over_share = 0;  ///< share of the time with any busy thread in which more threads were
-                          ///< busy than there are CPUs
+  double cpus = 0;  ///< number of usable CPUs; 0 if unknown
+  /// Share (0..1) of the time in which more threads than CPUs were busy; idle time does not count.
+  double over_share = 0;
 };
 
-/// A thread is busy inside the spans of batches, stages and operations; the consumer's thread is
-/// also busy during a step. Time in which a thread is known to have been blocked does not count. If
-/// that is not known, steps do not count at all, because most of a step may be the work of another
-/// device.
+/// Counts busy threads. A thread is busy while it preprocesses a batch or runs a stage or
+/// operation; the consumer is also busy during a step. Time in which a thread was blocked does not
+/// count. If a run does not record when the consumer was blocked, steps do not count at all,
+/// because the consumer may spend most of a step waiting for another device.
 /// @param run  read with run_parts::operations.
 busy_threads count_busy_threads(const run_data& run);
 

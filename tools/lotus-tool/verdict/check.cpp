@@ -25,12 +25,12 @@ namespace {
 
 constexpr std::size_t few_batches = 20;
 
-/// "1 batch", "2 batches"
+/// Returns "1 batch" or "2 batches", for example.
 std::string counted(std::size_t n, const std::string& one, const std::string& many) {
   return std::to_string(n) + ' ' + (n == 1 ? one : many);
 }
 
-/// "SDecode, SCrop and 3 more"
+/// Returns a list such as "SDecode, SCrop and 3 more".
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 3;
   std::string text;
@@ -41,7 +41,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Counts batches that were received before they were ready, by more than the time that a thread
+/// Counts the batches that were received before they were ready. Allows for the time that a thread
 /// may need to end its span.
 std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began) {
   constexpr double late_ns = 1e6;
@@ -58,13 +58,12 @@ std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began
   return early;
 }
 
-/// Runs the checks of one run.
 class checker {
  public:
   checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
 
   std::vector<check> failed() && {
-    // A run with operations only cannot mislead anyone about a pipeline.
+    // A run that contains only operations needs no checks of its pipeline.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
       markers();
       unrecorded_work();
@@ -72,7 +71,7 @@ class checker {
       loaders_mixed();
       twice();
       overlap();
-      pieces();
+      segments();
       consumed_late();
       short_run();
       oversubscribed();
@@ -151,23 +150,23 @@ class checker {
          "use lotus::async_scope for what pauses or goes on on another thread");
   }
 
-  void pieces() {
-    if (!run_.batches.in_pieces() || !run_.side.stages.empty()) return;
+  void segments() {
+    if (!run_.batches.in_parts() || !run_.side.stages.empty()) return;
     fail("pieces", false,
          "several threads preprocessed parts of one batch: the time in which any did counts",
          "name the parts with LOTUS_STAGE(name, i) to tell them apart");
   }
 
   void consumed_late() {
-    // If SBatchConsumed records are paired with the waits for other batches, the time between them
-    // is meaningless.
+    // If one of these checks failed, an SBatchConsumed record may be paired with the wait for
+    // another batch, and the time between the two is meaningless.
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
          human_share(run_.batches.late_share()) +
              " of the consumer's time lies between a wait's "
-             "end and SBatchConsumed, which seems to stand behind the step: steps are counted "
+             "end and SBatchConsumed, which seems to come after the step: steps are counted "
              "from the wait's end",
-         "put LOTUS_BATCH_CONSUMED(i) right behind the wait");
+         "put LOTUS_BATCH_CONSUMED(i) right after the wait");
   }
 
   void dropped() {
@@ -193,7 +192,7 @@ class checker {
     fail("dropped", many, std::move(text),
          records.dropped > 0 || records.lost > 0
              ? "record with full_ring::drain, more options::ring_records and room on the disk"
-         : run_.damaged_lines > 0 ? "see the lines told of on stderr"
+         : run_.damaged_lines > 0 ? "see the messages on stderr"
                                   : "lotus-tool recover puts it into the logs");
   }
 
@@ -201,7 +200,7 @@ class checker {
     const std::size_t n = run_.batches.all().size();
     if (n == 0 || n >= few_batches) return;
     fail("short", false,
-         counted(n, "batch is", "batches are") + " few: rates are told as intervals",
+         counted(n, "batch is", "batches are") + " few: rates are given as intervals",
          "record " + std::to_string(few_batches) + " batches or more");
   }
 
@@ -213,7 +212,8 @@ class checker {
     if (cpus.back() == '.') cpus.pop_back();
     fail("oversubscribed", false,
          "up to " + std::to_string(busy.most) + " threads were busy at once on " + cpus +
-             " CPUs: rates hold for this contention only",
+             (cpus == "1" ? " CPU" : " CPUs") +
+             ": the rates hold only while the CPUs are this crowded",
          "use fewer threads, or more CPUs");
   }
 

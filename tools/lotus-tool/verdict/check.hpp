@@ -1,4 +1,4 @@
-// Checks for conditions that make conclusions about a run unreliable.
+// Checks a run for problems that make results of `lotus-tool diagnose` unreliable.
 #ifndef LOTUS_TOOL_VERDICT_CHECK_HPP
 #define LOTUS_TOOL_VERDICT_CHECK_HPP
 
@@ -16,24 +16,24 @@ namespace lotus::tool {
 
 /// A check that failed.
 struct check {
-  std::string_view id;  ///< "unrecorded-work" and so on
-  std::string text;     ///< what is wrong, in plain words
-  std::string to_do;    ///< how to fix it
-  bool unsafe = false;  ///< no verdict can be drawn from this run
+  std::string_view id;  ///< identifier of the check, such as "unrecorded-work"
+  std::string text;     ///< description of the problem for the user
+  std::string to_do;    ///< advice on how to fix the problem
+  bool unsafe = false;  ///< whether the problem prevents a verdict on the run
 };
 
-/// Returns the failed checks of a run, unsafe ones first. They consider all batches, including
-/// skipped ones.
-/// @param work  of the same run.
+/// Returns the failed checks of a run, unsafe ones first. The checks consider all batches,
+/// including skipped ones.
+/// @param work  the result of look_at_work() for the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);
 
-/// The minimum that a command must read to run the checks.
+/// The parts of a run that a command must read to run the checks.
 inline constexpr run_parts checked_parts{false, false, true};
 
-/// Why there is no verdict: the text of the unsafe checks. "" if none is unsafe.
+/// Returns why there is no verdict: the texts of the unsafe checks; "" if no check is unsafe.
 std::string why_silent(const std::vector<check>& failed);
 
-/// [{"id":…,"text":…,"unsafe":…}], where "text" also contains the advice.
+/// Writes a JSON array [{"id":…,"text":…,"unsafe":…}], where "text" also contains the advice.
 void write_checks(json_writer& json, const std::vector<check>& failed);
 
 }  // namespace lotus::tool

@@ -36,6 +36,8 @@
 #include "verdict/slow_workers.hpp"
 #include "verdict/verdict.hpp"
 #include "verdict/waiting.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -44,9 +46,10 @@ double sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// The 95 % confidence interval (Student's t) of the rate of `slots` that each take `time`.
+/// Returns the 95 % confidence interval (Student's t) of the rate at which `slots` parallel workers
+/// finish batches, if each batch takes `time`.
 std::optional<rate_interval> interval_of(const distribution& time, double slots) {
-  // 97.5 % quantiles for 1, 2, ... degrees of freedom.
+  // 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom.
   constexpr double quantiles[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
                                   2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101};
   if (time.count < 2 || time.count - 2 >= std::size(quantiles)) return std::nullopt;
@@ -57,10 +60,10 @@ std::optional<rate_interval> interval_of(const distribution& time, double slots)
                        shortest_ns > 0 ? slots * 1e9 / shortest_ns : HUGE_VAL};
 }
 
-/// The part of the pipeline that limits the preprocessing capacity.
+/// The capacity of the preprocessing threads, and the stage that limits it.
 struct makers {
-  std::optional<double> capacity;  ///< batches per second of the slowest stage
-  std::string slowest;             ///< its name, if it is a named stage
+  std::optional<double> capacity;  ///< capacity of the slowest stage in batches per second
+  std::string slowest;             ///< name of the slowest stage, if it is a named stage
 };
 
 makers makers_of(const run_data& run, std::optional<double> workers_alone) {
@@ -71,8 +74,8 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   const stage_figures* slowest = nullptr;
   for (const stage_figures& s : stages) {
     if (s.stage == preprocess_stage || !s.batches_per_s) continue;
-    // Stages that share threads also share their capacity: choose the one that keeps the threads
-    // busiest.
+    // Stages that share threads also share their capacity. Of such stages, choose the stage that
+    // takes most of the threads' time.
     const bool shared = slowest != nullptr && s.pool && s.pool == slowest->pool &&
                         *s.batches_per_s <= *slowest->batches_per_s;
     const bool slower = !found.capacity || *s.batches_per_s < *found.capacity;
@@ -84,8 +87,7 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   return found;
 }
 
-/// The factor by which steps are longer because the consumer waits for a CPU; without preprocessing
-/// threads it would not wait.
+/// Returns the factor by which steps are longer because preprocessing threads use the CPUs.
 double longer_by_queueing(const recorded_pipeline& p) {
   double work_ns = 0;
   double queued_ns = 0;
@@ -96,7 +98,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
-/// Simulates the run and, if possible, finds the verdict.
+/// Simulates the run and sets the verdict, if the simulation reproduces the run.
 void ask_replay(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
@@ -116,15 +118,19 @@ void ask_replay(const run_data& run, diagnosis& d) {
   const recorded_pipeline& p = asked.recorded();
   if (p.cpu_known && d.consumer_capacity)
     d.consumer_capacity = *d.consumer_capacity * longer_by_queueing(p);
-  suggestions found = suggest(asked, run, d.has("short") ? std::nullopt : d.consumer_capacity);
-  d.moves = std::move(found.moves);
+  const std::optional<double> consumer_per_s = d.has("short") ? std::nullopt : d.consumer_capacity;
+  suggested_changes found = suggest(asked, run, consumer_per_s);
+  if (d.is == verdict::order_bound) suggest_any_order(asked, consumer_per_s, found);
+  d.suggestions = std::move(found.suggestions);
   d.possible = std::move(found.possible);
   d.assumptions = std::move(found.assumptions);
+  if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
   d.limit = limit_text(asked);
   if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.attacks = attacks_of(asked, d.path);
-  constexpr std::size_t most_ops = 20;  // each takes a simulation; the largest come first
-  for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
+  // Maximum number of operations to predict, because each needs a simulation.
+  constexpr std::size_t max_ops = 20;
+  for (std::size_t i = 0; i < std::min(max_ops, d.ops.size()); ++i) {
     d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
   }
   d.limited_by_cpus = is_limited_by_cpus(asked, {});
@@ -132,6 +138,32 @@ void ask_replay(const run_data& run, diagnosis& d) {
     pipeline_change more;
     more.workers = 2 * p.workers();
     d.more_workers_gain = asked.guess(more).gain;
+  }
+}
+
+/// If preprocessing is the bottleneck and is limited by a lock, changes the verdict to lock_bound.
+void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
+  if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return;
+  for (const path_share& share : d.path.shares) {
+    if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
+    if (share.cpu && share.cpu->blocked_ns) {
+      d.largest_wait = waiting_text(d.blocked_on, share.name, *share.cpu->blocked_ns, share.ns);
+    }
+    break;  // only the first, which is the largest, matters
+  }
+  d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
+  if (!d.lock) return;
+  d.is = verdict::lock_bound;
+  // Do not suggest more threads, which would only wait for the lock. The simulation may suggest
+  // them because it may not know the lock.
+  for (std::vector<move>* const suggestions : {&d.suggestions, &d.possible}) {
+    suggestions->erase(std::remove_if(suggestions->begin(), suggestions->end(),
+                                      [](const move& m) {
+                                        return m.change.workers.has_value() ||
+                                               !m.change.threads.empty() ||
+                                               m.change.cpus.has_value();
+                                      }),
+                       suggestions->end());
   }
 }
 
@@ -214,6 +246,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
   ask_replay(run, d);
+  d.blocked_on = join_waits(run, diagnostics);
+  find_lock(run, skip_batches, d);
   return {std::move(d), {}};
 }
 

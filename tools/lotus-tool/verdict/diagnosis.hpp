@@ -1,4 +1,4 @@
-// Diagnoses a run: the verdict and the measurements that support it.
+// Diagnoses a run: determines the verdict and the measurements that support it.
 #ifndef LOTUS_TOOL_VERDICT_DIAGNOSIS_HPP
 #define LOTUS_TOOL_VERDICT_DIAGNOSIS_HPP
 
@@ -20,6 +20,8 @@
 #include "verdict/gains.hpp"
 #include "verdict/slow_workers.hpp"
 #include "verdict/verdict.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 
@@ -31,75 +33,98 @@ struct rate_interval {
 
 struct diagnosis {
   std::string dir;
-  std::string loader;         ///< "" for the default loader
-  std::vector<check> checks;  ///< failed checks only
-  std::optional<verdict> is;  ///< the verdict; missing if a check is unsafe
-  std::string why_silent;     ///< why there is no verdict
-  std::string stage;          ///< name of the stage, if the verdict is stage_bound
+  std::string loader;         ///< name of the loader; "" for the default loader
+  std::vector<check> checks;  ///< checks that failed on this run
+  std::optional<verdict> is;  ///< the verdict; nullopt if the run allows none
+  std::string why_silent;     ///< the reason why there is no verdict
+  std::string stage;          ///< the limiting stage's name, if the verdict is stage_bound
+  /// Text on what the largest part of the critical path waits for.
+  std::string largest_wait;
+  std::optional<limiting_lock> lock;  ///< the lock, if the verdict is lock_bound
+  run_blocked_on blocked_on;          ///< what operations waited for; empty if not recorded
   std::vector<bound_gain> gains;
-  std::vector<move> moves;               ///< most valuable first
-  std::vector<move> possible;            ///< may gain nothing, or cost money
-  std::vector<std::string> assumptions;  ///< on which the first of `moves` depends
-  std::vector<std::string> warnings;     ///< to be shown before the verdict
-  std::string limit;                     ///< limit_text()
+  std::vector<move> suggestions;         ///< suggested changes, most valuable first
+  std::vector<move> possible;            ///< changes that may gain nothing, or that need more CPUs
+  std::vector<std::string> assumptions;  ///< assumptions behind the first suggestion
+  std::vector<std::string> warnings;     ///< warnings to show before the verdict
+  /// Text on an operation that limits workers, see limit_text().
+  std::string limit;
+  /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
+  std::string accelerator;         ///< what the accelerator's trace shows, in one sentence
+  std::string accelerator_advice;  ///< advice in one sentence; "" if there is none
+  std::string accelerator_json;
+  /// Whether the accelerator was busy for so much of the run that no change of the input pipeline
+  /// can gain much.
+  bool accelerator_busy = false;
   std::vector<attack> attacks;
   critical_path path;
-  bool pushed = false;           ///< there is no consumer: a batch is done after its last stage
-  std::size_t discarded = 0;     ///< batches that were built but never received
-  bool limited_by_cpus = false;  ///< twice as many CPUs would gain at least 5 %
-  /// Gain of the whole run with twice as many workers; missing if stages have their own threads.
+  bool pushed = false;  ///< whether the run has no consumer, so a batch ends with its last stage
+  std::size_t discarded = 0;     ///< number of batches that were built but never received
+  bool limited_by_cpus = false;  ///< whether twice as many CPUs would gain at least 5 %
+  /// Factor by which twice as many workers make the run faster; nullopt if stages have own threads.
   std::optional<double> more_workers_gain;
-  bool makes_itself = false;   ///< see recorded_pipeline
-  bool on_demand = false;      ///< see recorded_pipeline
-  std::optional<double> cpus;  ///< CPUs that the run was allowed to use
+  /// Only for a consumer-bound run: prediction for steps of half the time, if that gains 5 %.
+  std::optional<move> faster_step;
+  /// Whether the consumer waits for the whole preprocessing of each batch.
+  bool makes_itself = false;
+  /// Whether makes_itself is true although another thread preprocesses.
+  bool on_demand = false;
+  std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
   std::size_t batches = 0;
-  std::size_t received = 0;  ///< batches that were received, including skipped ones
-  std::size_t workers = 0;   ///< that existed at the same time
-  double wait_ns = 0;        ///< sum over the counted batches
-  double step_ns = 0;        ///< likewise
+  std::size_t received = 0;  ///< number of batches that were received, including skipped ones
+  std::size_t workers = 0;   ///< number of workers that existed at the same time
+  double wait_ns = 0;        ///< time of the waits for batches that were not skipped
+  double step_ns = 0;        ///< time of the steps for batches that were not skipped
   double mean_step_ns = 0;
   double mean_preprocess_ns = 0;
   double std_preprocess_ns = 0;
-  double wait_share = 0;          ///< part of the consumer's time, 0..1
-  double head_of_line_share = 0;  ///< part of the waiting, 0..1
-  double run_ns = 0;  ///< length of the run that `achieved` is about; 0 if it is unknown
-  std::optional<double> achieved;                       ///< batches per second, over the whole run
-  std::optional<double> steady;                         ///< batches per second, in steady state
-  std::optional<double> preprocessing_capacity;         ///< batches per second of the slowest stage
-  std::string slowest_stage;                            ///< its name, if it is a named stage
-  std::optional<double> consumer_capacity;              ///< batches per second
-  std::optional<rate_interval> preprocessing_interval;  ///< only if there are few batches
+  double wait_share = 0;          ///< share of the consumer's time that is waits, 0..1
+  double head_of_line_share = 0;  ///< share of waits due to head-of-line blocking, 0..1
+  /// Length of the run in ns, from which `achieved` was computed; 0 if unknown.
+  double run_ns = 0;
+  std::optional<double> achieved;  ///< throughput in batches per second over the whole run
+  std::optional<double> steady;    ///< throughput in batches per second in steady state
+  std::optional<double> preprocessing_capacity;  ///< capacity of the slowest stage
+  std::string slowest_stage;                ///< name of the slowest stage, if it is a named stage
+  std::optional<double> consumer_capacity;  ///< capacity of the consumer
+  /// Confidence intervals of the capacities; nullopt if they are narrow because of many batches.
+  std::optional<rate_interval> preprocessing_interval;
   std::optional<rate_interval> consumer_interval;
-  double samples_per_batch = 0;           ///< 0 if unknown
-  std::vector<op_share> ops;              ///< largest share first
-  std::vector<double> gains_without_ops;  ///< gain of the whole run if the operation cost nothing;
-                                          ///< for the first of `ops`
-  std::vector<operation_total> operations;  ///< only for a run without batches
-  std::int64_t recorded_ns = 0;             ///< likewise: from the first start to the last end
-  std::vector<figures> aggregated;  ///< calls that were counted but not recorded; their time is
-                                    ///< part of the figures above
-  std::vector<slow_sample> slow_samples;  ///< slowest first
-  std::vector<slow_worker> slow_workers;  ///< slowest first
+  double samples_per_batch = 0;  ///< number of samples in a batch; 0 if unknown
+  /// Operations with their shares of the workers' time, largest first.
+  std::vector<op_share> ops;
+  /// For each of the first elements of `ops`: the factor by which the whole run would be faster if
+  /// the operation took no time.
+  std::vector<double> gains_without_ops;
+  std::vector<operation_total> operations;  ///< all operations, only for a run without batches
+  /// Only for a run without batches: time from the first start to the last end.
+  std::int64_t recorded_ns = 0;
+  /// Calls that were counted but not recorded one by one; the statistics above include them.
+  std::vector<figures> aggregated;
+  std::vector<slow_sample> slow_samples;  ///< calls that took unusually long, slowest first
+  /// Workers that need longer for a batch than others, slowest first.
+  std::vector<slow_worker> slow_workers;
   record_counts records;
 
   bool has(std::string_view check_id) const noexcept;
 };
 
-/// A run's diagnosis; nullopt if its logs cannot be read or are empty.
+/// The diagnosis of a run, or the reason why there is none: its logs cannot be read or are empty.
 struct judgement {
   std::optional<diagnosis> found;
   std::string why_not;
 };
 
-/// Diagnoses one run by simulating it with each of its bounds loosened (gains_of()): the largest
-/// gain is the verdict. There is no verdict if records that it needs are missing, a check is
-/// unsafe, or the simulation of the unmodified run is off by more than 25 %.
+/// Diagnoses one run. Simulates the run once for each possible bottleneck, with this bottleneck
+/// reduced (gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
+/// verdict if necessary records are missing, a check is unsafe, or the simulation of the unmodified
+/// run is off by more than 25 %.
 ///
-/// It also computes, with W workers at once (workers_at_once()): preprocessing capacity = W / mean
-/// preprocess time, or the lowest capacity of the stages if there are named ones; consumer capacity
-/// = 1 / mean step; wait share = sum of waits / (sum of waits + sum of steps); head-of-line share =
-/// the part of the waiting during which a later batch of the same epoch was ready.
-/// @param run  read with diagnosis_parts, or more.
+/// The function also computes, with W workers at once (workers_at_once()): preprocessing capacity =
+/// W / mean preprocess time, or the lowest capacity of the named stages; consumer capacity = 1 /
+/// mean step; wait share = sum of waits / (sum of waits + sum of steps); head-of-line share = the
+/// part of the waiting during which a later batch of the same epoch was ready.
+/// @param run  read with diagnosis_parts, or with more parts.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;
 

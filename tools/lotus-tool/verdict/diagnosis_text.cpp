@@ -14,9 +14,11 @@
 #include "replay/change_text.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis.hpp"
-#include "verdict/first_screen.hpp"
 #include "verdict/gains.hpp"
+#include "verdict/screen/first_screen.hpp"
 #include "verdict/verdict.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -45,6 +47,8 @@ std::string_view bound_kind(verdict v) {
       return "operation";
     case verdict::stage_bound:
       return "stage";
+    case verdict::lock_bound:
+      return "lock";
     case verdict::consumer_bound:
       return "consumer";
     case verdict::balanced:
@@ -53,9 +57,10 @@ std::string_view bound_kind(verdict v) {
   return {};
 }
 
-/// The name of the limiting stage, or of the operation with the largest gain.
+/// Returns the name of the limiting stage, or of the operation with the largest gain.
 std::string bound_name(const diagnosis& d) {
   if (d.is == verdict::stage_bound) return d.stage;
+  if (d.lock) return d.lock->of.what;
   return d.is == verdict::preprocessing_bound && !d.attacks.empty() ? d.attacks.front().path.name
                                                                     : std::string();
 }
@@ -88,9 +93,9 @@ void write_texts(json_writer& to, std::string_view key, const std::vector<std::s
   to.end_array();
 }
 
-void write_moves(json_writer& to, std::string_view key, const std::vector<move>& moves) {
+void write_moves(json_writer& to, std::string_view key, const std::vector<move>& suggestions) {
   to.key(key).begin_array();
-  for (const move& m : moves) {
+  for (const move& m : suggestions) {
     to.begin_object().member("text", m.text).key("change");
     write_change(to, m.change);
     to.member("batches_per_s", m.would_be.per_s).member("low", m.would_be.low);
@@ -109,6 +114,8 @@ void write_path(json_writer& to, const critical_path& path) {
       to.member("cpu_ns", share.cpu->cpu_ns).member("run_queue_ns", share.cpu->run_queue_ns);
       to.member("blocked_ns", share.cpu->blocked_ns);
     }
+    to.key("target");
+    write_target(to, target_of(share));
     to.end_object();
   }
   to.end_array();
@@ -151,6 +158,9 @@ std::string verdict_sentence(const diagnosis& d) {
     case verdict::stage_bound:
       text += waits + ", because of stage " + d.stage;
       break;
+    case verdict::lock_bound:
+      text += waits + ", because " + lock_text(*d.lock) + "; " + lock_advice;
+      break;
     case verdict::order_bound:
       text += waits + ", and during " + human_share(d.head_of_line_share) +
               " of that a later batch was ready but not the next one";
@@ -166,12 +176,12 @@ std::string verdict_sentence(const diagnosis& d) {
       break;
   }
   if (d.limited_by_cpus) text += "; limited by CPUs";
-  if (d.moves.empty()) {
+  if (d.suggestions.empty()) {
     return text + (*d.is == verdict::consumer_bound && d.possible.empty()
                        ? ": leave the input pipeline as it is."
                        : ".");
   }
-  return text + ". First: " + d.moves.front().text + '.';
+  return text + ". First: " + d.suggestions.front().text + '.';
 }
 
 std::string diagnosis_json(const diagnosis& d) {
@@ -202,11 +212,13 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);
   write_gains(to, d);
-  write_moves(to, "moves", d.moves);
+  write_moves(to, "moves", d.suggestions);
   write_moves(to, "possible", d.possible);
   write_texts(to, "assumptions", d.assumptions);
   write_texts(to, "warnings", d.warnings);
   if (!d.limit.empty()) to.member("limit", d.limit);
+  write_all_blocked_on(to, d.blocked_on);
+  if (!d.accelerator_json.empty()) to.key("accelerator").raw(d.accelerator_json);
   write_path(to, d.path);
   to.key("ops").begin_array();
   for (std::size_t i = 0; i < d.ops.size(); ++i) {

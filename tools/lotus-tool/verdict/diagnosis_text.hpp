@@ -9,16 +9,16 @@
 
 namespace lotus::tool {
 
-/// Formats three significant digits; values from a thousand on as whole numbers.
+/// Formats a value with three significant digits; values from a thousand on as whole numbers.
 std::string three_digits(double value);
 
-/// "12.4 batches/s"
+/// Returns a rate such as "12.4 batches/s".
 std::string rate(std::optional<double> per_second);
 
-/// "9.1 to 13.2 batches/s" if there is an interval.
+/// Returns a range such as "9.1 to 13.2 batches/s" if there is an interval, else the rate.
 std::string rate(std::optional<double> per_second, const std::optional<rate_interval>& interval);
 
-/// The verdict in one sentence, or the reason why there is none.
+/// Returns the verdict in one sentence, or the reason why there is none.
 std::string verdict_sentence(const diagnosis& d);
 
 std::string diagnosis_json(const diagnosis& d);

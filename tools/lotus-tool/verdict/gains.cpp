@@ -24,14 +24,14 @@ namespace lotus::tool {
 namespace {
 
 constexpr double a_bit_faster = 1.25;
-constexpr std::size_t most_workers = 16;
+constexpr std::size_t max_workers = 16;
 constexpr std::size_t much_prefetch = 16;
 
 bool has_prefetch(const recorded_pipeline& p) {
   return !p.makes_itself && p.stages.size() == 1 && p.in_flight_held;
 }
 
-/// Candidate settings, cheapest first.
+/// Returns the settings to try, such as numbers of workers, cheapest first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
@@ -45,12 +45,12 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
     return all;
   }
-  // If the number of CPUs is unknown, advising more than twice the workers is not justified.
+  // If the number of CPUs is unknown, advice for more than twice the workers is not justified.
   const std::size_t now = p.makes_itself ? 1 : p.workers();
-  const std::size_t most = run.cpus_known() ? std::max(most_workers, now) : 2 * now;
+  const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
-    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: unchanged
-      // A smaller prefetch is not worth suggesting: it only saves memory.
+    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0 means: prefetch unchanged
+      // A smaller prefetch is not worth suggesting, because it only saves memory.
       if (prefetch > 0 && (!has_prefetch(p) || prefetch <= p.prefetch())) continue;
       pipeline_change& change = all.emplace_back();
       change.unordered = unordered;
@@ -72,7 +72,8 @@ struct found_setting {
   double gain = 1;
 };
 
-/// Whether the change makes sense: more threads than CPUs do not help if CPUs are the limit.
+/// Returns false for a change that increases the number of threads beyond the number of CPUs, if
+/// CPUs are the limit: such a change does not help.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
   const double cpus = run.law().law.cpus;
@@ -87,7 +88,7 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// Returns the cheapest sensible setting within 1 % of the best.
+/// Returns the cheapest setting within 1 % of the largest gain for which is_sensible() is true.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   while (!tried.empty()) {
     double best = 1;
@@ -103,8 +104,9 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  found_setting surely;   ///< best by the gain that is certain
-  found_setting perhaps;  ///< best by the most likely gain
+  /// Setting whose confidence interval of the gain has the highest lower end.
+  found_setting surely;
+  found_setting perhaps;  ///< setting with the largest expected gain
 };
 
 best_settings best_settings_of(const what_if& run, bool unordered) {
@@ -115,22 +117,23 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // If even the largest number of threads is not certain to gain, no smaller number is.
+  // If the gain of the largest number of threads is uncertain, so are those of smaller numbers.
   const recorded_pipeline& p = run.recorded();
-  const bool more_may_be_sure = run.least_guess(likely.back().change).gain >= 1 + worthwhile;
+  const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = p.makes_itself ? 1 : p.workers();
   std::vector<found_setting> sure;
   for (const found_setting& one : likely) {
     const bool more =
         (one.change.workers && *one.change.workers > now) || !one.change.threads.empty();
     if (one.gain < 1 + worthwhile || (more && !more_may_be_sure)) continue;
-    sure.push_back({one.change, run.least_guess(one.change).gain});
+    sure.push_back({one.change, run.min_guess(one.change).gain});
   }
   found.surely = cheapest_of(run, std::move(sure));
   return found;
 }
 
-/// Also tries out-of-order delivery. It changes the training itself, so it must gain clearly more.
+/// Finds the best settings. Out-of-order delivery changes the order of batches in training, so it
+/// is chosen only if it gains 3 % more than the best settings without it.
 best_settings best_settings_of(const what_if& run) {
   best_settings chosen = best_settings_of(run, false);
   const recorded_pipeline& p = run.recorded();
@@ -142,7 +145,7 @@ best_settings best_settings_of(const what_if& run) {
   return chosen;
 }
 
-/// Limits a prediction to the rate that the consumer can process.
+/// Limits a prediction to the throughput that the consumer can reach.
 void bound(prediction& p, const pipeline_change& change, double achieved,
            std::optional<double> consumer_per_s) {
   if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
@@ -156,7 +159,7 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
   p.high = std::min(p.high, most);
 }
 
-/// Tells the user how to find out whether a change gains anything.
+/// Returns advice how to find out whether a change gains anything.
 std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
   if (run.is_bracket(change)) {
     return "; it is not known how many CPUs there are for them: whatif --recorded-cpus";
@@ -169,7 +172,7 @@ std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
          std::to_string(2 * now) + " workers, then whatif --also";
 }
 
-/// Lists the assumptions behind a prediction that the recording does not confirm.
+/// Returns those assumptions of the prediction for `change` that the recording does not confirm.
 std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
   std::vector<std::string> all;
   const recorded_pipeline& p = run.recorded();
@@ -186,7 +189,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   return all;
 }
 
-void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggestions& to) {
+void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggested_changes& to) {
   const auto add = [&](const found_setting& chosen) {
     if (chosen.gain < 1 + worthwhile) return;
     move found{{}, chosen.change, run.predict(chosen.change), {}};
@@ -202,7 +205,7 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
     } else if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
       found.text += "; beyond that the consumer is the limit";
     }
-    (sure ? to.moves : to.possible).push_back(std::move(found));
+    (sure ? to.suggestions : to.possible).push_back(std::move(found));
   };
   const auto [surely, perhaps] = best_settings_of(run);
   add(surely);
@@ -210,6 +213,20 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   if (to.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {
     add(perhaps);
   }
+}
+
+/// Returns the share of the time of all work and steps during which their threads waited for a CPU.
+double share_without_cpu(const recorded_pipeline& p) {
+  if (!p.cpu_known) return 0;
+  double queued_ns = 0;
+  double all_ns = 0;
+  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
+    for (const measured_work& w : *all) {
+      queued_ns += w.queued_ns;
+      all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+    }
+  }
+  return all_ns > 0 ? queued_ns / all_ns : 0;
 }
 
 }  // namespace
@@ -238,7 +255,7 @@ std::vector<bound_gain> gains_of(const what_if& run) {
   const bool one_stage = p.stages.size() == 1 && p.stages.front().stage == preprocess_stage;
   if (one_stage || p.makes_itself) {
     change = {};
-    change.making_faster = a_bit_faster;
+    change.preprocessing_faster = a_bit_faster;
     add(verdict::preprocessing_bound, {}, change);
   } else {
     for (const recorded_stage& s : p.stages) {
@@ -276,8 +293,15 @@ std::string why_unlike(const what_if& run) {
     return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
            rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
   }
-  return "a simulation of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
-         ": its logs do not show what slows it down";
+  std::string text = "a simulation of the run makes " + rate(run.fitted()) + ", not " +
+                     rate(run.achieved()) + ": its logs do not show what slows it down";
+  constexpr double worth_saying = 0.1;
+  const double no_cpu = share_without_cpu(run.recorded());
+  if (no_cpu >= worth_saying) {
+    text += ". Its recorded work waited for a CPU during " + human_share(no_cpu) +
+            " of its time: record again on an idle machine, or with fewer threads";
+  }
+  return text;
 }
 
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {
@@ -295,7 +319,8 @@ std::string limit_text(const what_if& run) {
                                                   : "a lock, a device, a limit or CPUs";
   if (found.most == 1) {
     return found.name + " is serial (" + by +
-           "): more workers do not help; make it faster, split it, or shorten what holds it";
+           "): more workers do not help; make it faster, use several locks or devices, or hold the "
+           "lock for a shorter time";
   }
   return "at most " + std::to_string(found.most) + " calls of " + found.name +
          " are served at once (" + by + "): more workers do not help beyond that";
@@ -303,12 +328,13 @@ std::string limit_text(const what_if& run) {
 
 std::string others_text(const what_if& run) {
   return "other programs had " + human_share(run.others_share()) +
-         " of the CPUs that this run wanted; predictions are rough";
+         " of the CPUs that this run wanted: record again on an idle machine; predictions are "
+         "rough";
 }
 
-suggestions suggest(const what_if& run, const run_data& data,
-                    std::optional<double> consumer_per_s) {
-  suggestions found;
+suggested_changes suggest(const what_if& run, const run_data& data,
+                          std::optional<double> consumer_per_s) {
+  suggested_changes found;
   add_setting(run, consumer_per_s, found);
   std::vector<move> work;
   for (const std::string& name : names_of_work(run.recorded(), data.names)) {
@@ -320,8 +346,9 @@ suggestions suggest(const what_if& run, const run_data& data,
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
-    if (found.moves.size() == 3) break;
-    // "preprocess" is no useful advice if its operations are known.
+    if (found.suggestions.size() == 3) break;
+    // If the operations of preprocessing are known, suggest faster operations, not a faster
+    // "preprocess".
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
@@ -330,9 +357,10 @@ suggestions suggest(const what_if& run, const run_data& data,
     one.text = move_text(run, one.change, one.would_be);
     const bool sure = one.would_be.low > run.achieved();
     if (!sure) one.text += how_to_find_out(run, one.change);
-    (sure ? found.moves : found.possible).push_back(std::move(one));
+    (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  if (is_limited_by_cpus(run, {})) {
+  // Where other programs take the CPUs, they are the cause, and a warning says so.
+  if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;
     more.would_be = run.predict(more.change);
@@ -341,7 +369,38 @@ suggestions suggest(const what_if& run, const run_data& data,
     more.text = "with " + move_text(run, more.change, more.would_be);
     found.possible.push_back(std::move(more));
   }
-  if (!found.moves.empty()) found.assumptions = assumptions_of(run, found.moves.front().change);
+  if (!found.suggestions.empty())
+    found.assumptions = assumptions_of(run, found.suggestions.front().change);
+  return found;
+}
+
+void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
+                       suggested_changes& to) {
+  move found;
+  found.change.unordered = true;
+  for (const std::vector<move>* const moves : {&to.suggestions, &to.possible}) {
+    for (const move& m : *moves) {
+      if (m.change == found.change) return;
+    }
+  }
+  found.would_be = run.predict(found.change);
+  bound(found.would_be, found.change, run.achieved(), consumer_per_s);
+  if (found.would_be.gain < 1 + worthwhile) return;
+  found.what = change_text(found.change, run.recorded());
+  found.text = move_text(run, found.change, found.would_be);
+  const bool sure = found.would_be.low > run.achieved();
+  if (!sure) found.text += how_to_find_out(run, found.change);
+  std::vector<move>& moves = sure ? to.suggestions : to.possible;
+  moves.insert(moves.begin(), std::move(found));
+}
+
+std::optional<move> faster_step(const what_if& run) {
+  move found;
+  found.change.step = 0.5;
+  found.would_be = run.predict(found.change);
+  if (found.would_be.gain < 1 + worthwhile) return std::nullopt;
+  found.what = "the consumer's step 2x faster";
+  found.text = move_text(run, found.change, found.would_be);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Computes what a run would gain if each of its bounds were loosened, and suggests changes.
+// Computes how much faster a run gets if each possible bottleneck is reduced; suggests changes.
 #ifndef LOTUS_TOOL_VERDICT_GAINS_HPP
 #define LOTUS_TOOL_VERDICT_GAINS_HPP
 
@@ -14,70 +14,86 @@
 
 namespace lotus::tool {
 
-/// Gains below this share of the time are not worth suggesting.
+/// Changes that gain a smaller share of the run time are not worth suggesting.
 inline constexpr double worthwhile = 0.05;
 
 struct bound_gain {
   verdict bound = verdict::balanced;
-  std::string stage;  ///< its name, if the bound is a stage
-  double gain = 1;    ///< time before ÷ after, without the pauses between epochs
+  std::string stage;  ///< name of the stage, if `bound` is stage_bound
+  /// Run time now ÷ run time after the change, both without the pauses between epochs.
+  double gain = 1;
 };
 
-/// Simulates the run with each bound loosened: work becomes 1.25 times faster, a policy is dropped.
-/// Settings come first, then work.
+/// Simulates the run once for each possible bottleneck, with this bottleneck reduced: work becomes
+/// 1.25 times faster, or a setting, such as the prefetch depth, no longer limits. Returns
+/// bottlenecks that are settings first, then those that are work.
 std::vector<bound_gain> gains_of(const what_if& run);
 
-/// Returns the largest gain; of those within one percentage point of it, the first. Balanced if it
-/// is below 5 %.
+/// Returns the first entry whose gain is within one percentage point of the largest gain. Returns
+/// `balanced` if the largest gain is below 5 %.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
-/// Why the simulation of a run cannot be trusted; "" if it reproduces the run.
+/// Returns why the simulation of a run cannot be trusted; "" if the simulation reproduces the run.
 std::string why_unlike(const what_if& run);
 
 /// A suggestion: a change that the user can make.
 struct move {
-  std::string text;  ///< with the predicted effect and, if that is uncertain, how to find out
+  /// The change, its predicted effect and, if the effect is uncertain, how to find out more.
+  std::string text;
   pipeline_change change;
   prediction would_be;
-  std::string what;  ///< the text of the change alone
+  std::string what;  ///< the change as text, without the effect
 };
 
-/// Changes that are worth making, and changes that may be.
-struct suggestions {
+/// Changes that are worth making, and changes that may be worth making.
+struct suggested_changes {
   /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
-  /// most valuable first. First settings: among all combinations of up to 16 workers and prefetch
-  /// 1, 2, 4, the cheapest within 1 % of the best; out-of-order delivery only if that adds 3 %; no
-  /// more workers than CPUs if these are the limit. Then work that becomes twice as fast.
-  std::vector<move> moves;
-  /// Changes whose confidence interval includes "no gain", with what would decide it; then more
-  /// CPUs, if these are the limit.
+  /// most valuable first. Settings come first: of all combinations of up to 16 workers and prefetch
+  /// 1, 2, 4, the cheapest whose gain is within 1 % of the largest. Out-of-order delivery is
+  /// suggested only if it adds 3 %, and more workers than CPUs only if CPUs are not the limit.
+  /// After settings come operations that should become twice as fast.
+  std::vector<move> suggestions;
+  /// Changes whose confidence interval includes "no gain", with advice how to find out more. The
+  /// last entry suggests more CPUs if CPUs are the limit.
   std::vector<move> possible;
-  /// Assumptions on which the first of `moves` depends and which the recording cannot confirm.
+  /// Assumptions behind the first suggestion that the recording cannot confirm.
   std::vector<std::string> assumptions;
 };
 
-/// @param consumer_per_s  batches per second that the consumer alone could process: the upper bound
-///                        for every change that does not alter its step.
-suggestions suggest(const what_if& run, const run_data& data, std::optional<double> consumer_per_s);
+/// @param consumer_per_s  batches per second that the consumer alone could process. This is the
+/// upper bound of the throughput after every change that does not alter the step.
+suggested_changes suggest(const what_if& run, const run_data& data,
+                          std::optional<double> consumer_per_s);
 
-/// Whether twice as many CPUs, in addition to `change`, would gain 5 %.
+/// Adds delivery in any order, with all else unchanged, if it gains 5 % and is not suggested yet.
+/// The best settings of an order-bound run may combine it with more workers, which cost more.
+void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
+                       suggested_changes& to);
+
+/// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
+std::optional<move> faster_step(const what_if& run);
+
+/// Returns whether after `change` twice as many CPUs would gain another 5 %.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
-/// "Fetch is serial (a lock or a device): ..."; "" if the recording does not show any limit.
+/// Returns a text such as "Fetch is serial (a lock or a device): ..."; "" if the recording does not
+/// show any limit.
 std::string limit_text(const what_if& run);
 
-/// "Other programs had 26 % of the CPUs"; only if others_share() is above 0.
+/// Returns a text such as "Other programs had 26 % of the CPUs". Call it only if others_share() >
+/// 0.
 std::string others_text(const what_if& run);
 
-/// An operation or a stage with its share of the critical path.
+/// An operation or a stage, with its share of the critical path. Both gains are the factor by which
+/// the whole run would be faster; 1: no effect.
 struct attack {
   path_share path;
-  double gain = 1;       ///< of the whole run, if this were 1.25 times faster
-  double gain_free = 1;  ///< if this cost nothing
+  double gain = 1;       ///< gain if the operation or stage were 1.25 times faster
+  double gain_free = 1;  ///< gain if the operation or stage took no time
 };
 
-/// The gain of the whole run if an operation or a stage cost nothing. `name` is without the leading
-/// S.
+/// Returns the factor by which the whole run would be faster if an operation or a stage took no
+/// time. `name` is its name without the leading S.
 double gain_without(const what_if& run, const std::string& name);
 
 /// Returns the operations and stages with at least 1 % of the critical path, largest gain first;

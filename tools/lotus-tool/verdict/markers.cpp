@@ -13,7 +13,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Counts the records of one kind and notes whether all have the same number.
+/// Counts the records of one kind and detects whether all of them have the same batch number.
 class marked_batches {
  public:
   void add(std::int64_t number) {
@@ -23,7 +23,8 @@ class marked_batches {
   }
   std::size_t count() const noexcept { return count_; }
   std::int64_t number() const noexcept { return number_; }
-  /// Three equal numbers are a mistake: nobody would record three epochs of one batch each.
+  /// Returns whether all numbers are equal. Three equal numbers are a mistake in the program,
+  /// because three epochs of one batch each are unlikely.
   bool all_the_same() const noexcept { return one_number_ && count_ >= 3; }
 
  private:

@@ -1,4 +1,4 @@
-// Finds batch markers that a program lacks or uses wrongly, so that there can be no verdict.
+// Finds batch macros, such as LOTUS_BATCH_CONSUMED, that a program lacks or uses incorrectly.
 #ifndef LOTUS_TOOL_VERDICT_MARKERS_HPP
 #define LOTUS_TOOL_VERDICT_MARKERS_HPP
 
@@ -10,19 +10,19 @@
 
 namespace lotus::tool {
 
-/// A macro that is missing, or that receives the same number each time.
+/// A batch macro that the program lacks or calls with the same number each time.
 struct marker_fault {
-  std::string_view id;  ///< id of the check: "no-consumed" and so on
-  std::string text;     ///< what is wrong
+  std::string_view id;  ///< identifier of the check, such as "no-consumed"
+  std::string text;     ///< description of the problem for the user
   std::string to_do;
 };
 
-/// Returns the faults of a run with batches or stages. A missing consumer is not a fault, because
-/// the program may be a service.
+/// Returns the faults of a run that has batches or stages. The lack of a consumer alone is not a
+/// fault, because the program may be a service.
 std::vector<marker_fault> marker_faults(const run_data& run);
 
-/// Why a run without marker_faults() cannot have a verdict: it has no batches or no consumer. Names
-/// the two markers that would give one. "" if it has both.
+/// Returns why a run without marker_faults() cannot have a verdict: it has no batches or no
+/// consumer. The text names the two macros to add. Returns "" if the run has both.
 std::string why_no_pipeline(const run_data& run);
 
 }  // namespace lotus::tool

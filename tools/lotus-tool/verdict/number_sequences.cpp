@@ -18,16 +18,16 @@
 namespace lotus::tool {
 namespace {
 
-/// Successive receptions in which no batch number repeats.
+/// Batches that a consumer received in succession without a repeated number: usually an epoch.
 struct sequence {
   std::set<std::int64_t> numbers;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = INT64_MAX;  ///< start of the next sequence
-  bool left_early = false;         ///< some batches were built but not received
+  bool left_early = false;         ///< whether batches of the sequence were built but not received
   std::set<optional_file> makers;
 };
 
-/// Whether two threads of one process wait for batches at the same time.
+/// Returns whether two threads of one process wait for batches at the same time.
 bool threads_wait_at_once(const run_data& run) {
   struct thread_waits {
     consumer_id consumer;
@@ -57,7 +57,8 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
-/// Finds the first number, from a given index on, that is below a limit: in O(log n).
+/// A search tree over numbers: finds the first number below a limit, starting at a given index, in
+/// O(log n).
 class first_below {
  public:
   explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
@@ -70,12 +71,12 @@ class first_below {
     }
   }
 
-  /// Returns the index, or the size if no number is below the limit.
+  /// Returns the index of the first number below `limit`; the number of elements if there is none.
   std::size_t find(std::size_t from, std::int64_t limit) const {
     if (from >= size_) return size_;
     std::size_t node = leaves_ + from;
     while (least_[node] >= limit) {
-      while (node % 2 == 1) node /= 2;  // a right child: continue after its parent
+      while (node % 2 == 1) node /= 2;  // after a right child comes the node after its parent
       if (node == 0) return size_;
       ++node;
     }
@@ -86,11 +87,12 @@ class first_below {
  private:
   std::size_t size_;
   std::size_t leaves_ = 1;
-  // Minima of a tree: node i has the children 2 i and 2 i + 1; the root is 1.
+  // Binary tree in which each node stores the minimum of its two children; node i has the children
+  // 2 i and 2 i + 1, and the root is node 1.
   std::vector<std::int64_t> least_;
 };
 
-/// The sequences of one consumer.
+/// Returns the sequences of one consumer, sorted by time.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
   struct hand_over {
@@ -98,7 +100,7 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     const batch* of;
   };
   std::vector<hand_over> by_time;
-  // Start of the preprocessing of batches that were never received.
+  // The batches that were never received, each with the start of its preprocessing.
   std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
@@ -118,16 +120,16 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     }
     sequences.back().numbers.insert(h.of->index);
     for (std::uint32_t s = 0; s < h.of->spans; ++s) {
-      sequences.back().makers.insert(batches.making()[h.of->first_span + s].file);
+      sequences.back().makers.insert(batches.preprocessing_spans()[h.of->first_span + s].file);
     }
   }
   std::vector<std::int64_t> last_numbers;
   last_numbers.reserve(sequences.size());
   for (const sequence& s : sequences) last_numbers.push_back(*s.numbers.rbegin());
   const first_below ended(std::move(last_numbers));
-  for (const auto& [made_ns, b] : to_nobody) {
+  for (const auto& [begun_ns, b] : to_nobody) {
     const auto open =
-        std::upper_bound(sequences.begin(), sequences.end(), made_ns,
+        std::upper_bound(sequences.begin(), sequences.end(), begun_ns,
                          [](std::int64_t time_ns, const sequence& s) { return time_ns < s.to_ns; });
     const auto at = ended.find(static_cast<std::size_t>(open - sequences.begin()), b->index);
     if (at < sequences.size()) sequences[at].left_early = true;
@@ -135,7 +137,9 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   return sequences;
 }
 
-/// Whether the numbers of an epoch do not form a contiguous range that starts at the lowest number.
+/// Returns whether a sequence lacks many numbers: at its beginning, compared with the lowest number
+/// of all sequences, or between its lowest and highest number. Many means more than 10 % of all
+/// numbers.
 bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool first) {
   const auto place = [&](std::int64_t number) {
     return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), number) - all.begin());
@@ -143,17 +147,18 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   const std::size_t lowest = place(*s.numbers.begin());
   const std::size_t highest = place(*s.numbers.rbegin());
   const double few = 0.1 * static_cast<double>(all.size());
-  // A resumed run may begin its first epoch in the middle.
+  // The first epoch may begin in the middle, because a training may be resumed from a checkpoint.
   if (!first && static_cast<double>(lowest) > few) return true;
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// Properties of all sequences of a consumer, with which each is compared.
+/// Properties of all sequences of a consumer, with which each single sequence is compared.
 struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
   std::set<optional_file> makers_of_long;
-  std::map<std::size_t, std::size_t> whole;  ///< number of sequences not left early, by length
+  /// By length: number of sequences of this length that were not left early.
+  std::map<std::size_t, std::size_t> whole;
 
   explicit all_sequences(const std::vector<sequence>& all) {
     for (const sequence& s : all) longest = std::max(longest, s.numbers.size());
@@ -166,19 +171,21 @@ struct all_sequences {
   }
 };
 
-/// Whether a sequence is shorter than others although it was not left early.
-/// @param before  the length of the longest sequence before it.
+/// Returns whether a sequence must be the epoch of another, smaller loader: it is shorter than
+/// other sequences, and it was not left early.
+/// @param before  the length of the longest sequence before `s`.
 bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
                        const recorded_work& work) {
   if (s.left_early || 10 * s.numbers.size() > 9 * all.longest) return false;
   const bool longer_before = 10 * s.numbers.size() <= 9 * before;
-  if (!longer_before || s.makers.empty()) return false;  // the epoch may have been left early
+  // If no longer sequence came before, the sequence may be an epoch that was left early.
+  if (!longer_before || s.makers.empty()) return false;
   const bool has_makers_of_its_own =
       std::none_of(s.makers.begin(), s.makers.end(),
                    [&](optional_file file) { return all.makers_of_long.count(file) != 0; });
   if (!last) return has_makers_of_its_own || all.whole.at(s.numbers.size()) > 1;
-  // The last sequence may be an epoch during which the program was stopped; then its threads were
-  // still working.
+  // The last sequence may be an epoch during which the program was stopped. In this case, threads
+  // that built its batches have recorded operations outside batches after its start.
   for (const optional_file file : s.makers) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }

@@ -1,4 +1,4 @@
-// Detects that the batches of several loaders were recorded as those of one loader.
+// Detects runs in which the batches of several loaders were recorded as batches of one loader.
 #ifndef LOTUS_TOOL_VERDICT_NUMBER_SEQUENCES_HPP
 #define LOTUS_TOOL_VERDICT_NUMBER_SEQUENCES_HPP
 
@@ -11,9 +11,9 @@ namespace lotus::tool {
 
 /// Returns the evidence that the batches of a run belong to several loaders; "" if there is none.
 ///
-/// The consumer of one loader receives all numbers once in every epoch. There must be several
-/// loaders if two threads of one process wait for batches at the same time; if an epoch (which
-/// begins when a number repeats) lacks the numbers at its beginning or in its middle; or if a
+/// The consumer of one loader receives all numbers once in every epoch; an epoch begins when a
+/// number repeats. Therefore there must be several loaders if two threads of one process wait for
+/// batches at the same time, if an epoch lacks numbers at its beginning or in its middle, or if a
 /// complete but shorter epoch occurs among longer ones. An epoch that was left early is recognized
 /// by batches that were built for it and never received.
 std::string mixed_sequences(const run_data& run, const recorded_work& work);

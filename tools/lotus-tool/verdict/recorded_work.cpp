@@ -27,14 +27,14 @@ struct span {
   std::int64_t end_ns;
 };
 
-/// Spans of one thread, ordered by their starts.
+/// Spans of one thread, sorted by their starts.
 class thread_spans {
  public:
   void add(std::int64_t start_ns, std::int64_t end_ns) { spans_.push_back({start_ns, end_ns}); }
   void sort() { std::sort(spans_.begin(), spans_.end(), comes_before); }
   const std::vector<span>& all() const noexcept { return spans_; }
 
-  /// The number of spans that began at or before `at_ns`.
+  /// Returns the number of spans that began at or before `at_ns`.
   std::size_t begun(std::int64_t at_ns) const {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), at_ns,
@@ -61,18 +61,18 @@ class thread_spans {
   std::vector<span> spans_;
 };
 
-/// Records of a log's thread other than its operations.
+/// All records of the thread that wrote a log, except for operations.
 struct thread_records {
-  thread_spans batches;  ///< that it preprocessed
-  thread_spans stages;   ///< on which it worked
-  thread_spans pieces;   ///< segments of asynchronous operations, which may overlap other spans
-  thread_spans waits;    ///< if it is a consumer
+  thread_spans batches;   ///< spans of the batches that the thread preprocessed
+  thread_spans stages;    ///< spans of stages on the thread
+  thread_spans segments;  ///< segments of asynchronous operations, which may overlap other spans
+  thread_spans waits;     ///< waits for batches, if the thread is a consumer
   thread_spans hand_overs;
   bool consumes() const noexcept { return !waits.all().empty() || !hand_overs.all().empty(); }
 };
 
-/// Records by index of the log. A thread may have two logs: one with its waits, one with its
-/// operations.
+/// For each log, returns the records of its thread. A thread may have two logs: one with its waits,
+/// one with its operations.
 std::vector<thread_records> records_of_threads(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   std::map<std::uint64_t, std::vector<std::size_t>> logs_of;
@@ -92,13 +92,13 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
   for (const stage_span& s : run.side.stages) {
     if (s.file) threads[s.file->value()].stages.add(s.start_ns, s.end_ns());
   }
-  for (const async_piece& p : run.side.pieces) {
-    if (p.file) threads[p.file->value()].pieces.add(p.start_ns, p.end_ns());
+  for (const async_segment& p : run.side.segments) {
+    if (p.file) threads[p.file->value()].segments.add(p.start_ns, p.end_ns());
   }
   for (thread_records& t : threads) {
     t.batches.sort();
     t.stages.sort();
-    t.pieces.sort();
+    t.segments.sort();
     t.waits.sort();
     t.hand_overs.sort();
   }
@@ -107,7 +107,7 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
 
 constexpr std::uint32_t batch_name = UINT32_MAX;
 
-/// Where an operation ran.
+/// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
 enum class place : std::uint8_t { batch, nowhere, step };
 
 place place_of(const thread_records& thread, const operation& op) {
@@ -119,21 +119,22 @@ place place_of(const thread_records& thread, const operation& op) {
   return in_step ? place::step : place::nowhere;
 }
 
-/// How often each operation runs in a batch on average.
+/// The average number of calls of each operation while a batch is built.
 struct common_batch {
-  std::vector<double> ops;  ///< by number of the name
+  std::vector<double> ops;  ///< calls per batch, indexed by the number of the operation's name
   double all = 0;
 };
 
-/// Finds intervals between batches in which a thread does the work of a batch.
+/// Finds intervals between recorded batches in which a thread ran about the same operations as in a
+/// batch. In such an interval, the thread probably built a batch that was not recorded.
 class copy_finder {
  public:
   copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)
       : batch_(batch), to_(to), outside_ns_(outside_ns) {}
 
-  void add(std::size_t stretch, const operation& op, double self_ns, bool counted) {
-    if (stretch != stretch_) close();
-    stretch_ = stretch;
+  void add(std::size_t interval, const operation& op, double self_ns, bool counted) {
+    if (interval != interval_) close();
+    interval_ = interval;
     ops_[op.name].count += 1;
     if (counted) ops_[op.name].self_ns += self_ns;
   }
@@ -162,13 +163,13 @@ class copy_finder {
   const common_batch& batch_;
   recorded_work& to_;
   std::vector<double>& outside_ns_;
-  std::size_t stretch_ = 0;
+  std::size_t interval_ = 0;
   std::map<std::uint32_t, some> ops_;
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. Batches count as operations here: the
-/// self time of an operation that contains several batches excludes their time.
+/// Calls `on_op(op, self_ns)` for the operations of a log. The self time of an operation that
+/// contains several batches excludes the time of these batches.
 template <class OnOp>
 void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
                      OnOp&& on_op) {
@@ -181,14 +182,14 @@ void with_self_times(const run_data& run, std::size_t file, const thread_records
     for (; next < batches.size() && batches[next].end_ns <= op.end_ns(); ++next) {
       const span& b = batches[next];
       if (b.end_ns == op.end_ns() && b.start_ns <= op.start_ns)
-        break;  // this operation ran inside the batch
+        break;  // the operation ran inside the batch
       nesting.self_ns(b.start_ns, b.end_ns - b.start_ns);
     }
     on_op(op, static_cast<double>(nesting.self_ns(op.start_ns, op.duration_ns)));
   });
 }
 
-/// Finds spans of the log's thread that overlap partly.
+/// Finds spans of the thread that overlap without one containing the other.
 void find_overlaps(const run_data& run, std::size_t file, const thread_records& thread,
                    recorded_work& work) {
   std::vector<span> batches = thread.batches.all();
@@ -197,7 +198,8 @@ void find_overlaps(const run_data& run, std::size_t file, const thread_records& 
   std::size_t next = 0;
   span_overlaps spans;
   const auto name_of = [&](std::uint32_t name) {
-    return name == batch_name ? std::string("a batch's making") : shown_name(run.names.name(name));
+    return name == batch_name ? std::string("a batch's preprocessing")
+                              : shown_name(run.names.name(name));
   };
   const auto push = [&](const span_overlaps::span& s) {
     const std::optional<span_overlaps::span> crossed = spans.push(s);
@@ -224,7 +226,7 @@ void find_overlaps(const run_data& run, std::size_t file, const thread_records& 
   };
   run.for_each_operation(file, [&](const operation& op) {
     push_batches_until(op.end_ns(), op.start_ns);
-    if (!thread.pieces.has(op.start_ns, op.end_ns())) push({op.start_ns, op.end_ns(), op.name});
+    if (!thread.segments.has(op.start_ns, op.end_ns())) push({op.start_ns, op.end_ns(), op.name});
   });
   push_batches_until(INT64_MAX, INT64_MAX);
 }
@@ -238,7 +240,8 @@ recorded_work look_at_work(const run_data& run) {
   work.last_outside_ns.assign(files, INT64_MIN);
   std::vector<double> outside_ns(run.names.size());
   common_batch common{std::vector<double>(run.names.size()), 0};
-  std::vector<double> elsewhere(run.names.size());  // number of calls outside batches
+  // For each name's number: number of calls outside batches.
+  std::vector<double> elsewhere(run.names.size());
   for (std::size_t f = 0; f < files; ++f) {
     if (!run.has_operations(f)) continue;
     find_overlaps(run, f, threads[f], work);
@@ -272,9 +275,9 @@ recorded_work look_at_work(const run_data& run) {
       with_self_times(run, f, thread, [&](const operation& op, double self_ns) {
         const place at = place_of(thread, op);
         if (at == place::batch) return;
-        const std::size_t stretch =
+        const std::size_t interval =
             thread.batches.begun(op.start_ns) + thread.hand_overs.begun(op.start_ns);
-        copies.add(stretch, op, self_ns, at == place::nowhere);
+        copies.add(interval, op, self_ns, at == place::nowhere);
       });
       copies.close();
       copied.insert(copies.names().begin(), copies.names().end());

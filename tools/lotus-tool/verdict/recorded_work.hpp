@@ -12,35 +12,38 @@
 namespace lotus::tool {
 
 struct work_of_op {
-  std::string name;  ///< with the leading S
+  std::string name;  ///< name of the operation with the leading S
   double ns = 0;
 };
 
 /// Two spans of one thread that overlap without one containing the other.
 struct partial_overlap {
-  std::string first;  ///< name of the span that began first; "a batch" if a batch was built in it
+  /// Name of the span that began first; "a batch" for the span of a batch.
+  std::string first;
   std::string second;
-  std::int64_t at_ns = 0;  ///< when the second began
-  std::size_t file = 0;    ///< index of the log
+  std::int64_t at_ns = 0;  ///< time when the second span began
+  std::size_t file = 0;    ///< index of the thread's log
 };
 
 struct recorded_work {
-  double all_ns = 0;      ///< self time of all operations outside the consumer's steps
-  double outside_ns = 0;  ///< the part of `all_ns` outside batches, without copies of batches
-  std::vector<work_of_op> outside;  ///< largest first
-  /// The number of intervals between batches in which a thread ran the same operations as for a
+  double all_ns = 0;  ///< self time of all operations outside the consumer's steps
+  /// The part of `all_ns` outside batches, without the time in `copies_ns`.
+  double outside_ns = 0;
+  std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
+  /// Number of intervals between batches in which a thread ran about the same operations as in a
   /// batch.
   std::size_t copies = 0;
   double copies_ns = 0;
-  std::vector<std::string> copied;  ///< names of their operations
+  /// Names of the operations in the intervals that `copies` counts.
+  std::vector<std::string> copied;
   std::size_t overlaps = 0;
   std::size_t overlaps_in_batches = 0;
-  partial_overlap overlap;  ///< an example, inside a batch if possible
-  /// By index of the log: the end of the last operation outside batches. INT64_MIN: none.
+  partial_overlap overlap;  ///< an example of a partial overlap, inside a batch if possible
+  /// For each log: end of the last operation outside batches; INT64_MIN if there is none.
   std::vector<std::int64_t> last_outside_ns;
 };
 
-/// @param run  read with run_parts::operations.
+/// Classifies the operations of a run, which must have been read with run_parts::operations.
 recorded_work look_at_work(const run_data& run);
 
 }  // namespace lotus::tool

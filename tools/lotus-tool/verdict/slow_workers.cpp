@@ -49,10 +49,10 @@ std::vector<slow_worker> slow_workers_of(const run_batches& batches,
   for (std::size_t f = 0; f < of_file.size(); ++f) {
     const worker_batches& w = of_file[f];
     const auto n = static_cast<double>(w.times_ns.size());
-    // The mean of one or two batches says nothing about the worker.
+    // One or two batches are too few to judge a worker.
     if (n < 3) continue;
-    // A few batches of one worker often underestimate the spread, so the pooled variance is the
-    // minimum.
+    // A few batches of one worker often underestimate the variance, so use at least the pooled
+    // variance of all workers.
     const double variance = std::max(squares / freedom, w.squares / (n - 1));
     if (w.mean_ns > 1.25 * median_ns && w.mean_ns - median_ns > 3 * std::sqrt(variance / n)) {
       slow.push_back({run.files[f].number, w.mean_ns, w.mean_ns / median_ns});

@@ -12,13 +12,13 @@ namespace lotus::tool {
 
 struct slow_worker {
   std::uint64_t worker = 0;
-  double mean_ns = 0;      ///< of its preprocess times
-  double slower_than = 0;  ///< its mean divided by the median of all workers' means
+  double mean_ns = 0;      ///< mean preprocess time of the worker
+  double slower_than = 0;  ///< mean_ns divided by the median of all workers' means
 };
 
-/// Returns the workers whose mean is over 1.25 times the median of all workers' means and exceeds
-/// it by more than three of its standard errors, because even among equal workers some are always
-/// slower. Slowest first.
+/// Returns the slow workers, slowest first. A worker is slow if its mean is over 1.25 times the
+/// median of all workers' means and exceeds that median by more than three standard errors of the
+/// worker's mean. The second condition excludes chance, which makes even equal workers differ.
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run);
 

@@ -1,4 +1,4 @@
-// Finds spans of one thread that overlap only partly.
+// Finds spans of one thread that overlap without one containing the other.
 #ifndef LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 #define LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 
@@ -10,8 +10,9 @@
 
 namespace lotus::tool {
 
-/// Scopes of one thread either nest or do not overlap. Expects spans in the order of their ends, as
-/// in a log; in any other order it only finds overlaps with the most recent spans.
+/// Finds spans of one thread that overlap partly. Correctly recorded spans never do: of two spans,
+/// one contains the other, or they are disjoint. Spans should be added in the order of their ends,
+/// as in a log; otherwise only overlaps with the most recent spans are found.
 class span_overlaps {
  public:
   struct span {
@@ -20,7 +21,7 @@ class span_overlaps {
     std::uint32_t name = 0;
   };
 
-  /// Returns the span that `next` overlaps partly, or nullopt.
+  /// Adds a span. Returns the earlier span that `next` overlaps partly, or nullopt.
   std::optional<span> push(const span& next) {
     std::optional<span> crossed;
     while (!apart_.empty() && apart_.back().end_ns > next.start_ns) {
@@ -29,7 +30,7 @@ class span_overlaps {
         crossed = last;
         if (last.start_ns < next.start_ns) break;
       } else if (last.start_ns < next.start_ns && last.end_ns >= next.end_ns) {
-        return crossed;  // contains `next`
+        return crossed;  // `last` contains `next`
       }
       apart_.pop_back();
     }
@@ -39,7 +40,8 @@ class span_overlaps {
   }
 
  private:
-  /// Tolerance: the clock is read separately for a span and its parent, so their ends can differ.
+  /// Tolerance in ns when the ends of a span and of the span around it are compared, because the
+  /// clock is read separately for each.
   static constexpr std::int64_t clocks_ns = 1000;
   static constexpr std::size_t most = std::size_t{1} << 16U;
 
@@ -49,7 +51,7 @@ class span_overlaps {
            (b.end_ns - b.start_ns) - shared > clocks_ns;
   }
 
-  std::vector<span> apart_;  // ordered by their ends
+  std::vector<span> apart_;  // disjoint spans, sorted by their ends
 };
 
 }  // namespace lotus::tool

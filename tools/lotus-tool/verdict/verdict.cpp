@@ -12,6 +12,8 @@ std::string_view verdict_name(verdict v) noexcept {
       return "preprocessing-bound";
     case verdict::stage_bound:
       return "stage-bound";
+    case verdict::lock_bound:
+      return "lock-bound";
     case verdict::order_bound:
       return "order-bound";
     case verdict::prefetch_bound:

@@ -11,7 +11,8 @@
 namespace lotus::tool {
 namespace {
 
-/// For each batch, when the first later batch of its epoch was ready; INT64_MAX: never.
+/// Returns for each batch the earliest time when a later batch of the same epoch was ready;
+/// INT64_MAX if there is no later batch.
 std::vector<std::int64_t> later_ready(const run_batches& batches) {
   const std::vector<batch>& all = batches.all();
   std::vector<std::int64_t> first(all.size(), INT64_MAX);

@@ -1,4 +1,4 @@
-// Sums up what the consumer waited for.
+// Sums up the time that the consumer waited for batches.
 #ifndef LOTUS_TOOL_VERDICT_WAITING_HPP
 #define LOTUS_TOOL_VERDICT_WAITING_HPP
 
@@ -8,17 +8,17 @@
 
 namespace lotus::tool {
 
-/// Sums over the counted batches.
+/// Sums of the consumer's waits for the counted batches.
 struct waiting {
   double all_ns = 0;
-  double behind_others_ns = 0;  ///< the part of all_ns during which a later batch was ready
+  double behind_others_ns = 0;  ///< part of all_ns in which a later batch was ready
   double steps_ns = 0;
 
-  /// The waits' share of the consumer's time, 0..1.
+  /// Returns the share of the consumer's time that it waited, 0..1.
   double share() const noexcept;
 };
 
-/// @param counted  by index in run_batches::all().
+/// @param counted  by index in run_batches::all(): whether the batch is included in the sums.
 waiting waits_of(const run_batches& batches, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool

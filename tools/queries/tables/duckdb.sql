@@ -1,4 +1,4 @@
--- The tables of the folder 'tables', with all folders in it, by their names: for duckdb -init.
+-- Defines the tables in the folder 'tables' and its subfolders as views, for duckdb -init.
 CREATE VIEW runs AS FROM 'tables/**/runs.parquet';
 CREATE VIEW spans AS FROM 'tables/**/spans.parquet';
 CREATE VIEW batches AS FROM 'tables/**/batches.parquet';

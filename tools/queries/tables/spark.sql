@@ -1,4 +1,4 @@
--- The tables of a folder, with all folders in it, by their names: for spark-sql --hivevar tables=FOLDER -i.
+-- Defines the tables in FOLDER and its subfolders as views: spark-sql --hivevar tables=FOLDER -i.
 CREATE TEMPORARY VIEW runs USING parquet OPTIONS (
   path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'runs.parquet');
 CREATE TEMPORARY VIEW spans USING parquet OPTIONS (

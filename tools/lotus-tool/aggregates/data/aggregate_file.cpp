@@ -19,7 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the text before the next `mark`, or all text if there is none, and removes both.
+/// Removes the text up to the next `mark` and the mark, or all text if there is no mark. Returns
+/// the text without the mark.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view taken = text.substr(0, at);
@@ -34,10 +35,9 @@ bool read_number(std::string_view text, Number& value) {
   return error == std::errc{} && behind == end && value >= 0;
 }
 
-/// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N". Returns false if the line has another
-/// form.
+/// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N"; returns false for other lines.
 bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate& to) {
-  to.name = decode_name(take(line, ','));  // "S" alone is an operation named ""
+  to.name = decode_name(take(line, ','));  // a name "S" stands for an operation whose name is empty
   if (to.name.empty() || !read_number(take(line, ','), to.tid) ||
       !read_number(take(line, ','), to.count) || !read_number(take(line, ','), to.total_ns) ||
       !read_number(take(line, ','), to.self_ns) || to.self_ns > to.total_ns) {
@@ -66,7 +66,8 @@ bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate&
 
 class section_reader {
  public:
-  section_reader(const log_file& file, diagnostic_log& said) : file_(file), said_(said) {}
+  section_reader(const log_file& file, diagnostic_log& diagnostics)
+      : file_(file), said_(diagnostics) {}
 
   void take_line(std::string_view line) {
     ++number_;
@@ -109,8 +110,8 @@ class section_reader {
   }
 
  private:
-  /// Discards an incomplete section: the process was killed while it wrote it. The sums are not
-  /// lost, because its ring file still contains them.
+  /// Discards an incomplete section, which a process leaves if it is killed while it writes. The
+  /// sums are not lost, because the process's ring file still contains them.
   void leave_section() {
     if (!name_.empty()) said_.note(file_.path + ": an incomplete section ignored");
     section_ = {};
@@ -121,7 +122,7 @@ class section_reader {
   const log_file& file_;
   diagnostic_log& said_;
   std::uint64_t number_ = 0;
-  std::string name_;  // of the open section; "" if none is open
+  std::string name_;  // name of the open section; "" if none is open
   double ns_per_tick_ = 0;
   bool broken_ = false;
   std::vector<thread_aggregate> section_;

@@ -1,5 +1,4 @@
-// Reads the hidden file in which a process stores the operations that it counted but did not
-// record.
+// Reads the hidden file with the operations that a process counted instead of recording them.
 #ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATE_FILE_HPP
 #define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATE_FILE_HPP
 
@@ -12,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// The number of calls that took about `ns`; the bucket is at most 0.8 % off.
+/// The number of calls that took about `ns`, which is inexact by at most 0.8 %.
 struct duration_bucket {
   double ns = 0;
   std::uint64_t count = 0;
@@ -20,15 +19,15 @@ struct duration_bucket {
 
 /// The calls of one name by one thread, or by several threads that ended one after the other.
 struct thread_aggregate {
-  std::string name;       ///< decoded, including its S
-  std::uint64_t tid = 0;  ///< 0: several threads
+  std::string name;       ///< decoded name, which begins with the S of names in logs
+  std::uint64_t tid = 0;  ///< thread id; 0 stands for several threads
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
-  std::int64_t self_ns = 0;                ///< without the scopes inside these calls
-  std::vector<duration_bucket> durations;  ///< the counts add up to `count`; sorted by rising `ns`
+  std::int64_t self_ns = 0;                ///< time without the scopes inside these calls
+  std::vector<duration_bucket> durations;  ///< sorted by `ns`; the sum of the counts is `count`
 };
 
-/// Returns all sections of a file. A section that was written twice (because a recovery was killed)
+/// Returns all sections of a file. If recovery was killed and a section was written twice, it
 /// counts once; an incomplete section is ignored. Throws input_error if the file cannot be read.
 std::vector<thread_aggregate> read_aggregates(const log_file& file, diagnostic_log& diagnostics);
 

@@ -17,12 +17,12 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds; saturates at the limit of 64 bits.
+/// Adds two numbers; the result is limited to what 64 bits can represent.
 void add(std::int64_t& to, std::int64_t n) {
   if (__builtin_add_overflow(to, n, &to)) to = std::numeric_limits<std::int64_t>::max();
 }
 
-/// The duration that `rank` calls did not exceed.
+/// Returns the `rank`-th shortest duration.
 double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank) {
   for (const duration_bucket& d : durations) {
     if (rank < d.count) return d.ns;
@@ -31,7 +31,7 @@ double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank
   return durations.back().ns;
 }
 
-/// Interpolates between neighbors, as the percentiles of recorded durations do.
+/// Interpolates between two durations, as the percentiles of recorded durations do.
 double percentile(const aggregated_op& op, double share) {
   const double position = share * static_cast<double>(op.count - 1);
   const auto below = static_cast<std::uint64_t>(position);
@@ -97,8 +97,9 @@ double share_below(const aggregated_op& op, std::int64_t limit_ns) {
 std::string no_window_text(const std::vector<aggregated_op>& ops) {
   return std::to_string(ops.size()) +
          (ops.size() == 1 ? " aggregated operation has" : " aggregated operations have") +
-         " no times, so nothing of them is drawn and no window is cut out; `stats` tells of them, "
-         "and always of the whole run";
+         " no times, so they are not drawn, and no window can be cut out of them; `stats` shows "
+         "them, "
+         "always for the whole run";
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Operations that were counted but not recorded: sums and distributions, without single times.
+// Reads operations that were counted instead of recorded: sums and distributions of their calls.
 #ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 #define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 
@@ -15,25 +15,25 @@ namespace lotus::tool {
 
 /// The calls of one name by all threads of a run or of a loader.
 struct aggregated_op {
-  std::string name;  ///< decoded, including its S
+  std::string name;  ///< decoded name, which begins with the S of names in logs
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
-  std::int64_t self_ns = 0;  ///< the part of the total outside of scopes inside these calls
-  std::vector<duration_bucket> durations;  ///< sorted by rising `ns`
+  std::int64_t self_ns = 0;                ///< time without the scopes inside these calls
+  std::vector<duration_bucket> durations;  ///< sorted by `ns`
 };
 
-/// Returns the operations that a run's processes counted, the largest total first. Throws
-/// input_error.
+/// Returns the operations that a run's processes counted; the one with the largest total comes
+/// first. Throws input_error.
 std::vector<aggregated_op> read_aggregated(const run_files& run, diagnostic_log& diagnostics);
 
-/// Describes the durations as if each had been recorded: count, total and mean are exact,
-/// everything else is accurate to 0.8 %.
+/// Returns statistics as for recorded durations. Count, total and mean are exact; all other values
+/// are accurate to 0.8 %.
 distribution describe(const aggregated_op& op);
 
-/// The share of the calls that took less than `limit_ns`, 0..1.
+/// Returns the share (0..1) of calls that took less than `limit_ns`.
 double share_below(const aggregated_op& op, std::int64_t limit_ns);
 
-/// "3 aggregated operations have no times of their own, so there is no window of them"
+/// Returns "3 aggregated operations have no times of their own, so there is no window of them".
 std::string no_window_text(const std::vector<aggregated_op>& ops);
 
 }  // namespace lotus::tool

@@ -16,7 +16,7 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Joins two rising lists; a bucket that is missing in one of them counts as 0 there.
+/// Combines two sorted lists of buckets; a bucket that one list lacks counts as 0 there.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;
@@ -49,30 +49,31 @@ counted_calls counted_calls::since(const counted_calls& before) const {
 }
 
 void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums) {
-  // A process that began within the window had counted nothing before that.
-  if (looks_.empty() && begun_ns <= now_ns && begun_ns >= now_ns - window_ns_) {
-    looks_.push_back({begun_ns, begun_ns, {}});
+  // If the process began within the window, all its sums were 0 at its beginning.
+  if (counts_at_.empty() && begun_ns <= now_ns && begun_ns >= now_ns - window_ns_) {
+    counts_at_.push_back({begun_ns, begun_ns, {}});
   }
-  if (!looks_.empty() && looks_.back().sums == sums) {
-    looks_.back().until_ns = now_ns;
+  if (!counts_at_.empty() && counts_at_.back().sums == sums) {
+    counts_at_.back().until_ns = now_ns;
     return;
   }
-  const std::size_t n = looks_.size();
-  // Readings closer than an eighth of the window are replaced by the next one, to limit memory.
-  const bool instead = n >= 2 && looks_[n - 1].at_ns - looks_[n - 2].at_ns < window_ns_ / 8;
-  if (instead) looks_.pop_back();
-  looks_.push_back({now_ns, now_ns, std::move(sums)});
+  const std::size_t n = counts_at_.size();
+  // To limit memory, a reading less than an eighth of the window after the previous one is replaced
+  // by the next reading.
+  const bool instead = n >= 2 && counts_at_[n - 1].at_ns - counts_at_[n - 2].at_ns < window_ns_ / 8;
+  if (instead) counts_at_.pop_back();
+  counts_at_.push_back({now_ns, now_ns, std::move(sums)});
   const std::int64_t begin_ns = now_ns - window_ns_;
-  while (looks_.size() > 2 && looks_[1].at_ns <= begin_ns) looks_.pop_front();
+  while (counts_at_.size() > 2 && counts_at_[1].at_ns <= begin_ns) counts_at_.pop_front();
 }
 
-std::optional<counted_window::stretch> counted_window::since(std::int64_t begin_ns) const {
-  if (looks_.size() < 2) return std::nullopt;
+std::optional<counted_window::interval> counted_window::since(std::int64_t begin_ns) const {
+  if (counts_at_.size() < 2) return std::nullopt;
   std::size_t first = 0;
-  while (first + 1 < looks_.size() && looks_[first + 1].at_ns <= begin_ns) ++first;
-  const one_look& from = looks_[first];
-  const one_look& to = looks_.back();
-  stretch found;
+  while (first + 1 < counts_at_.size() && counts_at_[first + 1].at_ns <= begin_ns) ++first;
+  const counts_at& from = counts_at_[first];
+  const counts_at& to = counts_at_.back();
+  interval found;
   const std::int64_t from_ns = std::max(from.at_ns, std::min(from.until_ns, begin_ns));
   found.ns = std::max<std::int64_t>(to.until_ns - from_ns, 1);
   for (const auto& [name, calls] : to.sums) {

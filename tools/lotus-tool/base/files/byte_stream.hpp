@@ -18,15 +18,15 @@
 
 namespace lotus::tool {
 
-/// Throws input_error if a gzip file unpacks to more than 64 MiB and 200 times its own size. Real
-/// traces and logs never do, because their times differ from line to line; files made to fill disks
-/// and waste time do.
-/// @param unpacked  number of bytes unpacked so far.
+/// Throws input_error if a gzip file unpacks to more than 64 MiB and to more than 200 times its own
+/// size. Real traces and logs never compress so well, because the times in them differ from line to
+/// line; files that are designed to fill disks and waste time do.
+/// @param unpacked  the number of bytes that were decompressed so far.
 inline void refuse_gzip_bomb(const std::string& path, gzFile file, std::uint64_t unpacked) {
   constexpr std::uint64_t always_bytes = std::uint64_t{64} << 20U;
-  constexpr std::uint64_t most_times = 200;
+  constexpr std::uint64_t max_times = 200;
   if (unpacked <= always_bytes || gzdirect(file) != 0) return;
-  if (unpacked / most_times <= static_cast<std::uint64_t>(gzoffset(file))) return;
+  if (unpacked / max_times <= static_cast<std::uint64_t>(gzoffset(file))) return;
   throw input_error(path +
                     ": not read on, unpacked it is over 64 MiB and 200 times as large as packed; "
                     "if that is meant, gunzip it and give that file");
@@ -48,19 +48,29 @@ class byte_stream {
   byte_stream& operator=(const byte_stream&) = delete;
   ~byte_stream() = default;
 
-  /// Reads the next byte; 0 at the end.
+  /// Returns the next byte; 0 at the end.
   char take() {
     if (at_end()) return '\0';
     const char c = buffer_[at_];
     if (++at_ == end_) fill();
     return c;
   }
-  /// Number of bytes consumed by take() and pass().
+  /// Returns the number of bytes consumed by take() and pass().
   std::uint64_t taken() const noexcept { return before_ + at_; }
 
   bool at_end() const noexcept { return at_ == end_; }
 
-  /// Passes the next bytes, at most `limit`, to `write`; returns their number.
+  /// Returns the next bytes, as many as are in memory, without consuming them; empty only at the
+  /// end. The result is valid until bytes are consumed.
+  std::string_view buffered() const noexcept { return {buffer_.data() + at_, end_ - at_}; }
+
+  /// Consumes the first `n` bytes of buffered().
+  void skip(std::size_t n) {
+    at_ += n;
+    if (at_ == end_) fill();
+  }
+
+  /// Consumes the next bytes, at most `limit`, and passes them to `write`. Returns their number.
   template <class Write>
   std::uint64_t pass(std::uint64_t limit, Write write) {
     std::uint64_t passed = 0;
@@ -91,12 +101,12 @@ class byte_stream {
   }
 
   std::string path_;
-  // Also closed if the constructor fails because of a damaged file.
+  // A unique_ptr, so that the file is closed even if the constructor throws.
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::vector<char> buffer_;
   std::size_t at_ = 0;
   std::size_t end_ = 0;
-  std::uint64_t before_ = 0;  // bytes before the buffer
+  std::uint64_t before_ = 0;  // number of bytes of the stream before those in the buffer
 };
 
 }  // namespace lotus::tool

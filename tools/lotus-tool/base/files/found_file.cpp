@@ -32,19 +32,19 @@ int open_found(const std::string& path) {
       path + (lotus::detail::is_refusal(-fd) ? ": not read, it " : ": cannot be read: ") + why);
 }
 
-std::string read_found(const std::string& path, std::uint64_t most_bytes) {
+std::string read_found(const std::string& path, std::uint64_t max_bytes) {
   const int fd = open_found(path);
   std::string text;
   std::array<char, 1U << 16U> part{};
   ssize_t got = 0;
   while ((got = ::read(fd, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR)) {
     if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
-    if (text.size() > most_bytes) break;
+    if (text.size() > max_bytes) break;
   }
   const int error = errno;
   ::close(fd);
-  if (text.size() > most_bytes) {
-    throw input_error(path + ": not read, it is larger than " + std::to_string(most_bytes) +
+  if (text.size() > max_bytes) {
+    throw input_error(path + ": not read, it is larger than " + std::to_string(max_bytes) +
                       " bytes");
   }
   if (got < 0) {

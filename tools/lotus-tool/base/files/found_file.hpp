@@ -1,5 +1,5 @@
-// Opens files found in a run's directory, where other users may have put links and pipes. Files
-// that the user names are opened without these precautions.
+// Opens files found in a run's directory, where other users may have put links and pipes. Refuses
+// links and pipes. Do not use these functions for files that the user names.
 #ifndef LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
 
@@ -9,15 +9,15 @@
 
 namespace lotus::tool {
 
-/// Whether a directory entry is a regular file and not a link to one.
+/// Returns whether a directory entry is a regular file and not a link to one.
 bool is_found_file(const std::filesystem::directory_entry& entry);
 
-/// Opens such a file for reading, without following a link or waiting for the other end of a pipe.
-/// Returns a descriptor that the caller owns. Throws input_error.
+/// Opens a regular file for reading. Does not follow a link, and does not block if the file is a
+/// pipe. Returns a descriptor that the caller owns. Throws input_error.
 int open_found(const std::string& path);
 
-/// Reads a whole file. Throws input_error, also if it is larger than `most_bytes`.
-std::string read_found(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
+/// Reads a whole file. Throws input_error if the file cannot be read or is larger than `max_bytes`.
+std::string read_found(const std::string& path, std::uint64_t max_bytes = UINT64_MAX);
 
 }  // namespace lotus::tool
 

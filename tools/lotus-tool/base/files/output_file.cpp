@@ -41,7 +41,7 @@ fs::path folder_of(const fs::path& path) {
       path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: it is a file's name.
+/// Returns the descriptor that a name such as /dev/stdout or /dev/fd/3 denotes; -1 for other names.
 int descriptor_named(const std::string& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -55,9 +55,9 @@ int descriptor_named(const std::string& path) {
   return -1;
 }
 
-/// Opens an output that must not be replaced: a device, a pipe or a descriptor of this process.
-/// Returns -1 for a file.
-/// @param status  of `path` itself, even if it is a link.
+/// Opens an output that must be written directly: a device, a pipe or a descriptor of this process.
+/// Returns -1 for an output that is replaced: a regular or new file or a link.
+/// @param status  the status of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);
   if (named >= 0) {
@@ -83,7 +83,7 @@ int open_unreplaced(const std::string& path, const struct stat& status) {
 class gzip_stream {
  public:
   gzip_stream() {
-    // 15 + 16: the largest window, with a gzip header instead of zlib's.
+    // 15 selects the largest window; adding 16 selects the gzip format instead of the zlib format.
     ready_ = deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
              Z_OK;
     if (!ready_) throw input_error("zlib cannot be started");
@@ -96,7 +96,7 @@ class gzip_stream {
 
   template <class Write>
   void compress(std::string_view data, bool last, Write write) {
-    // zlib's interface is not const-correct; it does not write to its input.
+    // zlib does not write to its input, although next_in is not a pointer to const.
     z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));  // NOLINT
     z_.avail_in = static_cast<uInt>(data.size());
     do {
@@ -124,7 +124,8 @@ new_output open_new_output(const std::string& path) {
   made.incomplete = std::move(incomplete.path);
   made.descriptor = incomplete.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
-  // mkstemp creates private files; set the permissions of the old file, or of any new file.
+  // mkstemp creates private files, so set the permissions of the file to replace or, if there is
+  // none, the default permissions of a new file.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(made.descriptor, S_ISREG(old.st_mode) ? old.st_mode & 07777U : 0666U & ~mask);
@@ -177,7 +178,8 @@ void output_file::hand_over() {
   buffer_.resize(used_);
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);
-  // One buffer is being filled and one written; one in between evens out short delays.
+  // At most three buffers exist: one is being filled, one waits for the writer thread and one is
+  // being written. The waiting buffer compensates short delays.
   changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
   if (failure_) std::rethrow_exception(failure_);
   full_.push_back(std::move(buffer_));
@@ -258,8 +260,8 @@ void output_file::commit() {
     if (!*stream_) throw input_error("standard output: cannot be written");
     return;
   }
-  // Some file systems report errors only when a file is closed, but its lock must last until it is
-  // renamed.
+  // Some file systems report errors only when a file is closed, but the lock must be held until the
+  // file is renamed. So keep a duplicate of the descriptor, which shares the lock.
   const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
   const int descriptor = std::exchange(descriptor_, -1);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;

@@ -1,4 +1,4 @@
-// An output file that appears either complete or not at all.
+// Provides an output file that other processes see either complete or not at all.
 #ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
@@ -16,38 +16,40 @@
 
 namespace lotus::tool {
 
-/// Compresses data for a file descriptor; defined where zlib is included.
+/// Compresses data with zlib. Defined in the source file, which includes zlib.
 class gzip_stream;
 
 struct new_output {
-  int descriptor = -1;     ///< closed by the caller
-  std::string incomplete;  ///< temporary path to rename to the output's; empty: written directly
+  int descriptor = -1;  ///< descriptor of the file, to be closed by the caller
+  /// Temporary path to rename to the path of the output; empty if the output is written directly.
+  std::string incomplete;
 };
 
-/// Creates a file next to `path`, to be renamed to `path` while the descriptor is open, and removes
-/// the files that killed processes left there (make_unfinished_file()). A symbolic link is replaced
-/// and not followed, so that users who can create links cannot choose what is overwritten. Devices,
-/// pipes, and descriptors such as /dev/stdout or /dev/fd/N are written directly. Throws
-/// input_error.
+/// Creates a temporary file next to `path`. The caller renames the file to `path` before closing
+/// the descriptor. Removes temporary files that killed processes have left for this path (see
+/// make_unfinished_file()). A symbolic link is replaced and not followed, so that users who can
+/// create links cannot choose which file is overwritten. Devices, pipes, and descriptors such as
+/// /dev/stdout or /dev/fd/N are written directly. Throws input_error.
 new_output open_new_output(const std::string& path);
 
 /// Writes to a temporary file next to the target and renames it when it is complete, so that
-/// readers never see half an output. Without commit() the target stays unchanged. open_new_output()
-/// describes where it is written and how links are treated. Not thread-safe.
+/// readers never see an incomplete output. Without commit() the target stays unchanged. See
+/// open_new_output() for the place of the temporary file and for links. Not thread-safe.
 ///
-/// A second thread compresses and writes, because half of the time of writing a large trace is
-/// spent in the kernel's copying. It starts when the first buffer is full.
+/// A second thread compresses and writes, because otherwise half of the time for a large trace
+/// would pass in write() calls. The thread starts when the first buffer is full.
 class output_file {
  public:
-  /// @param path    "-" stands for `standard_output`.
-  /// @param gzip    compress (level 6).
+  /// @param path  the path of the output; "-" selects `standard_output`.
+  /// @param gzip    whether to compress (level 6).
   /// Throws input_error if the file cannot be created.
   output_file(const std::string& path, std::ostream& standard_output, bool gzip = false);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
   ~output_file();
 
-  /// Returns at least `n` writable bytes (n <= room_bytes); call advance_to() afterward.
+  /// Returns a pointer to at least `n` writable bytes (n <= room_bytes). The caller then calls
+  /// advance_to() with the end of what it has written.
   char* room(std::size_t n) {
     if (buffer_.size() - used_ < n) flush();
     return buffer_.data() + used_;
@@ -56,8 +58,8 @@ class output_file {
     used_ = static_cast<std::size_t>(end - buffer_.data());
   }
 
-  /// Writes a text of any length. Throws input_error, as commit() does, if the disk is full, for
-  /// example.
+  /// Writes a text of any length. Like commit(), throws input_error, for example if the disk is
+  /// full.
   void write(std::string_view text);
 
   void commit();
@@ -85,8 +87,8 @@ class output_file {
   std::thread writer_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::deque<block> full_;   // the first one is being written
-  std::vector<block> free_;  // written, can be filled again
+  std::deque<block> full_;   // filled buffers; the writer thread is writing the first one
+  std::vector<block> free_;  // blocks that were written and can be filled again
   bool stopping_ = false;
   std::exception_ptr failure_;
 };

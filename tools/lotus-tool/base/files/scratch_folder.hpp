@@ -1,4 +1,4 @@
-// A folder for temporary files between two steps.
+// Provides a folder for the temporary files of a command.
 #ifndef LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
 #define LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
 
@@ -6,11 +6,11 @@
 
 namespace lotus::tool {
 
-/// A new folder, accessible only to this user, that is removed with its contents at the end. After
-/// a kill, it is removed when the next one is created in the same place.
+/// A new folder that only this user can access. The destructor removes it with its contents. If the
+/// process is killed, the next scratch_folder with the same parent removes the folder.
 class scratch_folder {
  public:
-  /// @param parent  the folder to create it in. Throws input_error.
+  /// @param parent  the folder in which to create the new one. Throws input_error.
   explicit scratch_folder(const std::string& parent);
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;

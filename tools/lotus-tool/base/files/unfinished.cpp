@@ -20,10 +20,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// The beginning of the names with this stem. A long stem is cut, so that the name fits.
+/// Returns the beginning of the hidden names with this stem. A long stem is truncated, because file
+/// systems limit the length of names.
 std::string start_of(const std::string& stem) {
-  constexpr std::size_t most_bytes = 200;
-  return '.' + stem.substr(0, most_bytes) + ".lotus_";
+  constexpr std::size_t max_bytes = 200;
+  return '.' + stem.substr(0, max_bytes) + ".lotus_";
 }
 
 bool is_unfinished(std::string_view name, std::string_view start) {
@@ -36,7 +37,7 @@ bool is_unfinished(std::string_view name, std::string_view start) {
   });
 }
 
-/// Whether `path` still names the file that is open as `descriptor`.
+/// Returns whether `path` still names the file that is open as `descriptor`.
 bool is_named(const std::string& path, int descriptor) {
   struct stat opened {};
   struct stat named {};
@@ -68,22 +69,25 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
   }
 }
 
-/// @param make  replaces the last letters of the path and returns a descriptor, or -1.
+/// Creates and locks a file or folder.
+/// @param make  replaces the last letters of the path, creates the file and returns a descriptor,
+///   or -1.
 template <class Make>
 unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
                        Make&& make) {
   const std::string start = start_of(stem);
   remove_dead(folder, start, folders);
-  constexpr int most_tries = 100;
+  constexpr int max_tries = 100;
   unfinished made;
-  for (int tries = 0; tries < most_tries; ++tries) {
+  for (int tries = 0; tries < max_tries; ++tries) {
     made.path = folder;
     made.path += '/';
     made.path += start;
     made.path += any;
     made.descriptor = make(made.path);
     if (made.descriptor < 0) return made;
-    // Before it was locked, another process may have removed it as one of a dead process.
+    // Between creation and lock, another process may have removed the file, because an unlocked
+    // file looks abandoned. In this case, create another file.
     const bool locked = ::flock(made.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && is_named(made.path, made.descriptor)) return made;
     ::close(made.descriptor);
@@ -107,7 +111,8 @@ unfinished make_unfinished_folder(const std::string& folder, const std::string& 
       // NOLINTNEXTLINE(*-vararg)
       const int opened = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
       if (opened >= 0 || errno != ENOENT) return opened;
-      path.replace(path.size() - any.size(), any.size(), any);  // it was removed at once
+      // Another process has removed the folder before it was opened; create another folder.
+      path.replace(path.size() - any.size(), any.size(), any);
     }
     return -1;
   });

@@ -1,5 +1,5 @@
-// Files and folders with a hidden name until they are complete; those of killed processes are
-// removed.
+// Creates files and folders that have a hidden name until they are complete, and removes those of
+// killed processes.
 #ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 #define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
@@ -8,18 +8,19 @@
 namespace lotus::tool {
 
 /// A new file or folder: its path, and a descriptor that holds a lock (flock) while it is open. If
-/// another process finds such a name and can lock it, the creator is dead. On a file system without
-/// locks, nothing is ever removed.
+/// another process can lock such a file, its creator is dead, and the file may be removed. On a
+/// file system without locks, no file is ever removed.
 struct unfinished {
   std::string path;
-  int descriptor = -1;  ///< closed by the caller; -1: it could not be created, see errno
+  int descriptor = -1;  ///< descriptor, to be closed by the caller; -1: creation failed, see errno
 };
 
-/// Creates ".STEM.lotus_XXXXXX" in `folder`, accessible only to this user, and removes those with
-/// the same stem whose creators were killed. Ignores everything but regular files of this user.
+/// Creates ".STEM.lotus_XXXXXX" in `folder`, accessible only to this user. Also removes files with
+/// the same stem whose creators are dead, if they are regular files of this user.
 unfinished make_unfinished_file(const std::string& folder, const std::string& stem);
 
-/// Same for a folder; folders of dead creators are removed with their contents.
+/// Like make_unfinished_file(), but for a folder. Folders of dead creators are removed with
+/// contents.
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem);
 
 }  // namespace lotus::tool

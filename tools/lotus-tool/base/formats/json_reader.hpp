@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Receives the parts of a JSON text in their order. During each call the stream's position is
-/// after the part. Returning false ends the reading.
+/// Receives the parts of a JSON text in their order. A function that returns false ends the
+/// reading. During each call, the stream is positioned after the received part.
 class json_events {
  public:
   json_events() = default;
@@ -25,21 +25,24 @@ class json_events {
   virtual bool end_object() { return true; }
   virtual bool begin_array() { return true; }
   virtual bool end_array() { return true; }
-  /// `name` is valid during the call. Every byte of a non-ASCII character is replaced by '?'.
+  /// Receives a key. `name` is valid only during the call. Every byte of a non-ASCII character is
+  /// replaced by '?'.
   virtual bool key(std::string_view /*name*/) { return true; }
   virtual bool text(std::string_view /*value*/) { return true; }
   virtual bool whole_number(std::uint64_t /*value*/) { return true; }
-  /// Any other number, true, false or null.
+  /// Receives a negative or fractional number as text, as it is written; "0" for -Infinity.
+  virtual bool number(std::string_view /*text*/) { return other_value(); }
+  /// Receives true, false or null; by default also the numbers that number() receives.
   virtual bool other_value() { return true; }
 };
 
 /// Reads one JSON value; memory use depends only on its longest text and its depth. Accepts what
 /// profilers write: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
-/// @return  what is wrong and where; nullopt if all was read or `to` has ended the reading.
-/// Throws input_error if the stream cannot be read.
+/// @return description and position of an error; nullopt if the value was read completely or `to`
+/// has ended the reading. Throws input_error if the stream cannot be read.
 std::optional<std::string> stream_json(byte_stream& in, json_events& to);
 
-/// Parses `text`; bytes that are not UTF-8 become %XX. Throws input_error, which names `path` and
+/// Parses `text`. Bytes that are not UTF-8 become %XX. Throws input_error, which names `path` and
 /// the line.
 nlohmann::json parse_json(const std::string& path, std::string_view text);
 

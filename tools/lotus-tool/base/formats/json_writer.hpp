@@ -13,14 +13,14 @@
 namespace lotus::tool {
 
 enum class json_style : std::uint8_t {
-  compact,  ///< {"a":1,"b":2}
-  spaced    ///< {"a": 1, "b": 2}, like Python
+  compact,  ///< without blanks: {"a":1,"b":2}
+  spaced    ///< with blanks as in Python: {"a": 1, "b": 2}
 };
 
-/// Appends JSON to a string, which it does not own and which must outlive it. The only state it
-/// keeps is whether a comma is due. So the string may be written out and cleared between any two
-/// calls, and output larger than memory can be written in segments. Brackets are not counted, so a
-/// caller may write only a part of an object. Not thread-safe; throws only bad_alloc.
+/// Appends JSON to a string of the caller, which must outlive the writer. Between any two calls,
+/// the caller may write the string to a file and clear it, so output may be larger than memory.
+/// Does not check that brackets match, so a caller may write only a part of an object. Not
+/// thread-safe; throws only bad_alloc.
 class json_writer {
  public:
   explicit json_writer(std::string& text, json_style style = json_style::compact) noexcept
@@ -31,7 +31,7 @@ class json_writer {
   json_writer& begin_array() { return open('['); }
   json_writer& end_array() { return close(']'); }
 
-  /// Writes a key; write its value next.
+  /// Writes a key. The next call must write its value.
   json_writer& key(std::string_view name) {
     separate();
     append_json_string(text_, name);
@@ -73,7 +73,7 @@ class json_writer {
     return this->value(value);
   }
 
-  /// Writes a value that is already JSON.
+  /// Writes a value that the caller has already formatted as JSON.
   json_writer& raw(std::string_view json) {
     separate();
     text_ += json;
@@ -88,8 +88,7 @@ class json_writer {
   }
 
  private:
-  /// Writes the comma and line break before the next element, and notes that a comma is due after
-  /// it.
+  /// Writes the comma and line break that are due before the next element.
   void separate() {
     if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
     if (newline_ && !after_key_) break_line();

@@ -21,14 +21,15 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return sum;
 }
 
-/// Percentiles of one set, to be requested from the highest to the lowest: each request leaves the
-/// values ordered so that the next one only has to look at the lower part.
+/// Finds percentiles of a set of values. Percentiles must be requested from the highest to the
+/// lowest, because each request partitions the values and the next request searches only the lower
+/// part.
 class falling_percentiles {
  public:
   explicit falling_percentiles(std::vector<std::int64_t>& values)
       : values_(values), placed_(values.size()) {}
 
-  /// @param share  0..1, not larger than in the previous call.
+  /// @param share  the percentile as a share 0..1; not larger than the share in the previous call.
   double at(double share) {
     const double position = share * static_cast<double>(values_.size() - 1);
     const auto below = static_cast<std::size_t>(position);
@@ -51,8 +52,8 @@ class falling_percentiles {
 
  private:
   std::vector<std::int64_t>& values_;
-  std::size_t placed_;      // all values from here on are at least as large as those before
-  std::int64_t above_ = 0;  // the value after the placed one
+  std::size_t placed_;  // index that splits the values: none after it is smaller than one before it
+  std::int64_t above_ = 0;  // the value at the index after the last partition
 };
 
 }  // namespace

@@ -8,16 +8,16 @@
 
 namespace lotus::tool {
 
-/// All in ns; if count is 0, the other members have no meaning. std_ns is the population's standard
-/// deviation (divides by count, as numpy does by default); percentiles are interpolated linearly
-/// between neighbors.
+/// Summary statistics, in ns. If count is 0, the other members have no meaning. std_ns is the
+/// standard deviation of the population (divided by count, as in numpy); percentiles are
+/// interpolated linearly between neighbors.
 struct distribution {
   std::size_t count = 0;
   double mean_ns = 0;
   double std_ns = 0;
   std::int64_t min_ns = 0;
   std::int64_t max_ns = 0;
-  std::int64_t total_ns = 0;  ///< saturates at the limits of 64 bits
+  std::int64_t total_ns = 0;  ///< sum of all values; saturates at the limits of 64 bits
   double p25_ns = 0;
   double p50_ns = 0;
   double p75_ns = 0;
@@ -25,14 +25,14 @@ struct distribution {
   double p99_ns = 0;
 };
 
-/// Exact statistics of `values`, which are reordered. Takes linear time.
+/// Computes exact statistics of `values` in linear time. Reorders `values`.
 distribution describe(std::vector<std::int64_t>& values);
 
-/// The share of `values` below `limit_ns`, 0..1; 0 if there are no values.
+/// Returns the share of `values` below `limit_ns`, 0..1; 0 if there are no values.
 double share_below(const std::vector<std::int64_t>& values, std::int64_t limit_ns);
 
-/// Removes values below Q1 - 2 (Q3 - Q1): the rule of the original's --remove_outliers, intended
-/// for the last, incomplete batch.
+/// Removes values below Q1 - 2 (Q3 - Q1), as the option --remove_outliers of PyTorch's LotusTrace
+/// does. The option is intended for the last batch, which takes less time if it is incomplete.
 void remove_low_outliers(std::vector<std::int64_t>& values);
 
 }  // namespace lotus::tool

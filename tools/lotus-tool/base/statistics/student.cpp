@@ -6,8 +6,9 @@
 namespace lotus::tool {
 namespace {
 
-/// The integral of cos^(degrees - 1), from which Student's distribution follows with t =
-/// sqrt(degrees) tan(angle).
+/// Returns the integral of cos(x)^(n - 1) from x = `from` to x = `to` in radians, where n are the
+/// degrees of freedom. Substituting t = sqrt(n) tan(x) turns the integral of Student's density into
+/// this one, except for a constant factor.
 double integral(double from, double to, double degrees) {
   constexpr int steps = 200;
   const double step = (to - from) / steps;
@@ -20,7 +21,8 @@ double integral(double from, double to, double degrees) {
 
 double student_reach(double degrees, double outside) {
   constexpr double right_angle = 1.57079632679489662;
-  // With many degrees nearly everything is close to 0: less than 1e-20 is beyond ten of its widths.
+  // With many degrees of freedom, the integrand is concentrated near 0: the part beyond ten
+  // standard deviations is less than 1e-20, so it is left out.
   const double end = std::min(right_angle, 10 / std::sqrt(degrees));
   const double half = integral(0, end, degrees);
   double low = 0;

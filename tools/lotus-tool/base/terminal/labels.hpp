@@ -1,4 +1,4 @@
-// Records which labels the printed tables contained, so that they can be explained.
+// Collects the labels in the printed tables, so that a command can explain them.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 
@@ -18,8 +18,9 @@ inline int labels_index() {
 
 }  // namespace internal
 
-/// During its lifetime, collects the labels of the tables printed to a stream: column heads, and
-/// the first cells of rows of facts. The stream must outlive it.
+/// Collects the labels of all tables that are printed to a stream while the object exists: column
+/// heads, and in tables of the form `facts` the first cell of each row. The stream must outlive
+/// this object.
 class noted_labels {
  public:
   explicit noted_labels(std::ostream& stream) : stream_(stream) {
@@ -33,7 +34,7 @@ class noted_labels {
     if (label.empty() || std::find(all_.begin(), all_.end(), label) != all_.end()) return;
     all_.push_back(label);
   }
-  /// Each label once, in the order of printing.
+  /// Returns each label once, in the order of printing.
   const std::vector<std::string>& all() const noexcept { return all_; }
 
  private:
@@ -41,7 +42,7 @@ class noted_labels {
   std::vector<std::string> all_;
 };
 
-/// Adds a label to the stream's noted_labels; does nothing if there is none.
+/// Adds a label to the noted_labels of the stream; does nothing if the stream has none.
 inline void note_label(std::ostream& stream, const std::string& label) {
   auto* const notes = static_cast<noted_labels*>(stream.pword(internal::labels_index()));
   if (notes != nullptr) notes->add(label);

@@ -23,7 +23,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Where a segment that begins at `at` and must not be broken ends, such as "12.4 batches/s".
+/// Returns the end of the unbreakable part that begins at `at`, such as "12.4 batches/s".
 std::size_t end_of_piece(std::string_view text, std::size_t at) {
   for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
     if (end == std::string_view::npos) return text.size();
@@ -64,18 +64,18 @@ std::string in_lines(std::string_view text, std::size_t columns, std::string_vie
                      std::string_view others) {
   std::string lines(first);
   std::size_t used = columns_of(first);
-  bool any = false;  // whether this line contains a segment
+  bool any = false;  // whether the current line already contains a part
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = end_of_piece(text, at);
-    const std::string_view piece = text.substr(at, end - at);
-    const std::size_t wide = columns_of(piece);
+    const std::string_view segment = text.substr(at, end - at);
+    const std::size_t wide = columns_of(segment);
     if (any && columns > 0 && used + 1 + wide > columns) {
       lines.append("\n").append(others);
       used = columns_of(others);
       any = false;
     }
     if (any) lines += ' ';
-    lines += piece;
+    lines += segment;
     used += wide + (any ? 1 : 0);
     any = true;
     at = end + 1;

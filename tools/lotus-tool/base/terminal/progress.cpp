@@ -29,7 +29,7 @@ void count_bytes(std::uint64_t bytes) noexcept {
 std::string progress_text(std::uint64_t done, std::uint64_t expected) {
   constexpr std::uint64_t width = 30;
   constexpr std::uint64_t mb = 1'000'000;
-  // More bytes than expected may be read if a command reads something again.
+  // A command that reads a file twice may read more bytes than expected, so limit the share to 1.
   const double share =
       expected == 0 ? 0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(expected));
   const auto full = static_cast<std::size_t>(share * width);
@@ -61,8 +61,8 @@ progress_bar::~progress_bar() {
 }
 
 void progress_bar::draw(const std::string& text) const {
-  // Returns to the line's beginning, writes the text and clears the rest of the line. Errors do not
-  // matter.
+  // "\r" moves to the beginning of the line; the sequence after the text clears the rest of the
+  // line. Errors are ignored because only the display is affected.
   const std::string line = '\r' + text + "\x1b[K";
   [[maybe_unused]] const auto ignored = ::write(descriptor_, line.data(), line.size());
 }

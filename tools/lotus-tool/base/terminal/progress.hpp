@@ -11,18 +11,19 @@
 
 namespace lotus::tool {
 
-/// Adds to the number of input bytes to read, or already read. Thread-safe and cheap, also without
-/// a bar. The state is global because the reading code is far from main().
+/// Add to the number of input bytes that will be read or were read. Both functions are thread-safe
+/// and cheap, also without a progress bar. The counts are global, so that they need not be passed
+/// from main() through all functions to the code that reads.
 void expect_bytes(std::uint64_t bytes) noexcept;
 void count_bytes(std::uint64_t bytes) noexcept;
 
-/// Draws a progress bar on a terminal during its lifetime, but only after a delay, so that quick
-/// commands show none; removes it at the end. There may be only one at a time.
+/// Shows a progress bar on a terminal while the object exists, but only after a delay, so that
+/// quick commands show no bar. The destructor removes the bar. There may be only one bar at a time.
 class progress_bar {
  public:
   using duration = std::chrono::milliseconds;
 
-  /// @param descriptor  the terminal; nothing is drawn if it is negative.
+  /// @param descriptor  the terminal; if it is negative, nothing is drawn.
   explicit progress_bar(int descriptor, duration wait = duration(1000),
                         duration between = duration(100));
   progress_bar(const progress_bar&) = delete;
@@ -42,7 +43,7 @@ class progress_bar {
   std::thread thread_;
 };
 
-/// The bar's line: "[#####.....]  52 %  210 of 400 MB".
+/// Returns the line of the progress bar, such as "[#####.....]  52 %  210 of 400 MB".
 std::string progress_text(std::uint64_t done, std::uint64_t expected);
 
 }  // namespace lotus::tool

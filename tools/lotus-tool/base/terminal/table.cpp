@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <numeric>
@@ -13,26 +14,68 @@
 #include <vector>
 
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 
 namespace lotus::tool {
 namespace {
 
-std::string fixed(double value, int decimals, std::string_view unit) {
-  std::array<char, 64> text{};
-  const int n = std::snprintf(text.data(), text.size(), "%.*f ", decimals, value);
-  return std::string(text.data(), static_cast<std::size_t>(n)) + std::string(unit);
+/// Formats like printf("%.*f"), but faster. Returns "" if the value is so close to the middle
+/// between two results that its rounding is unclear.
+std::string_view digits_of(double value, int decimals, std::array<char, 64>& text) noexcept {
+  constexpr double powers[] = {1, 10, 100, 1000};
+  if (std::signbit(value) || !(value < 1e6)) return {};
+  // The error of `scaled` is below 1e-7, so `rest` decides on the rounding unless close to 0.5.
+  const double scaled = value * powers[decimals];
+  auto whole = static_cast<std::uint64_t>(scaled);
+  const double rest = scaled - static_cast<double>(whole);
+  if (std::abs(rest - 0.5) < 1e-6) return {};
+  if (rest > 0.5) ++whole;
+  char* p = text.data() + text.size();
+  char* const end = p;
+  for (int i = 0; i < decimals; ++i, whole /= 10) *--p = static_cast<char>('0' + whole % 10);
+  if (decimals > 0) *--p = '.';
+  do {
+    *--p = static_cast<char>('0' + whole % 10);
+    whole /= 10;
+  } while (whole > 0);
+  return {p, static_cast<std::size_t>(end - p)};
 }
 
-/// A shorter name always stays in the line of its numbers.
-constexpr std::size_t least_name = 24;
-/// A longer name is not worth the columns that it displaces.
-constexpr std::size_t most_name = 40;
+std::string fixed(double value, int decimals, std::string_view unit) {
+  std::array<char, 64> text{};
+  std::string_view digits = digits_of(value, decimals, text);
+  if (digits.empty()) {
+    const int n = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+    digits = {text.data(), static_cast<std::size_t>(n)};
+  }
+  std::string all;
+  all.reserve(digits.size() + 1 + unit.size());
+  all += digits;
+  all += ' ';
+  all += unit;
+  return all;
+}
 
-void tell_left_out(std::ostream& out, const std::vector<std::string>& heads,
-                   const std::vector<std::size_t>& columns) {
+/// If a name is not longer than this number of columns, its numbers always stay in the same line.
+constexpr std::size_t min_name = 24;
+/// A name that is longer than this number of columns gets a line of its own if columns of numbers
+/// would otherwise be dropped.
+constexpr std::size_t max_name = 40;
+
+/// Whether the text contains only printable ASCII characters, each of which takes one column.
+bool is_printable_ascii(const std::string& text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+/// Returns the same as columns_of(), but faster for plain text.
+std::size_t wide_of(const std::string& text) {
+  return is_printable_ascii(text) ? text.size() : columns_of(text);
+}
+
+void report_left_out(std::ostream& out, const std::vector<std::string>& heads,
+                     const std::vector<std::size_t>& columns) {
   std::string text;
   for (std::size_t c = 1; c < heads.size(); ++c) {
     const bool shown = std::find(columns.begin(), columns.end(), c) != columns.end();
@@ -57,7 +100,7 @@ std::string human_time(double ns) {
 }
 
 std::string human_share(double share) {
-  // A share below 1 must not be rounded to 100 %.
+  // A share below 1 must not be shown as 100 %.
   const bool nearly = share < 1 && share >= 0.99995;
   return fixed(nearly ? 99.99 : share * 100, 2, "%");
 }
@@ -72,8 +115,8 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Drops the columns given to spare() first, then the last ones, until a line fits; one column
-/// of numbers stays. Before it drops other columns, a long name is moved to a line of its own.
+/// Drops the columns given to spare() first, then the last ones, until a line fits; one column of
+/// numbers always stays. Before it drops other columns, a long name is put on a line of its own.
 void table::leave_out(places& columns, const places& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;
@@ -81,42 +124,61 @@ void table::leave_out(places& columns, const places& widths, std::size_t room) c
     return sum;
   };
   for (const std::string& head : spare_) {
-    if (wide(widths[0] > most_name ? least_name : widths[0]) <= room) return;
+    if (wide(widths[0] > max_name ? min_name : widths[0]) <= room) return;
     const auto at = std::find_if(columns.begin(), columns.end(),
                                  [&](std::size_t c) { return rows_.front()[c] == head; });
     if (at != columns.end()) columns.erase(at);
   }
-  while (columns.size() > 2 && wide(std::min(widths[0], least_name)) > room) columns.pop_back();
+  while (columns.size() > 2 && wide(std::min(widths[0], min_name)) > room) columns.pop_back();
 }
 
-void table::print_columns(std::ostream& out, const lines& rows, const places& columns,
-                          places widths, std::size_t room) const {
+/// Calls `on_row(const cells&, bool is_first)` with cells that are safe for a terminal.
+template <class OnRow>
+void table::for_each_row(OnRow&& on_row) const {
+  for (std::size_t i = 0; i < rows_.size() + more_; ++i) {
+    cells row = i < rows_.size() ? rows_[i] : row_at_(i - rows_.size());
+    for (std::string& cell : row) {
+      if (!is_printable_ascii(cell)) cell = printable_line(cell);
+    }
+    on_row(row, i == 0);
+  }
+}
+
+void table::print_columns(std::ostream& out, const places& columns, places widths,
+                          std::size_t room) const {
   std::size_t numbers = 0;
   for (const std::size_t c : columns) numbers += c == 0 ? 0 : 2 + widths[c];
   if (room > 0 && 2 + widths[0] + numbers > room) {
     const std::size_t left = room > 2 + numbers ? room - 2 - numbers : 0;
-    widths[0] = std::min(widths[0], std::max(left, least_name));
+    widths[0] = std::min(widths[0], std::max(left, min_name));
   }
-  for (const auto& row : rows) {
-    std::string line = "  ";
+  std::string line;
+  for_each_row([&](const cells& row, bool is_first) {
+    line = "  ";
     for (const std::size_t c : columns) {
       if (c >= row.size()) break;
-      const std::size_t wide = columns_of(row[c]);
+      const std::size_t wide = wide_of(row[c]);
       const bool own_line = c == 0 && wide > widths[0];
-      const std::string padding(own_line ? widths[0] : widths[c] - wide, ' ');
       if (own_line) {
         const bool numbered = std::any_of(row.begin() + 1, row.end(),
                                           [](const std::string& cell) { return !cell.empty(); });
         line += without_middle(row[c], room - 2);
-        line += numbered ? "\n  " + padding : "";
+        line += numbered ? "\n  " + std::string(widths[0], ' ') : "";
       } else {
-        line += c == 0 ? row[c] + padding : "  " + padding + row[c];
+        if (c > 0) line += "  ";
+        if (c > 0) line.append(widths[c] - wide, ' ');
+        line += row[c];
+        if (c == 0) line.append(widths[c] - wide, ' ');
       }
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    const bool is_head = form_ < table_form::facts && &row == &rows.front();
-    out << (is_head ? styled(out, style::bold, line) : line) << '\n';
-  }
+    if (is_first && form_ < table_form::facts) {
+      out << styled(out, style::bold, line) << '\n';
+    } else {
+      line += '\n';
+      out << line;
+    }
+  });
 }
 
 void table::note_labels(std::ostream& out) const {
@@ -133,22 +195,18 @@ void table::print(std::ostream& out) const {
   if (rows_.empty()) return;
   note_labels(out);
   places widths;
-  lines rows = rows_;
-  for (auto& row : rows) {
+  for_each_row([&widths](const cells& row, bool) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = printable_line(row[i]);
-      widths[i] = std::max(widths[i], columns_of(row[i]));
-    }
-  }
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], wide_of(row[i]));
+  });
   const std::size_t room = line_width(out);
   places columns(widths.size());
   std::iota(columns.begin(), columns.end(), std::size_t{0});
   while (true) {
     places shown = columns;
     if (room > 0) leave_out(shown, widths, room);
-    print_columns(out, rows, shown, widths, room);
-    if (form_ == table_form::columns) tell_left_out(out, rows.front(), shown);
+    print_columns(out, shown, widths, room);
+    if (form_ == table_form::columns) report_left_out(out, rows_.front(), shown);
     if (form_ != table_form::blocks || shown.size() == columns.size()) return;
     columns.erase(columns.begin() + 1, columns.begin() + static_cast<std::ptrdiff_t>(shown.size()));
     out << '\n';

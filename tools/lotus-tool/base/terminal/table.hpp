@@ -4,53 +4,66 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lotus::tool {
 
-/// A duration with three to four digits and its unit, such as "83.1 us"; exactly 0 is "0".
+/// Returns a duration with three to four digits and its unit, such as "83.1 us"; "0" for 0 ns.
 std::string human_time(double ns);
 
-/// A share (0..1) as a percentage, such as "41.33 %". Only a share of 1 is shown as "100.00 %".
+/// Returns a share (0..1) as a percentage, such as "41.33 %". Only a share of 1 is shown as "100.00
+/// %".
 std::string human_share(double share);
 
-/// A number of bytes, such as "640 B" or "1.25 MiB".
+/// Returns a number of bytes, such as "640 B" or "1.25 MiB".
 std::string human_bytes(double bytes);
 
-/// How a table is laid out.
 enum class table_form : std::uint8_t {
-  columns,  ///< the first row is the head; columns that do not fit are left out
-  blocks,   ///< likewise, but columns that do not fit follow in further blocks below
-  facts,    ///< no head: the first cell of each row names what the row is about
-  rows,     ///< no head
+  columns,  ///< the first row contains column heads; columns that do not fit are left out
+  blocks,   ///< the first row contains column heads; columns that do not fit follow below
+  facts,    ///< no column heads: the first cell of each row is the label of the row
+  rows,     ///< no column heads and no row labels
 };
 
-/// Rows of text; the first column is aligned left, the others right. If the stream has a line width
-/// (line_width()), the table observes it: columns are left out, which a line below the table
-/// reports, and a name that is too long gets a line of its own. Numbers are never cut.
+/// Rows of text; the first column is aligned left, the others right. If lines would be wider than
+/// line_width() of the stream, columns are left out, which a line below the table reports, and long
+/// names get lines of their own. Numbers are never cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}
 
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// Heads of the columns to leave out first, in this order; after them the last columns are left
-  /// out.
+  using cells = std::vector<std::string>;
+
+  void row(cells of) { rows_.push_back(std::move(of)); }
+  /// Adds rows, after those of row(), that are not stored: `row_at(i)` returns row i whenever it is
+  /// needed, so that a table of a million rows takes no memory.
+  void more_rows(std::size_t count, std::function<cells(std::size_t)> row_at) {
+    more_ = count;
+    row_at_ = std::move(row_at);
+  }
+  /// Sets the heads of the columns to leave out first, in this order. After them, the last columns
+  /// are left out.
   void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
   void print(std::ostream& out) const;
 
  private:
-  using lines = std::vector<std::vector<std::string>>;
   using places = std::vector<std::size_t>;
 
   void leave_out(places& columns, const places& widths, std::size_t room) const;
-  void print_columns(std::ostream& out, const lines& rows, const places& columns, places widths,
+  void print_columns(std::ostream& out, const places& columns, places widths,
                      std::size_t room) const;
+  template <class OnRow>
+  void for_each_row(OnRow&& on_row) const;
   void note_labels(std::ostream& out) const;
 
   table_form form_;
-  lines rows_;
+  std::vector<cells> rows_;
+  std::size_t more_ = 0;
+  std::function<cells(std::size_t)> row_at_;
   std::vector<std::string> spare_;
 };
 

@@ -8,11 +8,16 @@
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/map_cli.hpp"
+#include "cli/commands/mcp_cli.hpp"
 #include "cli/commands/output_commands.hpp"
 #include "cli/commands/run_cli.hpp"
+#include "cli/commands/schema_cli.hpp"
+#include "cli/commands/threads_cli.hpp"
 #include "cli/commands/top_cli.hpp"
+#include "cli/commands/tune_cli.hpp"
 #include "cli/commands/whatif_cli.hpp"
 #include "cli/reading_options.hpp"
+#include "commands/accelerator_command.hpp"
 #include "commands/compare.hpp"
 #include "commands/diagnose.hpp"
 #include "commands/run_snapshot.hpp"
@@ -104,17 +109,18 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "The run is simulated again with one limit loosened at a time; the limit whose loosening "
       "gains most is the verdict: consumer-bound, preprocessing-bound or stage-bound (that work "
       "takes 1.25 times less), order-bound, prefetch-bound or start-up-bound (removed); balanced "
-      "if nothing gains 5 %.\n"
+      "if nothing gains 5 %. It is lock-bound if looks at waiting threads show that preprocessing "
+      "mostly waits for one lock.\n"
       "Exit status: 0 success, 1 bad input, 2 usage error, 3 the verdict is one of --fail-if, 4 "
       "--fail-if was given and there is no verdict.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--fail-if", options->fail_if,
                    "exit with 3 if this is the verdict, and with 4 if there is none; several are "
-                   "separated by commas; preprocessing-bound includes stage-bound")
+                   "separated by commas; preprocessing-bound includes stage-bound and lock-bound")
       ->delimiter(',')
-      ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "order-bound",
-                             "prefetch-bound", "start-up-bound", "balanced"}))
+      ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
+                             "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
@@ -130,6 +136,43 @@ void add_diagnose(CLI::App& app, action& chosen) {
   });
 }
 
+void add_accelerator(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<accelerator_options>();
+  CLI::App* command =
+      app.add_subcommand("accelerator", "Show why an accelerator is idle, from a profiler's trace");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool accelerator trace.json.gz\n"
+      "  lotus-tool accelerator trace.json run/     also says which operation was late\n"
+      "  lotus-tool accelerator training/           compares all ranks in the folder\n"
+      "  lotus-tool accelerator report.sqlite       from: nsys export --type sqlite\n"
+      "A device is idle while none of its streams runs a kernel, copy or memset. Its idle time "
+      "goes to what the host did before it ordered the next work: wait for a batch, copy, "
+      "synchronize, launch, or something else. The idle time of each stream is split as "
+      "HolisticTraceAnalysis does. The verdict is the cause that takes most of the time, if it "
+      "takes 5 %. Of several ranks the slowest is named: the one with the longest time outside "
+      "communication, in which the others wait for it.");
+  command
+      ->add_option(
+          "PATH", options->paths,
+          "traces of PyTorch's profiler (.json, .json.gz) or databases of nsys, and folders of the "
+          "logs of the same program; without a file, the traces in the folders are read")
+      ->required();
+  command->add_flag("--json", options->json, "print JSON, with every step and batch");
+  command->add_flag("--last-step", options->analysis.with_last_step,
+                    "include the work of the last profiler step, whose end may be missing");
+  command->add_flag_callback(
+      "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
+      "do not round times to whole microseconds as HolisticTraceAnalysis does");
+  add_table_options(*command);
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_accelerator(*options, out, err);
+    };
+  });
+}
+
 void add_compare(CLI::App& app, action& chosen) {
   auto options = std::make_shared<compare_options>();
   struct texts {
@@ -141,6 +184,7 @@ void add_compare(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
+      "  lotus-tool compare before/ after/ --format markdown   for a pull request\n"
       "Runs of one program differ from each other, so give several runs a side: the intervals then "
       "cover the difference between the sides' means (Welch), and from five runs a side on, a "
       "permutation test is printed too. With one run a side, the intervals come from a bootstrap "
@@ -167,7 +211,17 @@ void add_compare(CLI::App& app, action& chosen) {
                    "exit with 3 if a mean grew by more than this")
       ->check(not_empty())
       ->option_text("5%");
-  command->add_flag("--json", options->json, "print JSON");
+  CLI::Option* const json = command->add_flag_callback(
+      "--json", [options] { options->form = compare_form::json; }, "print JSON");
+  command
+      ->add_option("--format", options->form,
+                   "markdown: a comment for a pull request; bmf: JSON for bencher.dev")
+      ->transform(one_of<compare_form>({{"table", compare_form::table},
+                                        {"json", compare_form::json},
+                                        {"markdown", compare_form::markdown},
+                                        {"bmf", compare_form::bmf}}))
+      ->option_text("table|json|markdown|bmf")
+      ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
@@ -235,16 +289,19 @@ void add_log_commands(CLI::App& app, action& chosen) {
   add_stats(app, chosen);
   add_map(app, chosen);
   add_diagnose(app, chosen);
+  add_accelerator(app, chosen);
+  add_threads(app, chosen);
   add_whatif(app, chosen);
+  add_tune(app, chosen);
   add_top(app, chosen);
   add_compare(app, chosen);
-#ifdef LOTUS_TOOL_REPORT
   add_report(app, chosen);
-#endif
   add_export(app, chosen);
   add_unpack(app, chosen);
   add_snapshot(app, chosen);
   add_recover(app, chosen);
+  add_schema(app, chosen);
+  add_mcp(app, chosen);
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// The arguments of the commands that read logs.
+// Defines the arguments of the commands that read logs.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 

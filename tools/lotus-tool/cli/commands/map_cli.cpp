@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* mapping_file = "mapping_funcs.json";
 
-/// Adds --json and --csv, which exclude each other.
+/// Adds the flags --json and --csv, which cannot be used together.
 template <class Options>
 void add_printing(CLI::App& command, Options& options) {
   CLI::Option* json = command.add_flag_callback(
@@ -36,7 +36,7 @@ void add_printing(CLI::App& command, Options& options) {
   add_table_options(command);
 }
 
-/// Adds --rate; without it `rate_hz` keeps its value.
+/// Adds the option --rate; if it is not given, `rate_hz` keeps its value.
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;
@@ -63,7 +63,7 @@ void add_hit_rule(CLI::App& command, hit_rule& rule) {
       ->excludes(hits);
 }
 
-/// The file for the mapping: the given one, or the default if a table is printed, or none ("").
+/// Returns the mapping's path: the given one, else the default if a table is printed, else "".
 std::string mapping_output(const std::string& given, print_as print) {
   return given.empty() && print == print_as::table ? mapping_file : given;
 }

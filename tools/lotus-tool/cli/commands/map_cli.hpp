@@ -1,4 +1,4 @@
-// The arguments of lotus-tool map.
+// Defines the arguments of lotus-tool map.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP
 
@@ -12,11 +12,11 @@ class Option;
 
 namespace lotus::tool {
 
-/// Adds `map` and its commands to the program; the one that is called stores its action in
-/// `chosen`, which must outlive `app`.
+/// Adds `map` and its commands to the program. The called command stores its action in `chosen`,
+/// which must outlive `app`.
 void add_map(CLI::App& app, action& chosen);
 
-/// Adds --mapping, --counters, --elapsed and --weights; returns the first two and --elapsed.
+/// Adds --mapping, --counters, --elapsed and --weights, and returns the first three options.
 struct attribution_arguments {
   CLI::Option* mapping;
   CLI::Option* counters;

@@ -12,21 +12,26 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/cli.hpp"
 #include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
+#include "commands/bundle/bundle.hpp"
 #include "commands/export/export.hpp"
-#include "commands/report/report.hpp"
 #include "commands/unpack.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
 #include "commands/viz/view.hpp"
 #include "commands/viz/viz.hpp"
+#ifdef LOTUS_TOOL_REPORT
+  #include "commands/report/report.hpp"
+#endif
 
 namespace lotus::tool {
 namespace {
 
 struct format_words {
   word_choices choices;
-  std::string with_bars;  ///< "chrome|perfetto|speedscope"
+  /// The names of the formats, separated by bars as in "chrome|perfetto|speedscope".
+  std::string with_bars;
 };
 
 format_words words_of_viz_formats() {
@@ -56,7 +61,10 @@ void add_viz(CLI::App& app, action& chosen) {
       "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
       "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
       "                                         for https://www.speedscope.app\n"
-      "DIR holds one run, or several in subfolders; each becomes a process group. A PyTorch "
+      "DIR holds one run, or several in subfolders; each becomes a process group. A "
+      "trace of a whole run of up to 200,000 operations also shows the verdict and the critical "
+      "path "
+      "as tracks. A PyTorch "
       "profiler trace (.json, .json.gz) in the folder of the logs is merged in; without -o, the "
       "result is then written next to it, with _fine or _coarse added to its name.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -111,11 +119,40 @@ void add_viz(CLI::App& app, action& chosen) {
   });
 }
 
+namespace {
+
+/// Adds the options of `report --bundle`, which writes a bundle instead of a page.
+std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page) {
+  auto options = std::make_shared<bundle_options>();
+  CLI::Option* const file =
+      command
+          .add_option("--bundle", options->output,
+                      "write a small archive for a bug report instead: versions, information "
+                      "files, first and last lines of logs, no secrets")
+          ->check(not_empty())
+          ->option_text("FILE");
+  if (page != nullptr) file->excludes(page);
+  command
+      .add_flag("--hide-names", options->hide_names,
+                "in a bundle: also replace names of operations, stages, counters and threads")
+      ->needs(file);
+  return options;
+}
+
+int bundle_of(const std::vector<std::string>& dirs, bundle_options& options, std::ostream& out,
+              std::ostream& err) {
+  if (dirs.size() != 1) throw usage_error("--bundle packs one folder");
+  options.dir = dirs.front();
+  return run_bundle(options, run_in_process, out, err);
+}
+
+}  // namespace
+
 #ifdef LOTUS_TOOL_REPORT
 namespace {
 
-/// Parsing `--counters A B runs/` puts B among the folders too, because the option cannot know
-/// where its files end. Moves the regular files among the folders to the counters.
+/// In `--counters A B runs/`, the parser takes B for a folder, because it cannot know where the
+/// values of an option end. This moves regular files from the folders to the counters.
 void take_counters(report_options& options) {
   std::vector<std::string>& counters = options.hardware.counters;
   if (counters.empty()) return;
@@ -138,22 +175,45 @@ void add_report(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool report runs/ -o report.html    then open it in a browser\n"
+      "  lotus-tool report run/ --bundle bundle.tar.gz     for a bug report\n"
       "The page works without a network. Each run in a subfolder is shown as a configuration of "
       "its own. The functions behind operations come from the samples of 'lotus-tool map record' "
       "in the folder of the logs, or from --mapping; hardware counters come from tables as for "
-      "'map attribute'.");
+      "'map attribute'. A bundle contains no command lines, arguments, environment, host and "
+      "folder "
+      "names; names of operations and threads stay, unless --hide-names is given.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
   arguments.elapsed->needs(arguments.counters);
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
-      ->required();
+  CLI::Option* const page =
+      command->add_option("-o,--output", options->output, "file to write; - is standard output");
+  const std::shared_ptr<bundle_options> bundle = add_bundle(*command, page);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
+  command->callback([options, bundle, &chosen] {
+    chosen = [options, bundle](std::ostream& out, std::ostream& err) {
+      if (!bundle->output.empty()) {
+        bundle->prefix = options->prefix;
+        bundle->quiet = options->quiet;
+        return bundle_of(options->dirs, *bundle, out, err);
+      }
+      if (options->output.empty()) throw usage_error("-o FILE or --bundle FILE is required");
       take_counters(*options);
       return run_report(*options, out, err);
+    };
+  });
+}
+#else
+void add_report(CLI::App& app, action& chosen) {
+  auto dirs = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("report", "Pack what a bug report needs of a run");
+  command->add_option("DIR", *dirs, "folder of the logs")->required();
+  const std::shared_ptr<bundle_options> bundle = add_bundle(*command, nullptr);
+  command->get_option("--bundle")->required();
+  command->callback([dirs, bundle, &chosen] {
+    chosen = [dirs, bundle](std::ostream& out, std::ostream& err) {
+      return bundle_of(*dirs, *bundle, out, err);
     };
   });
 }
@@ -161,9 +221,9 @@ void add_report(CLI::App& app, action& chosen) {
 
 void add_export(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_SQLITE
-  constexpr auto formats = "csv|sqlite|parquet|pstats";
+  constexpr auto formats = "csv|sqlite|parquet|pstats|collapsed";
 #else
-  constexpr auto formats = "csv|parquet|pstats";
+  constexpr auto formats = "csv|parquet|pstats|collapsed";
 #endif
   auto options = std::make_shared<export_options>();
   CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a Python profile");
@@ -173,19 +233,23 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format sqlite -o run.db      then: sqlite3 run.db\n"
       "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
       "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
+      "  lotus-tool export run/ --format collapsed -o run.txt  for flame graphs\n"
       "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
       "program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
-      ->add_option("--format", options->format,
-                   "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
-                   "callers as Python's cProfile saves them")
+      ->add_option(
+          "--format", options->format,
+          "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
+          "callers as Python's cProfile saves them; collapsed: stacks of sampled threads, as "
+          "'run' takes them, running and waiting, in us")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
 #endif
                                          {"parquet", export_format::parquet},
-                                         {"pstats", export_format::pstats}}))
+                                         {"pstats", export_format::pstats},
+                                         {"collapsed", export_format::collapsed}}))
       ->option_text(formats)
       ->required();
   command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")

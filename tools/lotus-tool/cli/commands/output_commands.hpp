@@ -1,4 +1,4 @@
-// The arguments of lotus-tool viz, report, export and unpack, which write files for other programs.
+// Defines the arguments of viz, report, export and unpack, which write files for other programs.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_OUTPUT_COMMANDS_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_OUTPUT_COMMANDS_HPP
 
@@ -9,9 +9,7 @@
 namespace lotus::tool {
 
 void add_viz(CLI::App& app, action& chosen);
-#ifdef LOTUS_TOOL_REPORT
 void add_report(CLI::App& app, action& chosen);
-#endif
 void add_export(CLI::App& app, action& chosen);
 void add_unpack(CLI::App& app, action& chosen);
 

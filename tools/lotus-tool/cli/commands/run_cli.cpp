@@ -10,8 +10,10 @@
 #include "cli/arguments.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/diagnose.hpp"
-#include "commands/launch.hpp"
 #include "commands/stats/stats.hpp"
+#include "launch/launch.hpp"
+#include "log/folder/loaders.hpp"
+#include "threads/commands/threads.hpp"
 #ifdef LOTUS_TOOL_REPORT
   #include "commands/report/report.hpp"
 #endif
@@ -25,7 +27,7 @@ struct run_options {
   bool quiet = false;
 };
 
-/// Reports an error and continues, because only the exit status of the program counts.
+/// Calls a function and only prints its error: the exit status is that of the user's program.
 /// @return whether there was no error.
 template <class Action>
 bool attempt(diagnostic_log& diagnostics, const std::string& advice, Action&& action) {
@@ -42,13 +44,39 @@ template <class Options>
 Options reading(const launched& run) {
   Options options;
   options.prefix = run.prefix;
-  options.quiet = true;  // the first reader has already printed the notes
+  options.quiet = true;  // the first command that read the run has already printed the notes
   return options;
 }
 
-int run_and_tell(const run_options& options, std::ostream& err) {
+/// Returns whether the program has written logs.
+bool has_logs(const launched& run) {
+  try {
+    diagnostic_log silent = diagnostic_log::silenced();
+    return !find_runs(run.dir, run.prefix, silent).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Prints what the threads of a program without markers did.
+int report_threads(const run_options& options, const launched& run, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  attempt(diagnostics, "", [&] {
+    threads_options threads;
+    threads.dir = run.dir;
+    threads.quiet = options.quiet;
+    run_threads(threads, err, err);
+  });
+  if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
+  diagnostics.note("the program has no markers such as LOTUS_SCOPE, so its threads were sampled: " +
+                   run.dir + "; next: lotus-tool threads " + run.dir);
+  return run.status;
+}
+
+int run_and_report(const run_options& options, std::ostream& err) {
   const launched run = launch(options.program);
   diagnostic_log diagnostics(err, options.quiet);
+  if (run.threads && !has_logs(run)) return report_threads(options, run, err);
   const bool recorded =
       attempt(diagnostics, "; the program may have reached no marker such as LOTUS_SCOPE", [&] {
         auto stats = reading<stats_options>(run);
@@ -57,7 +85,10 @@ int run_and_tell(const run_options& options, std::ostream& err) {
         stats.memory = options.program.memory;
         run_stats(stats, err, err);
       });
-  if (!recorded) return run.status;
+  if (!recorded) {
+    if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
+    return run.status;
+  }
   err << '\n';
   attempt(diagnostics, "", [&] {
     auto diagnose = reading<diagnose_options>(run);
@@ -83,6 +114,7 @@ int run_and_tell(const run_options& options, std::ostream& err) {
 
 void add_run(CLI::App& app, action& chosen) {
   auto options = std::make_shared<run_options>();
+  options->program.threads = true;
   CLI::App* command =
       app.add_subcommand("run", "Run a program that records, then show its bottleneck");
   command->footer(
@@ -90,12 +122,16 @@ void add_run(CLI::App& app, action& chosen) {
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
       "Sets LOTUS_LOG_FILE for the program, passes terminal, signals and exit status through, and "
-      "prints the output of 'stats' and 'diagnose' to standard error.\n"
+      "prints the output of 'stats' and 'diagnose' to standard error. For a program without "
+      "markers, prints the output of 'threads'.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
                    "folder for the logs; default: run, or run-2, ... if run is not empty")
       ->check(not_empty());
+  command->add_flag_callback(
+      "--no-threads", [options] { options->program.threads = false; },
+      "do not sample what the program's threads do");
   command->add_flag(
       "--memory", options->program.memory,
       "count what operations allocate and free; costs about 10 ns for a malloc and free");
@@ -109,7 +145,7 @@ void add_run(CLI::App& app, action& chosen) {
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();
   command->callback([options, &chosen] {
-    chosen = [options](std::ostream&, std::ostream& err) { return run_and_tell(*options, err); };
+    chosen = [options](std::ostream&, std::ostream& err) { return run_and_report(*options, err); };
   });
 }
 

@@ -1,4 +1,4 @@
-// The arguments of lotus-tool run.
+// Defines the arguments of lotus-tool run.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_RUN_CLI_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_RUN_CLI_HPP
 

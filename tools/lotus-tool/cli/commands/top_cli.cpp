@@ -26,12 +26,14 @@ void add_top(CLI::App& app, action& chosen) {
       "  lotus-tool top run/\n"
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
       "  lotus-tool top run/ --once                       plain text, as into a pipe\n"
+      "  lotus-tool top run/ --openmetrics metrics/lotus.prom   until stopped\n"
       "Keys: s, c, t, m sort by self time, calls, total or longest call; r and the arrow keys "
       "choose a run; p or space pauses; q quits.\n"
       "Reads what is appended to the logs, and the shared memory of the recording processes, which "
       "are not slowed down by it. If a refresh takes long, refreshes become rarer, so that top "
       "uses at most 2 % of a CPU. Aggregated operations are shown by what they added between two "
-      "refreshes; --once therefore waits for one interval.");
+      "refreshes; --once therefore waits for one interval. The file of "
+      "--openmetrics is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   command->add_option("--window", given->window, "length of the period to show, up to now (10s)")
       ->check(not_empty())
@@ -46,6 +48,11 @@ void add_top(CLI::App& app, action& chosen) {
                                       {"max", live_order::max}}))
       ->option_text("self|calls|total|max");
   command->add_flag("--once", options->once, "print once and exit");
+  command
+      ->add_option("--openmetrics", options->metrics,
+                   "write metrics for Prometheus to this file at every interval, and show nothing")
+      ->check(not_empty())
+      ->option_text("FILE");
   command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str();
   command->callback([options, given, &chosen] {

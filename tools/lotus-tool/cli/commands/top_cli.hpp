@@ -1,4 +1,4 @@
-// The arguments of lotus-tool top.
+// Defines the arguments of lotus-tool top.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_TOP_CLI_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_TOP_CLI_HPP
 

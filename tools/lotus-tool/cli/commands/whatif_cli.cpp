@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,24 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Reads a number above 0: "2", or "2x" if `unit` is "x". Throws usage_error.
-double positive_number(const std::string& text, std::string_view unit, const std::string& option) {
-  std::size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  const std::string_view rest = std::string_view(text).substr(used);
-  if (used == 0 || !(rest.empty() || rest == unit) || !std::isfinite(value) || value <= 0) {
-    throw usage_error(option + ": expected a number above 0, such as 2" + std::string(unit) +
-                      ", not " + text);
-  }
-  return value;
-}
-
-/// Reads "NAME=2".
+/// Converts "NAME=2" to the pair of "NAME" and 2. Throws usage_error.
 std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -52,7 +34,7 @@ std::size_t whole(double value, const std::string& option) {
   return static_cast<std::size_t>(value);
 }
 
-/// The options as they were typed.
+/// The values of the options as the user typed them.
 struct whatif_texts {
   std::vector<std::string> workers, faster, without;
   std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;

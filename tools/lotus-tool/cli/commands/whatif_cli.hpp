@@ -1,4 +1,4 @@
-// The arguments of lotus-tool whatif.
+// Defines the arguments of lotus-tool whatif.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_WHATIF_CLI_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_WHATIF_CLI_HPP
 

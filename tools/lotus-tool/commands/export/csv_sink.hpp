@@ -13,15 +13,15 @@
 namespace lotus::tool {
 
 enum class csv_texts : std::uint8_t {
-  guarded,  ///< safe in spreadsheets: see csv_guarded()
-  exact,    ///< for a database that reads them at once
+  guarded,  ///< safe to open in a spreadsheet; see csv_guarded()
+  exact,    ///< unchanged; used when a database reads the files immediately
 };
 
-/// Writes TABLE.csv, with the column names on the first line. NULL is an empty field, an empty text
-/// is "".
+/// Writes each table to a file TABLE.csv, with the column names on the first line. NULL is an empty
+/// field, an empty text is written as "".
 class csv_sink : public row_sink {
  public:
-  /// @param folder  created if it does not exist. Throws input_error.
+  /// @param folder  folder for the files; created if it does not exist. Throws input_error.
   csv_sink(const std::string& folder, const std::vector<table_definition>& tables, csv_texts texts);
   void row(std::size_t table, const std::vector<cell>& cells) override;
   void commit() override;

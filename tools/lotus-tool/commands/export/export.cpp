@@ -22,6 +22,10 @@
 #ifdef LOTUS_TOOL_SQLITE
   #include "commands/export/sqlite_sink.hpp"
 #endif
+#include "threads/analysis/collapsed.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -39,6 +43,15 @@ void export_pstats(const export_options& options, const std::vector<run_files>& 
     throw input_error(options.dir + ": no operations in its logs");
   output_file file(options.output, out);
   file.write(pstats_of(profile_calls(run), run.names, run.aggregated));
+  file.commit();
+}
+
+void export_collapsed(const export_options& options, diagnostic_log& diagnostics,
+                      std::ostream& out) {
+  const thread_samples samples = read_thread_samples(options.dir, diagnostics);
+  const named_stacks stacks(samples);
+  output_file file(options.output, out);
+  file.write(collapsed_stacks(samples, stacks, activity_of(samples, stacks)));
   file.commit();
 }
 
@@ -71,10 +84,17 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
 }  // namespace
 
 int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
-  if (options.output == "-" && options.format != export_format::pstats) {
-    throw usage_error("-o: tables are a file, or the files of a folder; only pstats can go to -");
+  const bool is_table =
+      options.format != export_format::pstats && options.format != export_format::collapsed;
+  if (options.output == "-" && is_table) {
+    throw usage_error(
+        "-o: tables are a file, or the files of a folder; only pstats and collapsed can go to -");
   }
   diagnostic_log diagnostics(err, options.quiet);
+  if (options.format == export_format::collapsed) {
+    export_collapsed(options, diagnostics, out);
+    return diagnostics.finish(options.strict);
+  }
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   refuse_input_as_output(options.output, runs, {}, options.prefix);
   if (options.format == export_format::pstats) {

@@ -10,19 +10,19 @@
 
 namespace lotus::tool {
 
-enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats };
+enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapsed };
 
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< file; for csv and parquet a folder; for pstats "-" is standard output
+  std::string output;  ///< path of a file, for csv and parquet of a folder; "-": standard output
   export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes the runs in options.dir; pstats accepts only one run. Returns the exit status; throws
-/// input_error.
+/// Writes the runs in options.dir; pstats and collapsed accept only one run. Returns the exit
+/// status; throws input_error.
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

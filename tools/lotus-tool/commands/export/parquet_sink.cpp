@@ -20,23 +20,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Runs duckdb and returns its output.
 std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, exit_state& end) {
-  const std::string said = scratch.file("said");
+  const std::string output = scratch.file("said");
   command what;
   what.arguments = {"duckdb", "-init", "/dev/null", ":memory:", "-c", sql};
-  what.output = said;
+  what.output = output;
   try {
     end = run_command(what);
   } catch (const input_error& cannot_start) {
     throw input_error(std::string(cannot_start.what()) +
                       "; --format parquet needs it: pip install duckdb-cli");
   }
-  std::ifstream in(said);
+  std::ifstream in(output);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Joins the lines of an output to one line.
+/// Replaces the line ends of a text, so that it becomes one line.
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : printable(text)) {
@@ -71,7 +70,8 @@ std::string copy_statement(const table_definition& table, const scratch_folder& 
          " (FORMAT parquet, COMPRESSION zstd);\n";
 }
 
-/// Creates the folder before any log is read, because reading a large run takes a while.
+/// Creates the folder. Call it before reading logs, so that an error is reported at once: reading a
+/// large run takes a while.
 std::string made_folder(std::string folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -87,8 +87,8 @@ parquet_sink::parquet_sink(std::string folder, const std::vector<table_definitio
       scratch_(folder_),
       csv_(scratch_.path(), tables, csv_texts::exact) {
   exit_state end;
-  const std::string said = run_duckdb(scratch_, "SELECT 1", end);
-  if (end.status != 0) throw input_error("duckdb: does not work: " + one_line(said));
+  const std::string output = run_duckdb(scratch_, "SELECT 1", end);
+  if (end.status != 0) throw input_error("duckdb: does not work: " + one_line(output));
 }
 
 void parquet_sink::commit() {
@@ -96,10 +96,10 @@ void parquet_sink::commit() {
   std::string sql;
   for (const table_definition& table : tables_) sql += copy_statement(table, scratch_);
   exit_state end;
-  const std::string said = run_duckdb(scratch_, sql, end);
+  const std::string output = run_duckdb(scratch_, sql, end);
   if (end.status != 0) {
     throw input_error(folder_ + ": duckdb ended with " + std::to_string(end.status) + ": " +
-                      one_line(said));
+                      one_line(output));
   }
   for (const table_definition& table : tables_) {
     const std::string name = std::string(table.name) + ".parquet";

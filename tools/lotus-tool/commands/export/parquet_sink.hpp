@@ -11,14 +11,14 @@
 
 namespace lotus::tool {
 
-/// Writes TABLE.parquet, from CSV files that are kept in a hidden folder until commit().
+/// Writes each table to a file TABLE.parquet. Until commit(), rows are stored in hidden CSV files.
 class parquet_sink : public row_sink {
  public:
-  /// @param folder  created if it does not exist. Throws input_error, also if duckdb is not
-  ///     installed.
+  /// @param folder  folder for the files; created if it does not exist. Throws input_error, also if
+  ///   duckdb is not installed.
   parquet_sink(std::string folder, const std::vector<table_definition>& tables);
   void row(std::size_t table, const std::vector<cell>& cells) override { csv_.row(table, cells); }
-  /// Throws input_error with the message of duckdb, or `interrupted`.
+  /// Throws input_error with the error message of duckdb, or throws `interrupted`.
   void commit() override;
 
  private:

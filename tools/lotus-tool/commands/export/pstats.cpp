@@ -15,7 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Appends values in the form that marshal.load() reads: a letter for the type, then little-endian.
+/// Appends values in the format that Python's marshal.load() reads: a letter for the type, followed
+/// by the value in little-endian order.
 class marshal_writer {
  public:
   explicit marshal_writer(std::string& to) : to_(to) {}
@@ -76,8 +77,8 @@ class pstats_writer {
     }
     std::int64_t aggregated_ns = 0;
     for (const aggregated_op& op : aggregated) aggregated_ns += counted(op);
-    // How much of the counted time is inside recorded operations is unknown, so the root gets the
-    // larger of the two sums: its threads spent at least that.
+    // It is unknown how much of the counted time is inside recorded operations. So the root gets
+    // the larger of the two sums, because its threads spent at least this time.
     root.total_ns = std::max(root.total_ns, aggregated_ns);
     function(root_name);
     entry(root);
@@ -100,8 +101,8 @@ class pstats_writer {
     marshal_.end_dict();
   }
 
-  /// Writes a counted operation and returns its self time. All calls count as primitive and the
-  /// root as their caller, because recursion and callers are unknown.
+  /// Writes a counted operation and returns its self time. Recursion and callers of counted calls
+  /// are unknown, so all calls count as primitive and the root is their caller.
   std::int64_t counted(const aggregated_op& op) {
     call_times times;
     times.calls = times.primitive = op.count;
@@ -116,22 +117,22 @@ class pstats_writer {
     return op.self_ns;
   }
 
-  /// Writes a name as cProfile names a function without source: file "~", line 0.
+  /// Writes a name as cProfile writes a function without source code: file "~", line 0.
   void function(std::string_view name) {
     marshal_.begin_tuple(3);
     marshal_.string("~");
     marshal_.integer(0);
     marshal_.string(name);
   }
-  /// Writes a function's tuple without the dictionary of callers at its end.
+  /// Writes the times of a function, without the dictionary of callers that must follow.
   void entry(const call_times& t) {
     marshal_.begin_tuple(5);
     marshal_.integer(t.primitive);
     marshal_.integer(t.calls);
     times(t);
   }
-  /// Writes a caller's tuple. Unlike a function's tuple, its order is all calls, then primitive
-  /// calls.
+  /// Writes the times of a caller. Unlike in a function's tuple, the number of all calls comes
+  /// before the number of primitive calls.
   void caller_entry(const call_times& t) {
     marshal_.begin_tuple(4);
     marshal_.integer(t.calls);

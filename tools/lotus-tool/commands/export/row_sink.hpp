@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// std::monostate is NULL. Texts are UTF-8 and need to be valid only during the call.
+/// The value of one cell; std::monostate is NULL. Texts are UTF-8 and are used only during row().
 using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
 
 template <class Integer>
@@ -27,7 +27,7 @@ struct table_definition {
   std::vector<std::pair<const char*, column_type>> columns;
 };
 
-/// Receives the rows of all tables. Removes the output if commit() is not called. Not thread-safe.
+/// Receives the rows of all tables. Removes its output if commit() is not called. Not thread-safe.
 class row_sink {
  public:
   row_sink() = default;
@@ -36,8 +36,8 @@ class row_sink {
   virtual ~row_sink() = default;
 
   /// Appends a row. Like commit(), throws input_error if the output cannot be written.
-  /// @param table  index of its definition.
-  /// @param cells  one per column.
+  /// @param table  index of the table's definition.
+  /// @param cells  one value for each column.
   virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
   virtual void commit() = 0;
 };

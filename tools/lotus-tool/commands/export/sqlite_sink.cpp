@@ -33,7 +33,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   const int opened = sqlite3_open(incomplete_.c_str(), &database);
   database_.reset(database);
   check(opened, SQLITE_OK);
-  // No journal is needed, because nobody reads the database before it is complete.
+  // No journal is needed, because other programs read the database only after it is complete.
   execute("PRAGMA journal_mode = OFF");
   execute("PRAGMA synchronous = OFF");
   execute("BEGIN");
@@ -58,7 +58,8 @@ sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
   if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
-  ::close(lock_);  // must be last: closing any descriptor of the file releases SQLite's locks
+  // This must be the last step: closing any descriptor of the file releases SQLite's locks.
+  ::close(lock_);
 }
 
 void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
@@ -69,7 +70,7 @@ void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
       sqlite3_bind_int64(insert, at, *number);
     } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
-                        nullptr);  // the text outlives the step
+                        nullptr);  // null: SQLite need not copy the text
     } else {
       sqlite3_bind_null(insert, at);
     }

@@ -12,7 +12,7 @@
 
 namespace lotus::tool {
 
-/// The database is written next to its final path and renamed by commit().
+/// Writes the database to a temporary file next to its final path; commit() renames the file.
 class sqlite_sink : public row_sink {
  public:
   /// Throws input_error if the file cannot be created.
@@ -31,10 +31,11 @@ class sqlite_sink : public row_sink {
   void check(int status, int wanted) const;
 
   std::string path_;
-  std::string incomplete_;  // path of the incomplete database
-  int lock_ = -1;           // a lock on the incomplete database, held while this process runs
+  std::string incomplete_;  // path of the database while it is incomplete
+  int lock_ = -1;  // descriptor of a lock on the incomplete database, held while this process runs
   std::unique_ptr<sqlite3, closer> database_;
-  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // statements, by table
+  // An INSERT statement for each table.
+  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;
 };
 
 }  // namespace lotus::tool

@@ -27,7 +27,8 @@ namespace {
 
 enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
 
-/// Where a row was recorded. Its texts point into the run's processes, which must outlive it.
+/// The process and thread that recorded a row. The texts point into the run's processes, which must
+/// outlive this object.
 struct recorded_by {
   cell host, rank, pid, tid, thread;
 };
@@ -41,14 +42,15 @@ class table_writer {
         loader_(run.files->loader),
         processes_(run_processes::read(run.files->info_dir, run.files->earlier_info)) {
     for (const log_file& file : run.files->files) by_.push_back(recorded_by_log(file.number));
-    making_of_file_.resize(run.files->files.size());
-    for (const making_span& made : run.batches.making()) {
-      if (made.file) making_of_file_[made.file->value()].push_back(&made);
+    preprocessing_of_file_.resize(run.files->files.size());
+    for (const preprocessing_span& made : run.batches.preprocessing_spans()) {
+      if (made.file) preprocessing_of_file_[made.file->value()].push_back(&made);
     }
-    for (auto& of_file : making_of_file_) {
-      std::stable_sort(
-          of_file.begin(), of_file.end(),
-          [](const making_span* a, const making_span* b) { return a->start_ns < b->start_ns; });
+    for (auto& of_file : preprocessing_of_file_) {
+      std::stable_sort(of_file.begin(), of_file.end(),
+                       [](const preprocessing_span* a, const preprocessing_span* b) {
+                         return a->start_ns < b->start_ns;
+                       });
     }
   }
 
@@ -78,7 +80,7 @@ class table_writer {
     return by;
   }
 
-  /// The name without the S that it has in the log.
+  /// Returns a name without the S that begins all names in logs.
   static std::string_view plain(std::string_view name) {
     return name.substr(0, 1) == "S" ? name.substr(1) : name;
   }
@@ -93,15 +95,16 @@ class table_writer {
                run_.last_ns, affinity, static_cast<std::int64_t>(run_.records.dropped)});
   }
 
-  /// The batch that a thread worked on during the whole interval; null if there is none.
+  /// Returns the batch that a thread worked on during the whole interval; null if there is none.
   const batch* batch_of(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
-    const std::vector<const making_span*>& made = making_of_file_[file];
-    auto at = std::upper_bound(
-        made.begin(), made.end(), start_ns,
-        [](std::int64_t time_ns, const making_span* span) { return time_ns < span->start_ns; });
-    constexpr int most_nested = 8;
-    for (int tries = 0; at != made.begin() && tries < most_nested; ++tries) {
-      const making_span& span = **--at;
+    const std::vector<const preprocessing_span*>& made = preprocessing_of_file_[file];
+    auto at = std::upper_bound(made.begin(), made.end(), start_ns,
+                               [](std::int64_t time_ns, const preprocessing_span* span) {
+                                 return time_ns < span->start_ns;
+                               });
+    constexpr int max_nested = 8;
+    for (int tries = 0; at != made.begin() && tries < max_nested; ++tries) {
+      const preprocessing_span& span = **--at;
       if (span.end_ns() >= end_ns && span.batch) return &run_.batches.at(*span.batch);
     }
     return nullptr;
@@ -123,7 +126,8 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  /// The epoch as the batch's own process counts it, so that equal steps of several ranks match.
+  /// Returns the epoch as the batch's process counts it, so that equal steps of several ranks
+  /// match.
   cell epoch_of(const batch* b) const {
     if (b == nullptr) return {};
     return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));
@@ -148,7 +152,7 @@ class table_writer {
   }
 
   void write_stages() {
-    for (const making_span& made : run_.batches.making()) {
+    for (const preprocessing_span& made : run_.batches.preprocessing_spans()) {
       const bool named = made.stage != preprocess_stage;
       const recorded_by by = made.file ? by_[made.file->value()] : recorded_by();
       const batch* of = made.batch ? &run_.batches.at(*made.batch) : nullptr;
@@ -167,11 +171,12 @@ class table_writer {
     }
   }
 
-  /// The file's number identifies the process that counted the calls.
+  /// Writes the counted calls of the process that wrote `file`.
   void write_aggregated(const log_file& file) {
     const recorded_by by = recorded_by_log(file.number);
-    std::ostringstream told_already;  // the same messages were printed when the run was read
-    diagnostic_log diagnostics(told_already, true);
+    // These messages were already printed when the run was read.
+    std::ostringstream reported_already;
+    diagnostic_log diagnostics(reported_already, true);
     for (const thread_aggregate& part : read_aggregates(file, diagnostics)) {
       const distribution d = describe(
           aggregated_op{part.name, part.count, part.total_ns, part.self_ns, part.durations});
@@ -190,8 +195,8 @@ class table_writer {
   row_sink& sink_;
   std::string loader_;
   run_processes processes_;
-  std::vector<recorded_by> by_;  // by index of the log
-  std::vector<std::vector<const making_span*>> making_of_file_;
+  std::vector<recorded_by> by_;  // for each log: the process and thread that wrote it
+  std::vector<std::vector<const preprocessing_span*>> preprocessing_of_file_;
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace lotus::tool {
 
-/// All tables with their columns; docs/guides/sql-and-ranks.md explains them.
+/// Returns the definitions of all tables. docs/guides/sql-and-ranks.md explains their columns.
 const std::vector<table_definition>& exported_tables();
 
-/// Appends the rows of one run. Throws input_error.
-/// @param number  the run's number in all tables.
+/// Appends the rows of one run to all tables. Throws input_error.
+/// @param number  the number that identifies the run in all tables.
 /// @param run     read with run_parts::operations.
 void write_tables(std::int64_t number, const run_data& run, row_sink& sink);
 

@@ -73,7 +73,7 @@ void print_csv(const std::vector<attribution>& all, std::ostream& out) {
   }
 }
 
-/// A row per metric and a column per operation, because there are more metrics than operations.
+/// Prints a row per metric and a column per operation, because metrics are more numerous.
 void print_table(const attribution& a, std::ostream& out) {
   out << printable_line(a.name) << '\n';
   table numbers(table_form::blocks);

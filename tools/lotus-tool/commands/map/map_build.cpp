@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The entries of a directory in natural order. Throws input_error.
+/// Returns the entries of a directory in natural order (a2 before a10). Throws input_error.
 std::vector<fs::directory_entry> entries_of(const std::string& dir) {
   std::error_code error;
   std::vector<fs::directory_entry> entries;
@@ -43,18 +43,18 @@ std::vector<fs::directory_entry> entries_of(const std::string& dir) {
   return entries;
 }
 
-/// The last part of a path that has a name, even for "dir/" and ".".
+/// Returns the last component of a path, also for paths like "dir/" and ".".
 std::string name_of(const std::string& dir) {
   std::error_code ignored;
   const fs::path whole = fs::weakly_canonical(dir, ignored);
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-/// Joins reports in the order of a folder's files to one report per region, because Callgrind
-/// splits the report of a region that contains other regions.
+/// Combines the reports of each region into one report. Callgrind writes several reports for a
+/// region that contains other regions; they must be added in the order of their file names.
 class part_joiner {
  public:
-  /// Whether `report`, joined with the parts before it, is complete.
+  /// Adds the region's earlier parts to `report`. Returns whether `report` was the last part.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;
@@ -74,8 +74,8 @@ class part_joiner {
   std::map<std::string, function_report> parts_;
 };
 
-/// Adds the reports of one folder; returns their number.
-/// @param op  operation of reports that name none; empty: these reports are left out.
+/// Adds the reports of one folder. Returns how many were added.
+/// @param op  the operation of reports that name none; if empty, such reports are ignored.
 std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
                        mapping_builder& to, diagnostic_log& diagnostics) {
   std::size_t reports = 0;
@@ -83,18 +83,18 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden samples are in the folder of the logs, where links are not trusted. Other files may be
-    // links.
+    // Hidden files with samples lie next to logs, where symbolic links are not trusted. All other
+    // reports may be links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;
     for (auto& [own_op, report] : read_reports(entry.path().string(), diagnostics)) {
       std::string of = own_op.empty() ? op : own_op;
       if (of.empty()) {
-        diagnostics.note(entry.path().string() +
-                         ": ignored a report that belongs to no operation: of a forked process, "
-                         "between LOTUS_RESUME "
-                         "and LOTUS_PAUSE, or of a region without a name");
+        diagnostics.note(
+            entry.path().string() +
+            ": ignored a report that belongs to no operation: it is from a forked process, from "
+            "code between LOTUS_RESUME and LOTUS_PAUSE, or from a region without a name");
         continue;
       }
       if (!parts.complete(of, report)) continue;

@@ -1,4 +1,4 @@
-// lotus-tool map build: builds mapping_funcs.json from profilers' reports.
+// lotus-tool map build: builds the file mapping_funcs.json from reports of profilers.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 
@@ -17,22 +17,22 @@ enum class print_as { table, json, csv };
 struct map_build_options {
   std::vector<std::string> dirs;
   hit_rule rule;
-  std::string output;  ///< empty: print only
+  std::string output;  ///< path of the mapping file; empty: only print the mapping
   print_as print = print_as::table;
   bool quiet = false;
 };
 
-/// What the folders of the reports are named after.
+/// Whether the folders of the reports are named after operations or after runs.
 enum class folder_names { operations, runs };
 
-/// Adds every report in `dir`. A report directly in `dir` belongs to the operation with the name of
-/// `dir`; a report in a subfolder to the operation with the subfolder's name. If a report names its
-/// operation itself, that name is used. If folders are named after runs, reports that name no
-/// operation are left out. Returns the number of reports. Throws input_error.
+/// Adds every report in `dir` and its subfolders. A report that names its operation belongs to this
+/// operation. Any other report belongs to the operation with the name of its folder, which is `dir`
+/// or a subfolder; if folders are named after runs, such reports are ignored. Returns the number of
+/// reports. Throws input_error.
 std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
                         diagnostic_log& diagnostics);
 
-/// Writes and prints a mapping as requested. Throws input_error if it is empty.
+/// Prints a mapping and writes it to the file `output`. Throws input_error if the mapping is empty.
 void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out);
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err);

@@ -33,7 +33,8 @@ void make_folder(const std::string& path) {
   if (error) throw input_error(path + ": cannot be created: " + error.message());
 }
 
-/// Returns an empty folder, so that a report of an earlier run is not taken for a new one.
+/// Creates an empty folder and returns its path. Since the folder is empty, a report of an earlier
+/// run cannot be mistaken for a new one.
 std::string fresh_folder(const std::string& wanted) {
   std::error_code ignored;
   std::string path = wanted;
@@ -57,10 +58,11 @@ void remove_what_is_empty(const fs::path& folder) {
     if (fs::is_directory(what)) remove_what_is_empty(path);
     if (fs::is_regular_file(what) && fs::file_size(path, ignored) == 0) fs::remove(path, ignored);
   }
-  fs::remove(folder, ignored);  // fails if it is not empty
+  fs::remove(folder, ignored);  // fails if the folder is not empty, which is intended
 }
 
-/// The reports for "mapping_funcs.json" are stored in "mapping_funcs_reports".
+/// Returns the folder for the reports; for the output "mapping_funcs.json" it is
+/// "mapping_funcs_reports".
 std::string reports_folder(const map_run_options& options) {
   if (!options.reports.empty()) return fresh_folder(options.reports);
   const std::string output =
@@ -73,7 +75,7 @@ std::string reports_folder(const map_run_options& options) {
   return fresh_folder((path.parent_path() / (path.stem().string() + "_reports")).string());
 }
 
-/// Converts an operation's name to a folder's name; decode_name() reverses it.
+/// Converts an operation's name to a folder name, which decode_name() can convert back.
 std::string folder_name(const std::string& op) {
   constexpr std::string_view hex = "0123456789ABCDEF";
   std::string name;
@@ -102,13 +104,13 @@ bool wanted(const std::string& op, const std::vector<std::string>& ops) {
   return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-/// Plans and executes all launches.
+/// Plans all launches of the probe and executes them.
 class launches {
  public:
   launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
       : options_(options), kind_(kind), err_(err), runner_(kind, err) {
     rate_hz_ = rate_used(kind, options.rate_hz);
-    tell_rate();
+    report_rate();
     runs_ = options.runs;
     if (runs_ == 0) {
       runs_ = rate_hz_ > 0 ? runs_needed(options.confidence, static_cast<double>(options.span_ns),
@@ -119,12 +121,12 @@ class launches {
   }
   launches(const launches&) = delete;
   launches& operator=(const launches&) = delete;
-  /// Leaves no empty folders if nothing was collected.
+  /// Removes the folders that are still empty, so that none are left if nothing was collected.
   ~launches() { remove_what_is_empty(folder_); }
 
   void all() {
     const std::vector<std::string> ops = operations();
-    if (!kind_.one_op_a_launch) {
+    if (!kind_.one_operation_per_launch) {
       const std::string op = options_.ops.size() == 1 ? options_.ops[0] : "";
       for (std::uint64_t run = 1; run <= runs_; ++run) run_probe_once(op, run, folder_);
       return;
@@ -139,9 +141,10 @@ class launches {
   const std::string& folder() const noexcept { return folder_; }
 
  private:
-  void tell_rate() const {
+  void report_rate() const {
     const double asked_hz = options_.rate_hz;
-    constexpr double same = 1e-9;  // 1000 / 3 is not exact in binary
+    // A relative tolerance is needed, because a rate such as 1000 / 3 is not exact in binary.
+    constexpr double same = 1e-9;
     if (asked_hz <= 0 || std::abs(rate_hz_ - asked_hz) <= same * asked_hz) return;
     diagnostic_log(err_, options_.quiet)
         .warning("--rate " + json_number(asked_hz) + ": " + kind_.name +
@@ -149,9 +152,10 @@ class launches {
                                : " takes no samples"));
   }
 
-  /// The operations to collect. Empty if the user chose none and one launch covers all of them.
+  /// Returns the operations to collect. The list is empty if the user chose no operation and one
+  /// launch covers all operations.
   std::vector<std::string> operations() {
-    if (options_.ops.empty() && !kind_.one_op_a_launch) return {};
+    if (options_.ops.empty() && !kind_.one_operation_per_launch) return {};
     const std::string place = folder_ + "/.regions";
     make_folder(place);
     const std::vector<std::string> there = runner_.regions(options_.program, place);
@@ -165,19 +169,19 @@ class launches {
     return chosen;
   }
 
-  /// Throws if the name cannot select a single operation for a launch.
+  /// Throws if the library cannot be asked to collect only the operation with this name.
   void require_name(const std::string& op) const {
-    constexpr std::size_t most_bytes = 254;  // the library cuts longer names at 255 bytes
-    if (!op.empty() && op.size() <= most_bytes) return;
+    constexpr std::size_t max_bytes = 254;  // the library cuts longer names at 255 bytes
+    if (!op.empty() && op.size() <= max_bytes) return;
     const std::string region =
         op.empty() ? "a region without a name" : "the region \"" + printable_line(op) + "…\"";
     throw input_error(options_.program[0] + ": " + region +
-                      " cannot be picked; give it a name of 1 to " + std::to_string(most_bytes) +
+                      " cannot be picked; give it a name of 1 to " + std::to_string(max_bytes) +
                       " bytes, or pick others with --op");
   }
 
-  /// The raw data of a launch that needs a separate report is in a hidden folder next to the
-  /// report.
+  /// Runs the probe once. If the collector's raw data is not a report, this data is stored in a
+  /// hidden folder next to the report.
   void run_probe_once(const std::string& op, std::uint64_t run, const std::string& place) {
     if (!options_.quiet) {
       err_ << "note: " << kind_.name << ", " << (op.empty() ? "all operations" : printable_line(op))
@@ -188,21 +192,21 @@ class launches {
     launch.rate_hz = rate_hz_;
     launch.op = op;
     const std::string number = std::to_string(run);
-    launch.folder = place + (kind_.one_op_a_launch ? "/.raw_" : "/") + number;
+    launch.folder = place + (kind_.one_operation_per_launch ? "/.raw_" : "/") + number;
     launch.report = place + '/' + number + ".csv";
     make_folder(launch.folder);
     runner_.run(launch);
     require_reports(launch);
   }
 
-  /// If one launch has left no report, the others will not either.
+  /// Throws if a launch has created no report, because further launches would not do so either.
   void require_reports(const probe_launch& launch) const {
-    if (kind_.one_op_a_launch || holds_report(launch.folder)) return;
+    if (kind_.one_operation_per_launch || holds_report(launch.folder)) return;
     std::error_code ignored;
     fs::remove_all(launch.folder, ignored);
     throw input_error(launch.program[0] + ": nothing was collected" +
-                      (runner_.has_told() ? "; the messages above say why"
-                                          : "; it must enter a LOTUS_MAP_REGION"));
+                      (runner_.has_reported() ? "; the messages above say why"
+                                              : "; it must enter a LOTUS_MAP_REGION"));
   }
 
   const map_run_options& options_;
@@ -240,7 +244,8 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     launches work(options, kind, err);
     work.all();
     mapping_builder builder;
-    const folder_names names = kind.one_op_a_launch ? folder_names::operations : folder_names::runs;
+    const folder_names names =
+        kind.one_operation_per_launch ? folder_names::operations : folder_names::runs;
     if (add_reports(work.folder(), names, builder, diagnostics) == 0) {
       throw input_error(options.program[0] +
                         ": nothing was collected; it must enter a LOTUS_MAP_REGION");

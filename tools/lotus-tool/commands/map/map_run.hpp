@@ -14,23 +14,24 @@ namespace lotus::tool {
 
 struct map_run_options {
   std::string collector = "builtin";
-  double rate_hz = 0;             ///< 0: the collector's default
-  std::vector<std::string> ops;   ///< empty: all regions
+  double rate_hz = 0;             ///< samples per second; 0: the collector's default
+  std::vector<std::string> ops;   ///< operations to collect; empty: all
   double confidence = 0.75;       ///< probability of seeing a function at least once
-  std::int64_t span_ns = 660000;  ///< duration of the function in each run
-  std::uint64_t runs = 0;         ///< 0: calculated from confidence and span
+  std::int64_t span_ns = 660000;  ///< duration of the function in each run, in ns
+  std::uint64_t runs = 0;         ///< number of runs; 0: calculated from `confidence` and `span_ns`
   hit_rule rule;
-  std::string output;   ///< empty: print only
-  std::string reports;  ///< folder of the raw reports; empty: named after the output
+  std::string output;   ///< path of the mapping file; empty: only print the mapping
+  std::string reports;  ///< folder of the raw reports; empty: a folder named after the output
   std::vector<std::string> program;
   print_as print = print_as::table;
   bool quiet = false;
 };
 
-/// The number of runs needed to see a function of `span_ns` with probability `confidence`, if
-/// samples are `interval_ns` apart with a random phase: the smallest n with C <= 1 - (1 - f/s)^n
-/// (Lotus paper, LotusMap), but the probability to miss it may exceed 1 - C by 5 %. The paper's f =
-/// 0.66 ms, s = 10 ms, C = 0.75 thus give n = 20, whose probability is 74.5 %. At least 1.
+/// Returns how many runs are needed to see a function of length f = `span_ns` with probability C =
+/// `confidence`, if samples are s = `interval_ns` apart and start at a random time: the smallest n
+/// with C <= 1 - (1 - f/s)^n (Lotus paper, LotusMap), at least 1. The probability to miss the
+/// function may exceed 1 - C by 5 %, so that the paper's example f = 0.66 ms, s = 10 ms, C = 0.75
+/// gives its n = 20, which means 74.5 %.
 std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns);
 
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err);

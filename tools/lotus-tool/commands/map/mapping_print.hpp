@@ -9,12 +9,12 @@
 
 namespace lotus::tool {
 
-/// Prints the mapping as text.
+/// Prints the mapping as a table for people.
 void print_mapping(const mapping& m, std::ostream& out);
-/// Prints the columns op,function,module,hits,runs,samples,share.
+/// Prints the mapping as CSV with the columns op,function,module,hits,runs,samples,share.
 void print_mapping_csv(const mapping& m, std::ostream& out);
 
-/// A function's name for a table: the beginning and the end of a very long one.
+/// Shortens a very long function name for a table: keeps its beginning and its end.
 std::string shortened(const std::string& name);
 
 }  // namespace lotus::tool

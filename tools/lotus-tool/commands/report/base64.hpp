@@ -15,12 +15,12 @@ namespace lotus::tool {
 void append_base64(std::string& to, std::string_view bytes);
 std::string base64(std::string_view bytes);
 
-/// Appends the base64 encoding of bytes that arrive in parts.
+/// Appends the base64 encoding of bytes that the caller writes to room(), part by part.
 class base64_writer {
  public:
   explicit base64_writer(std::string& to) : to_(to) {}
 
-  /// Room for at most `most` bytes.
+  /// Returns where the caller may write at most `most` bytes; then call advance_to().
   char* room() noexcept { return bytes_ + used_; }
   void advance_to(const char* end) {
     used_ = static_cast<std::size_t>(end - bytes_);

@@ -1,4 +1,4 @@
-// Limits how many intervals are drawn, by leaving out the shortest.
+// Limits how many intervals are drawn, by leaving out the shortest ones.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 
@@ -12,7 +12,30 @@
 
 namespace lotus::tool {
 
-/// Finds the shortest duration for which at most `most` intervals are drawn.
+/// Decides which operations of one log are drawn, by their durations. Many operations may have
+/// about the same duration; if only some of them can be drawn, every n-th one is.
+class drawn_durations {
+ public:
+  drawn_durations() = default;
+  drawn_durations(std::int64_t from_ns, std::int64_t all_from_ns, std::uint64_t every)
+      : from_ns_(from_ns), all_from_ns_(all_from_ns), every_(every) {}
+
+  bool draws_all() const noexcept { return all_from_ns_ == 0; }
+
+  /// Returns whether to draw an operation. Call it for each operation of a log in turn.
+  bool draws(std::int64_t duration_ns) noexcept {
+    if (duration_ns >= all_from_ns_) return true;
+    return duration_ns >= from_ns_ && seen_++ % every_ == 0;
+  }
+
+ private:
+  std::int64_t from_ns_ = 0;
+  std::int64_t all_from_ns_ = 0;
+  std::uint64_t every_ = 1;
+  std::uint64_t seen_ = 0;
+};
+
+/// Finds the minimum duration of the intervals that are drawn, so that at most `most` are drawn.
 class longest_drawn {
  public:
   void add(std::int64_t duration_ns) {
@@ -22,7 +45,32 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Returns 0 if all are drawn; otherwise adds an explanation to `note`.
+  /// Like from_ns(), but also draws some of the longest intervals below the minimum, until `most`
+  /// are drawn.
+  drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
+    if (all_ <= most) return {};
+    std::uint64_t drawn = 0;
+    std::size_t bucket = counts_.size();
+    while (bucket > 0 && drawn + counts_[bucket - 1] <= most) drawn += counts_[--bucket];
+    const std::int64_t all_from_ns = narrow_bucket::lowest(bucket);
+    const std::uint64_t left = most - drawn;
+    const std::uint64_t next = bucket > 0 ? counts_[bucket - 1] : 0;
+    note += (note.empty() ? "Of " : " Of ") + std::to_string(all_) + ' ' + what + ' ';
+    const bool only_whole = next == 0 || left < next / 100;
+    const std::uint64_t every = only_whole ? 1 : next / left + 1;
+    if (only_whole) {
+      note += std::to_string(drawn) + " are drawn, those that took " +
+              human_time(static_cast<double>(all_from_ns)) + " or longer";
+    } else {
+      note += "about " + std::to_string(drawn + next / every) + " are drawn, the longest";
+    }
+    note += "; draw a part with lotus-tool viz.";
+    if (!only_whole) return {narrow_bucket::lowest(bucket - 1), all_from_ns, every};
+    return {all_from_ns, all_from_ns, 1};
+  }
+
+  /// Returns the minimum duration in ns; 0 if all intervals are drawn. If some are not drawn, adds
+  /// an explanation to `note`.
   std::int64_t from_ns(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return 0;
     std::uint64_t drawn = 0;

@@ -30,7 +30,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The command that creates the page again.
+/// Returns the command line that creates this page again.
 std::string command_text(const report_options& options) {
   std::string text = "lotus-tool report";
   for (const std::string& dir : options.dirs) text += ' ' + dir;
@@ -41,8 +41,7 @@ std::string command_text(const report_options& options) {
   return text + " -o " + options.output;
 }
 
-/// Passes `json` to `write` in parts, with characters escaped that a script element must not
-/// contain.
+/// Passes `json` to `write` in parts, and escapes characters that HTML's script element forbids.
 template <class Write>
 void escape_for_script(std::string_view json, Write&& write) {
   std::size_t done = 0;
@@ -60,7 +59,7 @@ void escape_for_script(std::string_view json, Write&& write) {
     } else if (c == '&') {
       replace(i, 1, "\\u0026");
     } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA8") {
-      replace(i, 3, "\\u2028");  // a line end in JavaScript, as is the next one
+      replace(i, 3, "\\u2028");  // U+2028 ends a line in JavaScript, and so does U+2029 below
     } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA9") {
       replace(i, 3, "\\u2029");
     }
@@ -68,8 +67,8 @@ void escape_for_script(std::string_view json, Write&& write) {
   write(json.substr(done));
 }
 
-/// Writes the page with every @KEY@ replaced. `data` comes after `first`, so that a browser shows
-/// the first screen before it has read `data`.
+/// Writes the page with every placeholder @KEY@ replaced. `first` comes before `data`, so that a
+/// browser can show the first screen before it has read `data`.
 void write_page(output_file& out, std::string_view first, std::string_view data) {
   struct part {
     std::string_view key;
@@ -87,7 +86,7 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
     const std::size_t at = rest.find(key);
     out.write(rest.substr(0, at));
     if (from_logs) {
-      escape_for_script(text, [&out](std::string_view piece) { out.write(piece); });
+      escape_for_script(text, [&out](std::string_view segment) { out.write(segment); });
     } else {
       out.write(text);
     }
@@ -96,8 +95,8 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
   out.write(rest);
 }
 
-/// Writes the comparison of two runs of one loader, as `compare` does. Two loaders of one run are
-/// not compared.
+/// Writes the comparison of two runs of the same loader, as the command `compare` does. Writes
+/// nothing for two loaders of one run.
 void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
                          json_writer& json) {
   if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
@@ -108,8 +107,9 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
-  std::ostringstream told_already;  // the same messages were printed when the runs were read
-  diagnostic_log diagnostics(told_already, true);
+  // These messages were already printed when the runs were read.
+  std::ostringstream reported_already;
+  diagnostic_log diagnostics(reported_already, true);
   json.newline().key("comparison");
   write_comparison(sides, compare_runs(sides, diagnostics), json);
 }
@@ -119,7 +119,7 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
 std::string script_safe(std::string_view json) {
   std::string out;
   out.reserve(json.size());
-  escape_for_script(json, [&out](std::string_view piece) { out += piece; });
+  escape_for_script(json, [&out](std::string_view segment) { out += segment; });
   return out;
 }
 
@@ -127,7 +127,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   diagnostic_log diagnostics(err, options.quiet);
   name_table names;
   hardware_data hardware;
-  std::string first;  // data for the first screen
+  std::string first;  // JSON data that the first screen needs
   json_writer first_json(first);
   std::string data;
   json_writer json(data);
@@ -143,7 +143,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
-    std::map<std::string, std::string> title_of;  // by folder of the information files
+    std::map<std::string, std::string> title_of;  // keys are folders of information files
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;
@@ -159,7 +159,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     }
     for (const run_files& run : whole_runs(found)) {
       const auto title = title_of.find(run.info_dir);
-      if (title != title_of.end()) hardware.add_samples_beside(run, title->second);
+      if (title != title_of.end()) hardware.add_samples_of_run(run, title->second);
     }
   }
   const int status = diagnostics.finish(options.strict);

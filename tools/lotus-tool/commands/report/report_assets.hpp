@@ -9,7 +9,7 @@ namespace lotus::tool {
 /// HTML with the placeholders @STYLE@, @FIRST@, @FIRST_SCRIPT@, @DATA@, @CHART@, @SCRIPT@.
 extern const std::string_view report_page;
 extern const std::string_view report_style;
-extern const std::string_view report_first_script;  ///< for the first screen
+extern const std::string_view report_first_script;  ///< JavaScript of the first screen
 extern const std::string_view report_script;
 extern const std::string_view report_chart_library;
 

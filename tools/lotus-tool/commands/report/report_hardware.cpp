@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::size_t most_functions = 8;  ///< listed per operation
+constexpr std::size_t max_functions = 8;  ///< maximum number of functions listed for each operation
 constexpr const char* outside = "(outside)";
 
 using weighted_functions = std::vector<std::pair<std::string, double>>;
@@ -31,7 +31,7 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   double total = 0;
   for (const auto& [key, value] : functions) total += value;
-  const std::size_t listed = std::min(functions.size(), most_functions);
+  const std::size_t listed = std::min(functions.size(), max_functions);
   json.begin_object().member("name", name).member("total", total).key("functions").begin_array();
   for (std::size_t i = 0; i < listed; ++i) {
     json.begin_array().value(functions[i].first).value(functions[i].second).end_array();
@@ -39,8 +39,8 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
   json.end_array().member("more", functions.size() - listed).end_object();
 }
 
-/// Writes one source of functions; `ops` writes the elements of the list of operations.
-/// @param of_run  whether `name` is the name of the run that was sampled.
+/// Returns the JSON of one source of functions; `ops` must write the elements of its array "ops".
+/// @param of_run  whether `name` is a run's name, because its samples were stored with that run.
 template <class WriteOps>
 std::string source_json(const std::string& name, bool of_run, const std::string& unit,
                         const std::string& note, WriteOps&& ops) {
@@ -64,8 +64,8 @@ void write_joined_op(json_writer& json, const std::string& name, const joined_op
   write_op(json, name, std::move(functions));
 }
 
-/// Whether a metric's values can be stacked: sums directly, shares converted to clockticks, ratios
-/// not at all.
+/// Whether a metric's values can be added in a stacked chart: sums can, shares can after conversion
+/// to clockticks, ratios cannot.
 bool stacks(metric_kind kind) {
   return kind == metric_kind::sum || kind == metric_kind::share;
 }
@@ -88,9 +88,9 @@ void hardware_data::count(const std::string& counter_name, const std::string& co
   values.back() += value;
 }
 
-void hardware_data::add_samples_beside(const run_files& run, const std::string& title) {
-  diagnostic_log silent = diagnostic_log::silenced();  // its messages were printed before
-  const located_samples samples = samples_beside(run.dir, silent);
+void hardware_data::add_samples_of_run(const run_files& run, const std::string& title) {
+  diagnostic_log silent = diagnostic_log::silenced();  // these messages were printed before
+  const located_samples samples = samples_of_run(run.dir, silent);
   if (samples.samples.empty()) return;
   joined_run joined;
   join(run, samples, joined, silent);
@@ -127,7 +127,7 @@ void hardware_data::add_mapping(const attribution_inputs& options) {
   const std::string unit = !weighed ? "functions" : m.unit.empty() ? "samples" : m.unit;
   functions_.push_back(source_json(options.mapping, false, unit,
                                    weighed ? "From probes of single operations."
-                                           : "This mapping tells no shares: every function counts "
+                                           : "This mapping has no shares: every function counts "
                                              "alike.",
                                    write_ops));
   diagnostic_log silent = diagnostic_log::silenced();

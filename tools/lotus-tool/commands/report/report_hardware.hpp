@@ -1,4 +1,4 @@
-// The report's data on functions and hardware counters per operation.
+// Writes the report's data about functions and hardware counters of each operation.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
 
@@ -15,12 +15,12 @@ namespace lotus::tool {
 
 class hardware_data {
  public:
-  /// Adds functions and counters from the samples that `map record` stored with a run's logs, if
-  /// there are any. Throws input_error.
-  void add_samples_beside(const run_files& run, const std::string& title);
+  /// Adds functions and counters from the samples that `map record` stored with a run's logs. Does
+  /// nothing if there are no samples. Throws input_error.
+  void add_samples_of_run(const run_files& run, const std::string& title);
 
-  /// Adds the functions of a mapping, and its counter tables' values per operation. Throws
-  /// input_error and usage_error.
+  /// Adds the functions of a mapping, and the values of its counter tables for each operation.
+  /// Throws input_error and usage_error.
   void add_mapping(const attribution_inputs& options);
 
   /// Writes {"functions":[{"name","of_run","unit","note",
@@ -32,14 +32,15 @@ class hardware_data {
   struct counter {
     std::string name;
     std::vector<std::string> configs;
-    std::map<std::string, std::vector<double>> ops;  ///< at most one value per config
+    /// Values by operation; at most one value per config.
+    std::map<std::string, std::vector<double>> ops;
   };
 
   void count(const std::string& counter_name, const std::string& config, const std::string& op,
              double value);
 
-  std::vector<std::string> functions_;  ///< sources as JSON, in the order in which they were added
-  std::vector<counter> counters_;       ///< in the order in which they were added
+  std::vector<std::string> functions_;  ///< a JSON object for each source of functions
+  std::vector<counter> counters_;       ///< counters in the order of their addition
 };
 
 }  // namespace lotus::tool

@@ -5,20 +5,26 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "accelerator/analysis.hpp"
+#include "accelerator/ranks.hpp"
+#include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
-#include "commands/report/batch_lives.hpp"
+#include "commands/report/batch_histories.hpp"
 #include "commands/report/run_facts.hpp"
 #include "commands/report/timeline_data.hpp"
+#include "commands/report/timeline_path.hpp"
 #include "heap/data/leaks.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/figures.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"
@@ -37,8 +43,8 @@ constexpr std::size_t bins_a_decade = 48;
 constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
-/// Counts durations in bins from 100 ns to 1000 s; the first and the last bin also count what is
-/// outside.
+/// Counts durations in bins from 100 ns to 1000 s. The first and last bins include shorter and
+/// longer ones.
 class histogram {
  public:
   void add(double ns, std::uint64_t count) {
@@ -46,7 +52,7 @@ class histogram {
     bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
   }
 
-  /// {"first":number of the first bin that is not empty,"counts":[…] up to the last such bin}
+  /// Writes {"first":number of the first non-empty bin,"counts":[…] up to the last such bin}.
   void write(json_writer& json) const {
     std::size_t first = 0;
     std::size_t end = bins_.size();
@@ -61,8 +67,8 @@ class histogram {
   std::array<std::uint64_t, histogram_bins> bins_{};
 };
 
-/// If durations are only known as buckets (less than 1 % wide), each bucket counts in the bin that
-/// contains its lower end.
+/// Returns the histogram of durations. If the durations are only known as buckets (less than 1 %
+/// wide), each bucket counts in the bin that contains its lower end.
 histogram histogram_of(const kept_durations& durations) {
   histogram counts;
   if (durations.are_all()) {
@@ -75,7 +81,7 @@ histogram histogram_of(const kept_durations& durations) {
   return counts;
 }
 
-/// Writes the sorted values; if there are very many, evenly spread ones including both ends.
+/// Writes the sorted values. If there are very many, writes evenly spaced ones including both ends.
 void write_curve(json_writer& json, std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = std::min(values.size(), curve_points);
@@ -96,11 +102,12 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
   json.end_object();
 }
 
-/// Writes one operation; frees its durations.
+/// Writes one operation and frees its durations.
 void write_op(json_writer& json, op_samples& op) {
   const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
+  op.durations = {};
   json.key("histogram");
   counts.write(json);
   json.end_object();
@@ -114,8 +121,8 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
   json.end_object();
 }
 
-/// Writes the operations and stages on the critical path, and the gain from making each faster.
-void write_attacks(json_writer& json, const judgement& judged) {
+/// Writes the operations and stages on the critical path, and the gain if each one were faster.
+void write_bottlenecks(json_writer& json, const judgement& judged) {
   json.newline().key("attacks").begin_array();
   if (judged.found) {
     for (const attack& a : judged.found->attacks) {
@@ -166,16 +173,25 @@ void write_stages(json_writer& json, const run_data& run) {
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
                const drawn_limits& limits) {
-  diagnostic_log silent = diagnostic_log::silenced();  // its messages were printed before
+  diagnostic_log silent = diagnostic_log::silenced();  // the run's messages were already printed
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
-  // Operations first, so that their memory is free for the verdict.
+  // The operations are written first, because this frees memory that the verdict then needs.
   std::string ops;
   json_writer op_list(ops);
   op_list.begin_array();
   for (op_samples& op : run.ops) write_op(op_list, op);
   op_list.end_array();
-  const judgement judged = diagnose_run(run, skip_batches, silent);
+  judgement judged = diagnose_run(run, skip_batches, silent);
+  if (judged.found) {
+    const std::vector<accelerator_analysis> devices = find_accelerators(run);
+    if (!devices.empty()) {
+      judged.found->accelerator = accelerator_headline(devices);
+      judged.found->accelerator_advice = accelerator_advice(devices);
+      judged.found->accelerator_busy = are_busy(devices, run);
+      judged.found->accelerator_json = accelerator_json(devices);
+    }
+  }
   first.newline().begin_object().member("name", name).member("dir", run.files->dir);
   if (!run.files->loader.empty()) first.member("loader", run.files->loader);
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));
@@ -188,7 +204,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   }
   first.end_object();
   json.newline().begin_object();
-  write_attacks(json, judged);
+  write_bottlenecks(json, judged);
   json.newline().key("ops").raw(ops);
   json.newline().key("aggregated").begin_array();
   for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
@@ -204,8 +220,11 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
   json.end_array();
   json.newline().key("batches");
-  write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches,
-                    names);
+  write_batch_histories(json, text, run, judged.found ? &judged.found->path : nullptr,
+                        limits.batches, names);
+  json.newline().key("path");
+  write_path_segments(json, text, run, judged.found ? judged.found->path : critical_path(),
+                      limits.segments);
   json.newline().key("timeline");
   write_timeline(json, text, run, names, limits);
   json.end_object();

@@ -24,10 +24,10 @@ std::string utc_text(std::int64_t time_ns) {
   return text;
 }
 
-/// Counts the complete records in the rings of killed processes, which no log contains.
+/// Counts the complete records that killed processes left in their rings and that no log contains.
 std::uint64_t recovered_lines(const run_files& run) {
   std::uint64_t lines = 0;
-  for (const auto* list : {&run.files, &run.beside}) {
+  for (const auto* list : {&run.files, &run.side_files}) {
     for (const log_file& file : *list) {
       lines += static_cast<std::uint64_t>(std::count(file.tail.begin(), file.tail.end(), '\n'));
     }

@@ -1,4 +1,4 @@
-// Writes facts about a run, and how much of it was recorded.
+// Writes basic facts about a run, and how complete its records are.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 

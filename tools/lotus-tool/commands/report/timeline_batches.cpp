@@ -14,12 +14,13 @@
 namespace lotus::tool {
 namespace {
 
-constexpr int marker_on_page = 3;  ///< the page's next number after those of batch_kinds
+/// The number of a marker's kind on the page, after the numbers of batch_kinds.
+constexpr int marker_on_page = 3;
 
 struct drawn_batches {
   time_span span;
   int kind = 0;
-  std::int64_t index = 0;  // index of the first one
+  std::int64_t index = 0;  // number of the first of the combined batches
   std::size_t count = 0;
   std::int64_t busy_ns = 0;
 };
@@ -65,17 +66,17 @@ void write_batches(json_writer& json, const run_data& run,
     json.end_array();
     return;
   }
-  // Waits and steps alternate, so one interval per kind is open at a time.
-  const std::int64_t stretches = static_cast<std::int64_t>(std::max<std::size_t>(1, most / 3));
-  const std::int64_t width_ns = (run.last_ns - run.first_ns) / stretches + 1;
+  // Waits and steps alternate, so for each kind only one combined interval is open at a time.
+  const std::int64_t intervals = static_cast<std::int64_t>(std::max<std::size_t>(1, most / 3));
+  const std::int64_t width_ns = (run.last_ns - run.first_ns) / intervals + 1;
   std::map<int, drawn_batches> open;
   for (const record_number n : batches) {
     const drawn_batches next = drawn(run, n);
     drawn_batches& joined = open[next.kind];
-    const auto stretch = [&](const drawn_batches& of) {
+    const auto interval = [&](const drawn_batches& of) {
       return (of.span.start_ns - run.first_ns) / width_ns;
     };
-    if (joined.count > 0 && stretch(joined) == stretch(next)) {
+    if (joined.count > 0 && interval(joined) == interval(next)) {
       joined.span.end_ns = std::max(joined.span.end_ns, next.span.end_ns);
       joined.busy_ns += next.busy_ns;
       ++joined.count;

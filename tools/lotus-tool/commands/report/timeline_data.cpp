@@ -13,17 +13,19 @@
 
 #include "base/formats/json_writer.hpp"
 #include "commands/report/base64.hpp"
+#include "commands/report/call_tree.hpp"
 #include "commands/report/longest_drawn.hpp"
 #include "commands/report/timeline_batches.hpp"
+#include "commands/report/undrawn_sums.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/format/varint.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/pipeline/async_operations.hpp"
+#include "model/pipeline/next_spans.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
-#include "model/pipeline/ways.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/tracks.hpp"
@@ -31,10 +33,10 @@
 namespace lotus::tool {
 namespace {
 
-/// @param name_of  the page's number of a name, by the name's number in the run.
-/// @param from_ns  minimum duration.
+/// @param name_of  maps a name's number in the run to its number on the page.
+/// @param drawn  decides which operations are drawn.
 void append_operations(std::string& text, const run_data& run, std::size_t file,
-                       const std::vector<std::uint32_t>& name_of, std::int64_t from_ns) {
+                       const std::vector<std::uint32_t>& name_of, drawn_durations drawn) {
   base64_writer bytes(text);
   std::int64_t before_ns = run.first_ns;
   const auto emit = [&](const operation& op) {
@@ -46,15 +48,15 @@ void append_operations(std::string& text, const run_data& run, std::size_t file,
   };
   nesting_order order;
   run.for_each_operation(file, [&](const operation& op) {
-    if (op.duration_ns >= from_ns) order.push(op, emit);
+    if (drawn.draws(op.duration_ns)) order.push(op, emit);
   });
   order.finish(emit);
   bytes.finish();
 }
 
-/// Writes every counter of every process in order of first appearance, its values in order of time.
-/// @param most  maximum number of values; beyond it, writes only the lowest and highest of
-///     neighbors.
+/// Writes every process's counters in order of first appearance, their values in order of time.
+/// @param most  maximum number of values. If there are more, neighbors are combined, and only the
+///   lowest and the highest of them are written.
 void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   const std::size_t neighbours =
       run.side.counters.size() <= most ? 1 : 2 * run.side.counters.size() / most + 1;
@@ -94,10 +96,10 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   json.end_array();
 }
 
-/// Writes every interval as start, duration, off_cpu_reason.
+/// Writes every interval off the CPU as start, duration and off_cpu_reason.
 void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std::int64_t from_ns) {
   json.key("off_cpu").begin_array();
-  for (const off_cpu_stretch& s : run.side.off_cpu[file].stretches()) {
+  for (const off_cpu_interval& s : run.side.off_cpu[file].intervals()) {
     if (s.duration_ns() <= 0 || s.duration_ns() < from_ns) continue;
     json.begin_array().value(s.start_ns - run.first_ns).value(s.duration_ns());
     json.value(static_cast<int>(reason_of(s))).end_array();
@@ -105,7 +107,7 @@ void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std
   json.end_array();
 }
 
-/// Writes the lifetimes of asynchronous operations by name, in order of start.
+/// Writes from when to when each asynchronous operation existed, by name and in order of start.
 void write_async(json_writer& json, const run_data& run,
                  const std::vector<async_operation>& operations, std::int64_t from_ns,
                  name_table& names) {
@@ -126,14 +128,14 @@ void write_async(json_writer& json, const run_data& run,
   json.end_array();
 }
 
-/// Writes an arrow from every span that worked on a batch or item to the next span of that batch or
-/// item; if there are too many operations, only from preprocessing to the consumer.
+/// Writes an arrow from every span that worked on a batch or item to the next span of the same
+/// batch or item. If there are too many, writes only arrows from preprocessing to the consumer.
 void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
-  const std::vector<making_span>& all = run.batches.making();
-  const std::vector<optional_span> next = next_makings(run.batches);
+  const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
+  const std::vector<optional_span> next = next_spans(run.batches);
   json.begin_array();
   for (std::size_t m = 0; m < all.size(); ++m) {
-    const making_span& from = all[m];
+    const preprocessing_span& from = all[m];
     if (!from.file || (!of_stages && from.stage != preprocess_stage)) continue;
     std::int64_t at_ns = 0;
     optional_file file;
@@ -161,7 +163,8 @@ drawn_limits drawn_limits::for_runs(std::size_t runs) {
   drawn_limits limits;
   const std::size_t share = std::max<std::size_t>(1, runs);
   limits.operations /= share;
-  for (std::size_t* of : {&limits.batches, &limits.values, &limits.arrows, &limits.threads}) {
+  for (std::size_t* of :
+       {&limits.batches, &limits.values, &limits.arrows, &limits.segments, &limits.threads}) {
     *of = std::max<std::size_t>(*of / share, 1);
   }
   return limits;
@@ -172,7 +175,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
   const std::size_t drawn_files = std::min(files.size(), limits.threads);
-  std::set<std::uint64_t> with_off_cpu;  // both logs of a thread have the same number
+  // Numbers of threads; all logs of a thread have the same number.
+  std::set<std::uint64_t> with_off_cpu;
   json.begin_object().member("span_ns",
                              run.first_ns < run.last_ns ? run.last_ns - run.first_ns : 0);
   std::string note;
@@ -186,11 +190,9 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
       run.for_each_operation(f, [&](const operation& op) { operations.add(op.duration_ns); });
     }
   }
-  const std::int64_t operations_from_ns = operations.from_ns("operations", limits.operations, note);
-  if (operations_from_ns > 0 || drawn_files < files.size()) {
-    say("What calls what, and the tables of a stretch or a batch, are of the drawn operations "
-        "only.");
-  }
+  const drawn_durations drawn = operations.choose("operations", limits.operations, note);
+  if (!drawn.draws_all()) say("Sums include those that are not drawn.");
+  if (drawn_files < files.size()) say("The table of a range is of the drawn logs only.");
   std::size_t records = 0;
   std::size_t logs_with = 0;
   for (std::size_t f = 0; f < drawn_files; ++f) {
@@ -198,7 +200,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     logs_with += batches[f].empty() ? 0 : 1;
   }
   const bool joins = records > limits.batches;
-  const std::size_t most_batches = joins ? limits.batches / logs_with : records;
+  const std::size_t max_batches = joins ? limits.batches / logs_with : records;
   if (joins) {
     say("Batches that follow each other closely are drawn as one, the fuller the stronger; draw a "
         "part with lotus-tool viz.");
@@ -211,13 +213,13 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   longest_drawn lives;
   for (const async_operation& op : async) lives.add(op.life.duration_ns());
   const std::int64_t lives_from_ns = lives.from_ns("asynchronous operations", limits.values, note);
-  longest_drawn stretches;
+  longest_drawn intervals;
   for (const off_cpu_time& of : run.side.off_cpu) {
-    for (const off_cpu_stretch& s : of.stretches()) stretches.add(s.duration_ns());
+    for (const off_cpu_interval& s : of.intervals()) intervals.add(s.duration_ns());
   }
   const std::int64_t off_cpu_from_ns =
-      stretches.from_ns("stretches off the CPU", limits.values, note);
-  const bool draws_arrows = run.batches.making().size() <= limits.arrows;
+      intervals.from_ns("stretches off the CPU", limits.values, note);
+  const bool draws_arrows = run.batches.preprocessing_spans().size() <= limits.arrows;
   if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
   json.member("note", note);
   std::vector<std::uint32_t> name_of;
@@ -225,21 +227,31 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   for (std::uint32_t n = 0; n < run.ops.size(); ++n) {
     name_of.push_back(names.id_of_decoded(run.names.name(n)));
   }
-  json.key("tracks").begin_array();
+  json.newline().key("calls");
+  write_call_tree(json, run, name_of);
+  const std::vector<std::vector<std::int64_t>> cells =
+      !drawn.draws_all() ? cells_by_file(run, limits.batches)
+                         : std::vector<std::vector<std::int64_t>>();
+  json.newline().key("tracks").begin_array();
   for (std::size_t f = 0; f < drawn_files; ++f) {
     json.newline().begin_object().member("name", log_title(files[f]));
     if (!batches[f].empty()) {
       json.key("batches");
-      write_batches(json, run, batches[f], most_batches);
+      write_batches(json, run, batches[f], max_batches);
     }
     if (run.side.off_cpu_of(file_id(f)) != nullptr && with_off_cpu.insert(files[f].number).second) {
       write_off_cpu(json, run, f, off_cpu_from_ns);
     }
     if (run.has_operations(f)) {
-      // Megabytes that need no escaping: appended directly to the writer's text.
+      // The slices may be megabytes of text that needs no escaping, so they bypass the JSON writer.
       json.key("slices").raw("\"");
-      append_operations(text, run, f, name_of, operations_from_ns);
+      append_operations(text, run, f, name_of, drawn);
       text += '"';
+      if (!drawn.draws_all()) {
+        json.key("undrawn").raw("\"");
+        append_undrawn_sums(text, run, f, cells[f], name_of, drawn);
+        text += '"';
+      }
     }
     json.end_object();
   }
@@ -251,7 +263,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   }
   json.key("arrows");
   if (draws_arrows) {
-    write_arrows(json, run, operations_from_ns == 0);
+    write_arrows(json, run, drawn.draws_all());
   } else {
     json.begin_array().end_array();
   }

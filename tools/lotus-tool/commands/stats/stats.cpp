@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/statistics/distribution.hpp"
@@ -29,7 +31,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The share of values above 500 ms, for the quantities of which the Lotus paper reports it.
+/// Returns the share of values above 500 ms; nullopt if the Lotus paper does not report it.
 std::optional<double> share_above_500ms(quantity of, const std::vector<std::int64_t>& values) {
   if (of != quantity::wait && of != quantity::delay) return std::nullopt;
   return values.empty() ? 0 : 1 - share_below(values, 500'000'001);
@@ -54,40 +56,50 @@ void describe_batches(run_stats_result& result, const stats_options& options) {
   }
 }
 
-/// Sorts operations, unless they keep the order of the logs, and cuts them to the limit.
-template <class Op>
-void sort_ops(std::vector<Op>& ops, const stats_options& options) {
-  const stats_order order = options.order;
-  const auto figure = [order](const figures& op) -> double {
-    switch (order) {
-      case stats_order::count:
-        return static_cast<double>(op.time.count);
-      case stats_order::mean:
-        return op.time.mean_ns;
-      case stats_order::p50:
-        return op.time.p50_ns;
-      case stats_order::p90:
-        return op.time.p90_ns;
-      case stats_order::p99:
-        return op.time.p99_ns;
-      case stats_order::max:
-        return static_cast<double>(op.time.max_ns);
-      case stats_order::total:
-        return static_cast<double>(op.time.total_ns);
-      case stats_order::self:
-        return static_cast<double>(op.self_ns.value_or(0));
-      case stats_order::logged:
-      case stats_order::name:
-        break;
-    }
-    return 0;
-  };
-  std::stable_sort(ops.begin(), ops.end(), [&](const figures& a, const figures& b) {
-    return order == stats_order::name ? natural_less(a.name, b.name) : figure(a) > figure(b);
-  });
-  if (options.limit && *options.limit < ops.size()) {
-    ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(*options.limit), ops.end());
+/// Returns the value by which operations are sorted in descending order.
+double figure_of(stats_order order, const figures& op) {
+  switch (order) {
+    case stats_order::count:
+      return static_cast<double>(op.time.count);
+    case stats_order::mean:
+      return op.time.mean_ns;
+    case stats_order::p50:
+      return op.time.p50_ns;
+    case stats_order::p90:
+      return op.time.p90_ns;
+    case stats_order::p99:
+      return op.time.p99_ns;
+    case stats_order::max:
+      return static_cast<double>(op.time.max_ns);
+    case stats_order::total:
+      return static_cast<double>(op.time.total_ns);
+    case stats_order::self:
+      return static_cast<double>(op.self_ns.value_or(0));
+    case stats_order::logged:
+    case stats_order::name:
+      break;
   }
+  return 0;
+}
+
+/// Sorts the indexes of operations and shortens the list to the limit. With stats_order::logged,
+/// the order of the logs is kept.
+/// @param ops  the operations, as op_samples or as figures.
+template <class Ops>
+void sort_ops(std::vector<std::uint32_t>& places, const Ops& ops, const stats_options& options) {
+  if (options.order == stats_order::name) {
+    std::stable_sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return natural_less(ops[a].name, ops[b].name);
+    });
+  } else if (options.order != stats_order::logged) {
+    std::vector<double> by(ops.size());
+    for (const std::uint32_t place : places) {
+      by[place] = figure_of(options.order, figures_of(ops[place]));
+    }
+    std::stable_sort(places.begin(), places.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return by[a] > by[b]; });
+  }
+  if (options.limit && *options.limit < places.size()) places.resize(*options.limit);
 }
 
 }  // namespace
@@ -98,25 +110,32 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.run =
       read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
-  for (op_samples& sampled : result.run.ops) {
-    figures of = figures_of(sampled);
-    // If calls are grouped by arguments and all had some, none is left for the plain name.
-    if (of.time.count == 0) continue;
-    result.ops.push_back({std::move(of), std::move(sampled.by_file)});
+  for (std::uint32_t place = 0; place < result.run.ops.size(); ++place) {
+    // If calls are grouped by arguments, an operation whose calls all have arguments has no calls
+    // under its bare name.
+    if (result.run.ops[place].durations.size() > 0) result.shown_ops.push_back(place);
   }
-  sort_ops(result.ops, options);
-  result.aggregated = figures_of(result.run.aggregated);
-  sort_ops(result.aggregated, options);
+  sort_ops(result.shown_ops, result.run.ops, options);
+  std::vector<std::uint32_t> places(result.run.aggregated.size());
+  std::iota(places.begin(), places.end(), 0U);
+  sort_ops(places, result.run.aggregated, options);
+  for (const std::uint32_t place : places) {
+    result.aggregated.push_back(figures_of(result.run.aggregated[place]));
+  }
   describe_batches(result, options);
   collect_pipeline(result, options.slowest);
+  result.blocked_on = join_waits(result.run, diagnostics);
+  result.accelerators = find_accelerators(result.run);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
   return result;
 }
 
 std::vector<operation_calls> run_stats_result::calls_of_operations() const {
   std::vector<operation_calls> calls;
-  calls.reserve(ops.size());
-  for (const op_stats& op : ops) calls.push_back({op.name, op.time.count});
+  calls.reserve(shown_ops.size());
+  for (const std::uint32_t place : shown_ops) {
+    calls.push_back({std::string(run.ops[place].name), run.ops[place].durations.size()});
+  }
   return calls;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
@@ -18,6 +19,7 @@
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"
 #include "verdict/check.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -39,42 +41,48 @@ struct stats_options {
   std::vector<std::string> dirs;
   std::string prefix{default_prefix};
   stats_form form = stats_form::table;
-  stats_order order = stats_order::logged;  ///< of the operations; numbers in descending order
-  std::optional<std::size_t> limit;         ///< maximum number of operations
-  std::size_t skip_batches = 0;             ///< at the beginning of every epoch
-  std::size_t slowest = 3;     ///< number of slowest items that are shown with their stages
-  bool memory = false;         ///< also show allocations in the table
-  bool per_worker = false;     ///< also show every worker in the table
-  bool group_by_args = false;  ///< treat each text of arguments as an operation of its own
+  /// Order of the operations; if they are sorted by a number, the largest comes first.
+  stats_order order = stats_order::logged;
+  std::optional<std::size_t> limit;  ///< maximum number of operations to show
+  std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
+  std::size_t slowest = 3;       ///< number of slowest items that are shown with their stages
+  bool memory = false;           ///< whether the table also shows allocations
+  bool per_worker = false;       ///< whether the table also shows every worker
+  /// Whether calls with different arguments count as different operations.
+  bool group_by_args = false;
   bool remove_outliers = false;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Statistics of one operation, and what each worker spent on it.
-struct op_stats : figures {
-  std::vector<worker_share> by_file;
-};
-
-/// Statistics of one run, as in the table of quantities in the paper of the original tool.
+/// The statistics of one run, as in the table of quantities in the Lotus paper.
 struct run_stats_result {
-  run_data run;               ///< without its operations
-  std::vector<check> checks;  ///< failed checks
-  std::vector<op_stats> ops;
-  std::vector<figures> aggregated;  ///< counted but not recorded, in the order of the operations
-  std::vector<figures> quantities;  ///< by quantity; out-of-order arrivals count as a wait of 0
-  std::size_t batch_count = 0;      ///< without skipped batches
-  std::uint64_t out_of_order = 0;   ///< number of these batches that arrived out of order
-  std::vector<stage_stats> stages;  ///< empty if no stage is named: batches of workers only
-  std::vector<item_stats> items;    ///< empty if no stage is named
+  run_data run;               ///< the run's data, read without single operations
+  std::vector<check> checks;  ///< the consistency checks that failed
+  /// Indexes in run.ops of the operations to show, in the order of the output. Their statistics are
+  /// computed when they are shown, because there may be a million operations.
+  std::vector<std::uint32_t> shown_ops;
+  /// Operations that were counted but not recorded, in the order of the output.
+  std::vector<figures> aggregated;
+  /// The index is a quantity; arrivals out of order count as a wait of 0.
+  std::vector<figures> quantities;
+  std::size_t batch_count = 0;     ///< number of batches without the skipped ones
+  std::uint64_t out_of_order = 0;  ///< number of these batches that arrived out of order
+  /// The stages; empty if no stage is named, so that workers alone build the batches.
+  std::vector<stage_stats> stages;
+  std::vector<item_stats> items;  ///< statistics of items; empty if no stage is named
   std::vector<async_stats> async;
   std::vector<counter_figures> counters;
+  run_blocked_on blocked_on;  ///< what threads waited for; empty if this was not recorded
+  /// Results for the accelerator traces in the run's folder.
+  std::vector<accelerator_analysis> accelerators;
 
   const figures& of(quantity q) const { return quantities[static_cast<std::size_t>(q)]; }
+  const op_samples& op(std::size_t place) const { return run.ops[shown_ops[place]]; }
   std::vector<operation_calls> calls_of_operations() const;
 };
 
-/// Collects the statistics of one run, which must outlive the result. Throws input_error.
+/// Collects the statistics of `run`, which must outlive the result. Throws input_error.
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 

@@ -18,11 +18,14 @@ bool in_csv(const figure_field& field, bool cpu) {
 }
 
 bool knows_cpu(const run_stats_result& run) {
-  const auto knows = [](const figures& of) { return of.cpu.has_value(); };
-  return std::any_of(run.ops.begin(), run.ops.end(), knows) ||
-         std::any_of(run.quantities.begin(), run.quantities.end(), knows);
+  return std::any_of(
+             run.shown_ops.begin(), run.shown_ops.end(),
+             [&run](std::uint32_t op) { return run.run.ops[op].details().cpu.has_value(); }) ||
+         std::any_of(run.quantities.begin(), run.quantities.end(),
+                     [](const figures& of) { return of.cpu.has_value(); });
 }
 
+/// Prints one row of figures.
 /// @param cpu  whether to print columns of CPU time.
 void print_row(std::ostream& out, const std::string& run, std::string_view kind, const figures& of,
                bool cpu) {
@@ -46,7 +49,9 @@ void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& ou
   out << '\n';
   for (const run_stats_result& run : runs) {
     const std::string dir = csv_field(run.run.files->dir);
-    for (const op_stats& op : run.ops) print_row(out, dir, "op", op, cpu);
+    for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
+      print_row(out, dir, "op", figures_of(run.op(i)), cpu);
+    }
     for (const figures& of : run.aggregated) print_row(out, dir, "aggregated", of, cpu);
     for (const figures& of : run.quantities) print_row(out, dir, "batch", of, cpu);
     for (const stage_stats& stage : run.stages) print_row(out, dir, "stage", stage, cpu);

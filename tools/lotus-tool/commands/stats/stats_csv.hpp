@@ -1,4 +1,4 @@
-// Statistics as CSV.
+// Prints statistics as CSV.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_CSV_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_CSV_HPP
 

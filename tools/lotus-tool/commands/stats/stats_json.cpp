@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "accelerator/ranks_text.hpp"
 #include "base/formats/json_writer.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/stats/stats_pipeline.hpp"
@@ -17,11 +19,18 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "verdict/check.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// @param staged  whether stages are named.
+/// Returns the exact blocked time; nullopt if it was not measured.
+std::optional<std::int64_t> blocked_ns_of(const figures& of) {
+  return of.cpu ? of.cpu->blocked_ns : std::nullopt;
+}
+
+/// Writes one batch.
+/// @param staged  whether the run has named stages.
 void write_batch(json_writer& json, const run_data& run, const batch& b, bool staged) {
   const batch_record* const preprocessed = run.batches.record(b.preprocessed);
   json.newline()
@@ -45,25 +54,29 @@ void write_batch(json_writer& json, const run_data& run, const batch& b, bool st
     json.member("service_ns", run.batches.service_ns(b));
     json.member("queueing_ns", run.batches.queueing_ns(b));
   }
-  if (const std::optional<cpu_split> cpu = making_cpu(run, b)) {
+  if (const std::optional<cpu_split> cpu = preprocessing_cpu(run, b)) {
     json.member("cpu_ns", cpu->cpu_ns).member("run_queue_ns", cpu->run_queue_ns);
     json.member("blocked_ns", cpu->blocked_ns);
   }
   json.end_object();
 }
 
-/// Writes the batches and operations of one log's thread; writes nothing if the thread has none.
+/// Writes the batches and operations of the thread that wrote one log, if there are any.
 void write_worker(json_writer& json, const run_stats_result& run, std::size_t f) {
   const worker_batches preprocessed = batches_of_worker(run, f);
-  const auto has = [f](const op_stats& op) {
-    return f < op.by_file.size() && op.by_file[f].count > 0;
+  const auto has = [&run, f](std::uint32_t place) {
+    const worker_shares& shares = run.run.ops[place].by_file;
+    return f < shares.size() && shares[f].count > 0;
   };
-  if (preprocessed.count == 0 && std::none_of(run.ops.begin(), run.ops.end(), has)) return;
+  if (preprocessed.count == 0 && std::none_of(run.shown_ops.begin(), run.shown_ops.end(), has)) {
+    return;
+  }
   json.newline().begin_object().member("worker", run.run.files->files[f].number);
   json.member("batches", preprocessed.count).member("preprocess_total_ns", preprocessed.total_ns);
   json.key("ops").begin_object();
-  for (const op_stats& op : run.ops) {
-    if (!has(op)) continue;
+  for (const std::uint32_t place : run.shown_ops) {
+    if (!has(place)) continue;
+    const op_samples& op = run.run.ops[place];
     const worker_share& share = op.by_file[f];
     json.key(op.name).begin_object().member("count", share.count);
     json.member("mean_ns", static_cast<double>(share.total_ns) / static_cast<double>(share.count));
@@ -77,6 +90,7 @@ void write_worker(json_writer& json, const run_stats_result& run, std::size_t f)
 void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out) {
   std::string text;
   json_writer json(text);
+  constexpr std::size_t poured_bytes = std::size_t{1} << 20U;
   const auto pour = [&] {
     out << text;
     text.clear();
@@ -86,10 +100,14 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     json.newline().begin_object().member("dir", run.run.files->dir);
     if (!run.run.files->loader.empty()) json.member("loader", run.run.files->loader);
     json.key("ops").begin_object();
-    for (const op_stats& op : run.ops) {
+    for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
+      const op_samples& op = run.op(i);
+      const figures of = figures_of(op);
       json.newline().key(op.name).begin_object();
-      write_figures(json, op, op_json, true);
+      write_figures(json, of, op_json, true);
+      write_blocked_on(json, run.blocked_on.of(op.name), blocked_ns_of(of));
       json.end_object();
+      if (text.size() >= poured_bytes) pour();
     }
     json.end_object();
     if (!run.aggregated.empty()) {
@@ -104,6 +122,11 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     for (const figures& of : run.quantities) {
       json.newline().key(of.name).begin_object();
       write_figures(json, of, quantity_json, true);
+      if (of.name == quantity_name(quantity::wait)) {
+        write_blocked_on(json, &run.blocked_on.waits, blocked_ns_of(of));
+      } else if (of.name == quantity_name(quantity::preprocess)) {
+        write_blocked_on(json, &run.blocked_on.preprocessing, blocked_ns_of(of));
+      }
       json.end_object();
     }
     json.newline().member("out_of_order", run.out_of_order).key("batches").begin_array();
@@ -118,6 +141,10 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     json.member("steady_batches_per_s", run.run.batches.steady_per_s());
     write_pipeline_json(json, run);
     write_memory_json(json, run.run, run.calls_of_operations());
+    if (!run.accelerators.empty()) {
+      json.newline().key("accelerator");
+      write_accelerator(json, run.accelerators, false);
+    }
     json.newline().key("checks");
     write_checks(json, run.checks);
     if (run.run.records.dropped > 0) {

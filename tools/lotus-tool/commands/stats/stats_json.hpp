@@ -1,4 +1,4 @@
-// Statistics as JSON.
+// Prints statistics as JSON.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_JSON_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_JSON_HPP
 

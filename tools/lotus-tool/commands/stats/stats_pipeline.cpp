@@ -60,7 +60,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   out << fitted(out,
                 "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
                     ", in steady state " + rate(run.run.batches.steady_per_s()) +
-                    "; 'could make' holds for this contention",
+                    "; 'could make' assumes that CPUs, locks and disks stay as busy as in this run",
                 "  ", "    ")
       << '\n';
 }

@@ -1,4 +1,4 @@
-// Statistics of stages, items, asynchronous operations and counters.
+// Computes and prints statistics of stages, items, asynchronous operations and counters.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_PIPELINE_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_PIPELINE_HPP
 
@@ -13,9 +13,9 @@ namespace lotus::tool {
 /// Adds the statistics of stages, items, asynchronous operations and counters.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
-/// Prints the sections of the table after operations and batches; nothing if there is no data.
+/// Prints the parts of the table after operations and batches. Prints nothing if there is no data.
 void print_pipeline_table(const run_stats_result& run, std::ostream& out);
-/// Writes members of a run's JSON object, each only if there is data for it.
+/// Writes the same data as members of the run's JSON object. Leaves out members without data.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);
 
 }  // namespace lotus::tool

@@ -34,8 +34,8 @@ struct profile_row {
   call_times times;
 };
 
-/// Returns the recorded operations, then the counted ones. The self times of recorded operations
-/// exclude the counted calls inside them.
+/// Returns a row for each recorded operation, followed by the counted ones. The self time of a
+/// recorded operation excludes the counted calls inside it.
 std::vector<profile_row> rows_of(const run_data& run) {
   std::vector<profile_row> rows;
   const std::vector<called_operation> ops = profile_calls(run);
@@ -45,7 +45,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   }
   for (const aggregated_op& op : run.aggregated) {
     call_times times;
-    // Counted calls do not show recursion, so all of them count as primitive.
+    // Recursion is unknown for counted calls: all count as primitive (not recursive).
     times.calls = times.primitive = op.count;
     times.self_ns = op.self_ns;
     times.total_ns = op.total_ns;
@@ -54,7 +54,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   return rows;
 }
 
-/// Sorts in the requested order; by default the largest self time first.
+/// Sorts the rows in the requested order. By default the largest self time comes first.
 void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   const auto figure = [&](const call_times& t) {
     const auto calls = static_cast<double>(t.calls);
@@ -75,11 +75,11 @@ void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   });
 }
 
-/// Counts the threads with operations. A thread may have several logs (as consumer, as worker, and
-/// one per recording), but counts once.
+/// Returns the number of threads that called operations. A thread may have several logs (as
+/// consumer, as worker, and one for each recording), but is counted once.
 std::size_t threads_with_operations(const run_data& run) {
   const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
-  std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pid and tid
+  std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pairs of pid and tid
   for (std::size_t file = 0; file < run.files->files.size(); ++file) {
     if (!run.has_operations(file)) continue;
     const std::uint64_t number = run.files->files[file].number;

@@ -1,4 +1,4 @@
-// Prints statistics like Python's cProfile.
+// Prints statistics in the format of Python's cProfile.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_PROFILE_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_PROFILE_HPP
 
@@ -8,7 +8,8 @@
 
 namespace lotus::tool {
 
-/// Executes run_stats() for stats_form::profile: calls and times by name. Returns the exit status.
+/// Prints calls and times by name, for run_stats() with stats_form::profile. Returns the exit
+/// status.
 int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

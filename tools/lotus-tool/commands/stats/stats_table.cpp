@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/ranks_text.hpp"
 #include "base/printable.hpp"
 #include "base/statistics/distribution.hpp"
 #include "base/terminal/line_width.hpp"
@@ -22,12 +23,12 @@
 namespace lotus::tool {
 namespace {
 
-/// Prints a row for each of `rows`; for a row without values, prints only its count of 0.
-template <class Rows>
-void print_figures(const std::string& head, const Rows& rows, unsigned figure_field::*column,
-                   std::ostream& out) {
-  const bool cpu =
-      std::any_of(rows.begin(), rows.end(), [](const figures& of) { return of.cpu.has_value(); });
+/// Prints `count` rows of figures. If a row has no values, prints only its count of 0.
+/// @param cpu  whether CPU time was measured.
+/// @param of   returns the figures of the row with a given index; called several times per row.
+template <class Figures>
+void print_figures(const std::string& head, std::size_t count, bool cpu, const Figures& of,
+                   unsigned figure_field::*column, std::ostream& out) {
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
   lines.spare({"< 100 us", "iqr", "p25", "min", "< 10 ms", "std/mean", "p75", "p90", "std",
@@ -35,25 +36,45 @@ void print_figures(const std::string& head, const Rows& rows, unsigned figure_fi
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
-  for (const figures& of : rows) {
-    line = {column == &figure_field::op_column ? shown_name(of.name) : of.name};
+  lines.more_rows(count, [&](std::size_t i) {
+    const figures& f = of(i);
+    std::vector<std::string> cells;
+    cells.reserve(columns.size() + 1);
+    cells.push_back(column == &figure_field::op_column ? shown_name(f.name) : f.name);
     for (const figure_field* field : columns) {
-      line.push_back(human_text(*field, of));
-      if (of.time.count == 0) break;
+      cells.push_back(human_text(*field, f));
+      if (f.time.count == 0) break;
     }
-    lines.row(line);
-  }
+    return cells;
+  });
   lines.print(out);
 }
 
+void print_figures(const std::string& head, const std::vector<figures>& rows,
+                   unsigned figure_field::*column, std::ostream& out) {
+  const bool cpu =
+      std::any_of(rows.begin(), rows.end(), [](const figures& of) { return of.cpu.has_value(); });
+  const auto at = [&rows](std::size_t i) -> const figures& { return rows[i]; };
+  print_figures(head, rows.size(), cpu, at, column, out);
+}
+
+void print_ops(const run_stats_result& run, std::ostream& out) {
+  const bool cpu =
+      std::any_of(run.shown_ops.begin(), run.shown_ops.end(),
+                  [&run](std::uint32_t op) { return run.run.ops[op].details().cpu.has_value(); });
+  const auto at = [&run](std::size_t i) { return figures_of(run.op(i)); };
+  print_figures("operation", run.shown_ops.size(), cpu, at, &figure_field::op_column, out);
+}
+
 void print_batches(const run_stats_result& run, std::ostream& out) {
-  if (run.run.batches.records().empty()) return;  // no consumer waits for the requests of a service
+  // In a service, no consumer waits for the results, so there are no batch records.
+  if (run.run.batches.records().empty()) return;
   print_figures("per batch", run.quantities, &figure_field::quantity_column, out);
   out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
       << " batches\n";
 }
 
-/// Prints a row for every worker and operation.
+/// Prints a row for every pair of a worker and an operation.
 void print_workers(const run_stats_result& run, std::ostream& out) {
   table workers;
   workers.row({"worker", "operation", "count", "mean", "max", "total"});
@@ -68,7 +89,8 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
                    mean(preprocessed.total_ns, preprocessed.count), "",
                    human_time(static_cast<double>(preprocessed.total_ns))});
     }
-    for (const op_stats& op : run.ops) {
+    for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
+      const op_samples& op = run.op(i);
       if (f >= op.by_file.size() || op.by_file[f].count == 0) continue;
       const worker_share& share = op.by_file[f];
       workers.row({number, shown_name(op.name), std::to_string(share.count),
@@ -78,6 +100,26 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
   }
   out << '\n';
   workers.print(out);
+}
+
+/// For operations that are blocked for more than a tenth of their time, prints the reasons.
+void print_blocked_on(const run_stats_result& run, std::ostream& out) {
+  constexpr std::uint64_t enough_looks = 10;
+  constexpr double worth_a_line = 0.1;
+  for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
+    const blocked_list* const looks = run.blocked_on.of(run.op(i).name);
+    if (looks == nullptr || looks->samples < enough_looks) continue;
+    const figures op = figures_of(run.op(i));
+    if (op.time.total_ns <= 0) continue;
+    const auto total_ns = static_cast<double>(op.time.total_ns);
+    const bool exact = op.cpu && op.cpu->blocked_ns;
+    const auto blocked_ns = static_cast<double>(exact ? *op.cpu->blocked_ns : looks->ns);
+    if (blocked_ns / total_ns < worth_a_line) continue;
+    const std::string name = shown_name(op.name);
+    const std::string text =
+        printable_line(name) + ' ' + wait_phrases(*looks, name, blocked_ns / total_ns);
+    out << fitted(out, text, "", "  ") << '\n';
+  }
 }
 
 void print_checks(const run_stats_result& run, std::ostream& out) {
@@ -91,7 +133,7 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   }
 }
 
-/// Prints one row for every run, for comparison.
+/// Prints one row for every run, so that the user can compare runs.
 void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
   table rows;
   rows.row({"run", "batches", "preprocess", "std/mean", "wait", "delay", "step", "out of order"});
@@ -123,8 +165,9 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
       out << " (loader " << printable_line(run.run.files->loader) << ')';
     }
     out << '\n';
-    if (!run.ops.empty()) {
-      print_figures("operation", run.ops, &figure_field::op_column, out);
+    if (!run.shown_ops.empty()) {
+      print_ops(run, out);
+      print_blocked_on(run, out);
       out << '\n';
     }
     if (!run.aggregated.empty()) {
@@ -135,6 +178,10 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
     print_pipeline_table(run, out);
     if (options.memory) print_memory_table(run.run, run.calls_of_operations(), out);
     if (options.per_worker) print_workers(run, out);
+    if (!run.accelerators.empty()) {
+      const std::string text = "accelerator: " + accelerator_headline(run.accelerators);
+      out << '\n' << fitted(out, printable_line(text), "  ", "    ") << '\n';
+    }
     print_checks(run, out);
     before = "\n";
   }

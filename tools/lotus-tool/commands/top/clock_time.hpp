@@ -1,4 +1,4 @@
-// Reads a clock of the system.
+// Reads a clock of the operating system.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_CLOCK_TIME_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_CLOCK_TIME_HPP
 
@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// The clock's time in ns; for CLOCK_REALTIME, since 1970.
+/// Returns the time of a clock in ns. For CLOCK_REALTIME, this is the time since 1970.
 inline std::int64_t time_of(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);

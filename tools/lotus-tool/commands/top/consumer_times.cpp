@@ -18,9 +18,9 @@ namespace lotus::tool {
 namespace {
 
 /// Maps each batch number to the time at which its first preprocessing began.
-using first_makings = std::unordered_map<std::int64_t, std::int64_t>;
+using first_begins = std::unordered_map<std::int64_t, std::int64_t>;
 
-/// Calls `each(line)` for the whole lines that begin with `start`.
+/// Calls `each(line)` for the complete lines that begin with the text `start`.
 template <class Each>
 void for_each_line_with(std::string_view text, std::string_view start, Each&& each) {
   const std::string behind_another = '\n' + std::string(start);
@@ -33,15 +33,15 @@ void for_each_line_with(std::string_view text, std::string_view start, Each&& ea
   }
 }
 
-void began(first_makings& first, std::int64_t number, std::int64_t start_ns) {
+void began(first_begins& first, std::int64_t number, std::int64_t start_ns) {
   const auto [at, fresh] = first.try_emplace(number, start_ns);
   if (!fresh) at->second = std::min(at->second, start_ns);
 }
 
-/// Uses the spans of whole batches, or those of stages if there are none. Returns an empty map if
-/// batches consist of items.
-first_makings makings_of(const run_files& run) {
-  first_makings first;
+/// Returns when each batch began, from the spans of whole batches or, if there are none, from the
+/// spans of stages. Returns an empty map if batches consist of items.
+first_begins first_begins_of(const run_files& run) {
+  first_begins first;
   const std::string start(batch_kind_of(record_kind::preprocessed).line_prefix);
   for (const log_file& file : run.files) {
     for_each_line_with(file.tail, start + '_', [&](std::string_view text) {
@@ -51,8 +51,8 @@ first_makings makings_of(const run_files& run) {
   }
   if (!first.empty()) return first;
   bool of_items = false;
-  for (const log_file& file : run.beside) {
-    const auto start_of = [](event_kind kind) { return lotus::detail::kind_of(kind).beside; };
+  for (const log_file& file : run.side_files) {
+    const auto start_of = [](event_kind kind) { return lotus::detail::kind_of(kind).side_begin; };
     for_each_line_with(file.tail, start_of(event_kind::batch_takes),
                        [&](std::string_view) { of_items = true; });
     for_each_line_with(file.tail, start_of(event_kind::stage), [&](std::string_view text) {
@@ -62,7 +62,7 @@ first_makings makings_of(const run_files& run) {
       }
     });
   }
-  return of_items ? first_makings() : first;
+  return of_items ? first_begins() : first;
 }
 
 }  // namespace
@@ -81,14 +81,14 @@ consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns) {
       const std::int64_t start_ns = std::max(line.start_ns, begin_ns);
       first_ns = std::min(first_ns, start_ns);
       last_ns = std::max(last_ns, wait ? line.end_ns() : line.start_ns);
-      if (!wait) found.handed_over_ns.push_back(line.start_ns);
+      if (!wait) found.received_ns.push_back(line.start_ns);
       if (!wait || line.duration_ns == marker_ns) return;
       waits_ended.push_back(line.end_ns());
       waited_ns += std::max<std::int64_t>(line.end_ns() - start_ns, 0);
     });
   }
-  if (found.handed_over_ns.empty()) found.handed_over_ns = waits_ended;
-  std::sort(found.handed_over_ns.begin(), found.handed_over_ns.end());
+  if (found.received_ns.empty()) found.received_ns = waits_ended;
+  std::sort(found.received_ns.begin(), found.received_ns.end());
   if (!waits_ended.empty() && last_ns > first_ns) {
     found.wait_share =
         std::min(static_cast<double>(waited_ns) / static_cast<double>(last_ns - first_ns), 1.0);
@@ -96,8 +96,8 @@ consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns) {
   return found;
 }
 
-void leave_out_unmade(run_files& run) {
-  const first_makings first = makings_of(run);
+void drop_batches_not_preprocessed(run_files& run) {
+  const first_begins first = first_begins_of(run);
   if (first.empty()) return;
   for (log_file& file : run.files) {
     if (file.role == file_role::worker) continue;
@@ -111,9 +111,10 @@ void leave_out_unmade(run_files& run) {
           parse_line(std::string_view(file.tail).substr(at, end - 1 - at), line) == nullptr;
       const bool taken =
           read && (line.kind == record_kind::wait || line.kind == record_kind::consumed);
-      const auto making = taken ? first.find(line.batch) : first.end();
-      const bool unmade = taken && (making == first.end() || line.end_ns() < making->second);
-      if (!unmade) kept.append(file.tail, at, end - at);
+      const auto preprocessing = taken ? first.find(line.batch) : first.end();
+      const bool not_preprocessed =
+          taken && (preprocessing == first.end() || line.end_ns() < preprocessing->second);
+      if (!not_preprocessed) kept.append(file.tail, at, end - at);
       at = end;
     }
     file.tail = std::move(kept);

@@ -1,4 +1,4 @@
-// Computes the consumer's times in the last seconds of a run, without its earlier records.
+// Computes the consumer's times in the last seconds of a run; older records are not needed.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_CONSUMER_TIMES_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_CONSUMER_TIMES_HPP
 
@@ -11,16 +11,17 @@
 namespace lotus::tool {
 
 struct consumer_times {
-  std::vector<std::int64_t> handed_over_ns;  ///< when batches were received, in order
-  std::optional<double> wait_share;          ///< of the consumer's time; nullopt without waits
+  std::vector<std::int64_t> received_ns;  ///< times when batches were received, in ascending order
+  /// The share of its time that the consumer waited; nullopt if there were no waits.
+  std::optional<double> wait_share;
 };
 
-/// Covers all batches received since `begin_ns`, even if they were preprocessed before that.
+/// Covers all batches received since `begin_ns`, even if they were preprocessed earlier.
 consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns);
 
 /// Removes the waits and deliveries of batches whose preprocessing is not among the run's records.
-/// Where batch numbers repeat, they would otherwise count as batches of the next epoch.
-void leave_out_unmade(run_files& run);
+/// Otherwise, if batch numbers repeat, they would be mistaken for the next epoch's batches.
+void drop_batches_not_preprocessed(run_files& run);
 
 }  // namespace lotus::tool
 

@@ -52,8 +52,8 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
   return lines;
 }
 
-/// Finds the first block that ended at `since_ns` or later. Returns the offset of the last block
-/// before it that can be decoded on its own.
+/// Finds the first block that ended at `since_ns` or later. To decode it, earlier blocks may be
+/// needed, so returns the offset of the last block before it that can be decoded on its own.
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
@@ -62,7 +62,7 @@ std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t by
   std::uint64_t begin = done;
   for (const indexed_block& b : *blocks) {
     if (b.anew) begin = std::max(done, b.byte);
-    if (b.last_ns >= since_ns && bytes - begin <= most_bytes) break;
+    if (b.last_ns >= since_ns && bytes - begin <= max_bytes) break;
   }
   return begin;
 }
@@ -75,11 +75,11 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
   try {
     const bool knows_more = std::any_of(expected_.begin(), expected_.end(),
                                         [](std::size_t lines) { return lines > 0; });
-    const bool all = (done > 0 || knows_more) && bytes - done <= most_bytes;
+    const bool all = (done > 0 || knows_more) && bytes - done <= max_bytes;
     if (!all) begin = begin_at(path, bytes, since_ns);
     if (begin > done) {
       decoder_.lost_blocks();
-      expected_ = {};  // the skipped part contains them
+      expected_ = {};  // the expected lines are in the part that is skipped
     }
     const int fd = open_found(path);
     if (file_.is_open_as(fd)) {
@@ -89,7 +89,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
     close(fd);
     if (text.empty()) return;
   } catch (const input_error&) {
-    return;  // the file is gone
+    return;  // the file was removed
   }
   std::string_view left = text;
   lotus::detail::compact_block_header header{};

@@ -1,4 +1,4 @@
-// Follows one compact log; each call reads only what was appended since the last.
+// Reads a compact log that grows; each call reads only the bytes appended since the last call.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
 
@@ -16,26 +16,26 @@
 
 namespace lotus::tool {
 
-/// The end time of the last block within the first `bytes` bytes of a log; nullopt if unknown.
+/// Returns the end time of the last block in the first `bytes` bytes of a log; nullopt if unknown.
 std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t bytes);
 
-/// Reads a compact log while it is written, and returns its records as lines of text logs, by the
-/// role of the text log that would contain them. Not thread-safe.
+/// Reads a compact log while a program writes it. Returns each record as a line of a text log,
+/// grouped by the role of the text log that would contain the line. Not thread-safe.
 class growing_blocks {
  public:
   using lines_by_role = std::array<std::string, lotus::detail::log_roles>;
 
-  /// The maximum number of bytes per call; if more was appended, only the end is read.
-  static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 20U;
+  /// Maximum number of bytes read by one call. If more were appended, only the last ones are read.
+  static constexpr std::uint64_t max_bytes = std::uint64_t{2} << 20U;
 
   explicit growing_blocks(std::string path) : file_(std::move(path)) {}
 
-  /// The lines of complete blocks that were appended since the last call, except for expected
-  /// lines. The first call skips blocks that ended before `since_ns`, if that is possible.
-  /// @param now  state of the file that has the log's name.
+  /// Returns the lines of complete blocks that were appended since the last call, except lines
+  /// announced by expect(). The first call skips blocks that ended before `since_ns`, if possible.
+  /// @param now  state of the file that now has the log's name.
   lines_by_role read(const log_extent& now, std::int64_t since_ns);
 
-  /// The next `lines` lines of a role are already known and will be skipped.
+  /// Announces that the next `lines` lines of a role are already known, so that read() skips them.
   void expect(lotus::detail::log_role role, std::size_t lines) noexcept {
     expected_[static_cast<std::size_t>(role)] += lines;
   }

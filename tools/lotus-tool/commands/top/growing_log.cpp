@@ -19,18 +19,18 @@
 namespace lotus::tool {
 namespace {
 
-/// Appends `bytes` bytes at offset `at` of an open file to `to`; appends nothing if it is shorter.
+/// Appends `bytes` bytes of a file, from offset `at` on, to `to`; nothing if the file is too short.
 void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
   const std::size_t before = to.size();
   to.resize(before + bytes);
   if (!lotus::detail::read_at(fd, to.data() + before, bytes, at)) to.resize(before);
 }
 
-/// Returns the end of a file, from the beginning of a line that ended at about `since_ns`.
+/// Returns the end of a file, beginning with a line whose record ended at about `since_ns`.
 std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
                     bool is_side_log) {
   for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {
-    most = std::min(most, growing_log::most_bytes);
+    most = std::min(most, growing_log::max_bytes);
     const std::uint64_t at = bytes - from > most ? bytes - most : from;
     std::string text;
     add_bytes(fd, at, bytes - at, text);
@@ -39,7 +39,7 @@ std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_
     if (first == 0) return {};
     text.erase(0, first);
     const std::size_t wanted = first_since(text, since_ns, is_side_log);
-    if (wanted > 0 || most == growing_log::most_bytes) return text.substr(wanted);
+    if (wanted > 0 || most == growing_log::max_bytes) return text.substr(wanted);
   }
 }
 
@@ -74,20 +74,20 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
   try {
     const int fd = open_found(path);
     if (file_.is_open_as(fd)) {
-      const bool all = (done > 0 || expected_ > 0) && bytes - done <= most_bytes;
+      const bool all = (done > 0 || expected_ > 0) && bytes - done <= max_bytes;
       if (all) {
         add_bytes(fd, done, bytes - done, text);
       } else {
         text = tail_of(fd, done, bytes, since_ns, is_side_log_);
-        expected_ = 0;  // the skipped part contains them
+        expected_ = 0;  // the expected lines are in the part that is skipped
       }
     }
     close(fd);
   } catch (const input_error&) {
-    return;  // the file is gone
+    return;  // the file was removed
   }
   const std::size_t whole = text.rfind('\n') + 1;
-  // Skips an incomplete line that is longer than any valid one.
+  // An incomplete line that is longer than any valid one is skipped.
   if (text.size() - whole > max_line_bytes) {
     file_.set_done(bytes);
   } else if (!text.empty()) {

@@ -1,4 +1,4 @@
-// Follows one text log; each call reads only what was appended since the last.
+// Reads a text log that grows; each call reads only the bytes appended since the last call.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_LOG_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_GROWING_LOG_HPP
 
@@ -12,26 +12,26 @@
 
 namespace lotus::tool {
 
-/// The end time of the last record within the first `bytes` bytes of a log; nullopt if unknown.
+/// Returns the end time of the last record in the first `bytes` bytes of a log; nullopt if unknown.
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool is_side_log);
 
-/// Reads a log while it is written, even if it is renamed and started anew, as logrotate does.
+/// Reads a log while a program writes it, even if it is renamed and replaced by a new file.
 class growing_log {
  public:
-  /// The maximum number of bytes per call; if more was appended, only the end is read.
-  static constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20U;
+  /// Maximum number of bytes read by one call. If more were appended, only the last ones are read.
+  static constexpr std::uint64_t max_bytes = std::uint64_t{8} << 20U;
 
-  /// @param is_side_log  whether the log is a hidden side log.
+  /// @param is_side_log  whether the log is a side log, whose name is hidden.
   growing_log(std::string path, bool is_side_log)
       : file_(std::move(path)), is_side_log_(is_side_log) {}
 
-  /// The complete lines that were appended since the last call, except for expected lines. May
-  /// leave out lines that ended before `since_ns`.
-  /// @param now  state of the file that has the log's name.
+  /// Returns the complete lines that were appended since the last call, except lines announced by
+  /// expect(). May leave out lines whose records ended before `since_ns`.
+  /// @param now  state of the file that now has the log's name.
   std::string read(const log_extent& now, std::int64_t since_ns);
 
-  /// The next `lines` lines are already known and will be skipped.
+  /// Announces that the next `lines` lines are already known, so that read() skips them.
   void expect(std::size_t lines) noexcept { expected_ += lines; }
 
  private:

@@ -13,12 +13,12 @@
 namespace lotus::tool {
 namespace {
 
-/// The line that begins at `at`, without its line end.
+/// Returns the line that begins at `at`, without its line end.
 std::string_view line_at(std::string_view lines, std::size_t at) {
   return lines.substr(at, std::min(lines.find('\n', at), lines.size()) - at);
 }
 
-/// The end of the first record from `at` on; sets `at` to the beginning of its line.
+/// Returns the end time of the first valid record from `at` on, and sets `at` to its line.
 std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool is_side_log) {
   while (at < lines.size()) {
     const std::string_view line = line_at(lines, at);
@@ -31,8 +31,8 @@ std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bo
 }  // namespace
 
 std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log) {
-  constexpr int most_looked_at = 8;  // gives up after that many damaged lines
-  for (int i = 0; i < most_looked_at && !lines.empty(); ++i) {
+  constexpr int max_looked_at = 8;  // maximum number of damaged lines that are skipped
+  for (int i = 0; i < max_looked_at && !lines.empty(); ++i) {
     lines.remove_suffix(1);
     const std::size_t before = lines.rfind('\n');
     const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
@@ -43,8 +43,8 @@ std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log) {
 }
 
 std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_side_log) {
-  // Binary search. Both offsets are beginnings of lines: all lines before `low` ended before
-  // `begin_ns`, and no line from `high` on did.
+  // Binary search. Both `low` and `high` are beginnings of lines. All records before `low` ended
+  // before `begin_ns`; all records from `high` on ended at `begin_ns` or later.
   std::size_t low = 0;
   std::size_t high = lines.size();
   while (low < high) {
@@ -59,7 +59,7 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_s
     }
   }
   std::size_t record = low;
-  return end_from(lines, record, is_side_log) ? low : lines.size();  // damaged lines have no end
+  return end_from(lines, record, is_side_log) ? low : lines.size();  // only damaged lines are left
 }
 
 void line_window::add(std::string lines) {

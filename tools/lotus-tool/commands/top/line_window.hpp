@@ -1,4 +1,4 @@
-// Keeps the last lines of one log, in the order in which they were written.
+// Stores the last lines of one log, in the order in which they were written.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LINE_WINDOW_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LINE_WINDOW_HPP
 
@@ -11,20 +11,21 @@
 
 namespace lotus::tool {
 
-/// The end time of the last record in complete lines; nullopt if none of the last lines is one.
-/// @param is_side_log  whether the lines are from a hidden side log.
+/// Returns the end time of the last record in `lines`, which must be complete lines. Returns
+/// nullopt if none of the last lines is a record.
+/// @param is_side_log  whether the lines are from a side log, which has a different format.
 std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log);
 
-/// The offset of the first line that ended at `begin_ns` or later; the size of `lines` if there is
-/// none. The lines must be complete and in order of their ends.
+/// Returns the offset of the first line whose record ended at `begin_ns` or later; the size of
+/// `lines` if there is none. The lines must be complete and sorted by their end times.
 std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_side_log);
 
-/// The lines of one log that ended after some time; older lines are dropped.
+/// Stores the lines of one log whose records ended after a certain time, and drops older lines.
 class line_window {
  public:
   explicit line_window(bool is_side_log) : is_side_log_(is_side_log) {}
 
-  /// @param lines  complete, including line ends.
+  /// @param lines  complete lines, including their line ends.
   void add(std::string lines);
 
   /// Drops the lines that ended before `begin_ns`.
@@ -32,12 +33,12 @@ class line_window {
 
   std::string text() const;
   std::size_t bytes() const noexcept { return bytes_; }
-  /// The latest end of all lines that were ever added; nullopt if there were none.
+  /// Returns the latest end time of all lines that were ever added; nullopt if there were none.
   std::optional<std::int64_t> last_ns() const noexcept { return last_ns_; }
 
  private:
-  std::deque<std::string> parts_;  // in the order in which they were added
-  std::size_t gone_ = 0;           // dropped bytes at the front of the first part
+  std::deque<std::string> parts_;  // the texts passed to add(), in this order
+  std::size_t gone_ = 0;  // number of bytes at the front of the first part that were dropped
   std::size_t bytes_ = 0;
   std::optional<std::int64_t> last_ns_;
   bool is_side_log_;

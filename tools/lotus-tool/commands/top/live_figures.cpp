@@ -46,18 +46,19 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   constexpr std::size_t most = 10;
   const auto shown =
       to.slowest.begin() + static_cast<std::ptrdiff_t>(std::min(most, to.slowest.size()));
-  std::partial_sort(to.slowest.begin(), shown, to.slowest.end(),
-                    [](const live_batch& a, const live_batch& b) { return a.made_ns > b.made_ns; });
+  std::partial_sort(
+      to.slowest.begin(), shown, to.slowest.end(),
+      [](const live_batch& a, const live_batch& b) { return a.begun_ns > b.begun_ns; });
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// Counts per stage the batches or items that finished it and are not known to have left it.
+/// Returns how many batches or items finished each stage and are not known to have left it.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {
-    const making_span* last = nullptr;
+    const preprocessing_span* last = nullptr;
     for (const span_number s : it.spans) {
-      const making_span& span = batches.making()[s];
+      const preprocessing_span& span = batches.preprocessing_spans()[s];
       if (last == nullptr || span.start_ns >= last->start_ns) last = &span;
     }
     if (last == nullptr) continue;
@@ -78,7 +79,8 @@ void find_stages(const run_data& run, live_figures& to) {
     stage.threads = s.slots;
     stage.per_s = static_cast<double>(s.numbers) / to.window_s;
     stage.shares = s.shares;
-    // If nobody receives the results of the last stage, they are a service's answers, not a queue.
+    // If no consumer receives the results of the last stage, they are the answers of a service and
+    // do not form a queue.
     if (i + 1 == stages.size() && to.batches == 0) continue;
     const auto at = queued.find(s.stage);
     stage.queued = at == queued.end() ? 0 : at->second;
@@ -88,7 +90,7 @@ void find_stages(const run_data& run, live_figures& to) {
 }  // namespace
 
 double value_of(const live_operation& op, live_order order) {
-  const auto in_time = [&op](auto value) { return static_cast<double>(value) / op.stretch_s; };
+  const auto in_time = [&op](auto value) { return static_cast<double>(value) / op.interval_s; };
   switch (order) {
     case live_order::self:
       return in_time(op.self_ns);
@@ -102,19 +104,21 @@ double value_of(const live_operation& op, live_order order) {
   return 0;
 }
 
-live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,
-                                std::int64_t begin_ns, std::int64_t end_ns) {
+live_figures figures_of_interval(const run_data& run, const consumer_times& consumer,
+                                 std::int64_t begin_ns, std::int64_t end_ns) {
   live_figures found;
   const std::int64_t first_ns = std::min(std::max(begin_ns, run.first_ns), end_ns);
   found.window_s = static_cast<double>(std::max<std::int64_t>(end_ns - first_ns, 1)) / 1e9;
-  find_gaps(consumer.handed_over_ns, found);
+  find_gaps(consumer.received_ns, found);
   find_slowest(run.batches, found);
   found.batches_per_s = static_cast<double>(found.batches) / found.window_s;
   found.wait_share = consumer.wait_share;
   found.operations_per_s = static_cast<double>(run.operations) / found.window_s;
   for (const op_samples& op : run.ops) {
-    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0, found.window_s, false, 0};
-    for (const worker_share& share : op.by_file) {
+    live_operation sum{
+        std::string(op.name.substr(1)), 0, op.self_ns, 0, 0, found.window_s, false, 0};
+    for (std::size_t f = 0; f < op.by_file.size(); ++f) {
+      const worker_share& share = op.by_file[f];
       sum.threads += share.count > 0 ? 1 : 0;
       sum.calls += share.count;
       sum.total_ns += share.total_ns;

@@ -1,4 +1,4 @@
-// Computes the numbers that `top` shows of a run's last seconds.
+// Computes the numbers that `top` shows about a run's last seconds.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 
@@ -16,62 +16,67 @@
 namespace lotus::tool {
 
 struct live_operation {
-  std::string name;  ///< decoded, without the S
+  std::string name;  ///< decoded name, without the S that it has in logs
   std::uint64_t calls = 0;
-  std::int64_t self_ns = 0;  ///< sum over all calls, without nested operations
+  /// Sum of the self times of all calls; self times exclude nested operations.
+  std::int64_t self_ns = 0;
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
-  double stretch_s = 0;     ///< length of the interval that contains these calls
-  bool aggregated = false;  ///< only counted: the difference of two reads `stretch_s` apart
-  std::size_t threads = 0;  ///< number of threads that called it; 0: unknown
+  double interval_s = 0;  ///< length in seconds of the interval in which these calls happened
+  /// Whether the calls were only counted; if so, numbers are differences over `interval_s`.
+  bool aggregated = false;
+  std::size_t threads = 0;  ///< number of threads that called the operation; 0: unknown
 };
 
 enum class live_order : std::uint8_t { self, calls, total, max };
 
-/// The value that operations are sorted by, the largest first. All but the maximum are per second,
-/// because operations may be measured over different intervals.
+/// Returns the value by which operations are sorted; the largest comes first. All values except the
+/// maximum are per second, because operations may be measured over different intervals.
 double value_of(const live_operation& op, live_order order);
 
 struct live_stage {
   std::string name;
   std::size_t threads = 0;
-  double per_s = 0;  ///< batches or items that it finished per second
+  double per_s = 0;  ///< batches or items that the stage finished per second
   slot_shares shares;
-  /// Batches or items that the stage finished and that are not known to have left it, including
-  /// those that the next stage works on now. Nullopt if no record shows what follows this stage.
+  /// Number of batches or items that the stage finished and that are not known to have left it,
+  /// including those that the next stage works on. Nullopt if no record shows what follows the
+  /// stage.
   std::optional<std::size_t> queued;
 };
 
 struct live_batch {
   std::int64_t number = 0;
-  std::int64_t made_ns = 0;             ///< preprocess time
-  std::optional<std::int64_t> wait_ns;  ///< the consumer's wait
-  std::optional<std::int64_t> handed_over_ns;
+  std::int64_t begun_ns = 0;            ///< preprocess time in ns
+  std::optional<std::int64_t> wait_ns;  ///< the consumer's wait for the batch in ns
+  std::optional<std::int64_t> received_ns;
 };
 
 struct live_figures {
-  double window_s = 0;      ///< less than requested if the run is younger
+  double window_s = 0;      ///< length in seconds; shorter than requested if the run began later
   std::size_t batches = 0;  ///< number of batches that the consumer received
   double batches_per_s = 0;
-  std::optional<double> wait_share;        ///< of the consumer's time; nullopt without waits
-  std::size_t ready = 0;                   ///< batches that were preprocessed but not yet received
-  double operations_per_s = 0;             ///< recorded operations
-  double aggregated_per_s = 0;             ///< calls that were only counted
-  std::vector<live_operation> operations;  ///< in order of first appearance
-  std::vector<live_stage> stages;          ///< in the order in which batches reach them
-  std::vector<live_batch> slowest;         ///< the slowest first
+  /// The share of its time that the consumer waited; nullopt if there were no waits.
+  std::optional<double> wait_share;
+  std::size_t ready = 0;        ///< number of batches that were preprocessed but not yet received
+  double operations_per_s = 0;  ///< recorded operations per second
+  double aggregated_per_s = 0;  ///< calls per second that were only counted
+  std::vector<live_operation> operations;  ///< operations in order of first appearance
+  std::vector<live_stage> stages;          ///< stages in the order in which batches reach them
+  std::vector<live_batch> slowest;         ///< the slowest batches, with the slowest one first
   std::vector<counter_figures> counters;
   std::optional<std::int64_t> last_batch_ns;   ///< when the last batch was received
   std::optional<std::int64_t> usual_gap_ns;    ///< median time between two received batches
   std::optional<std::int64_t> longest_gap_ns;  ///< maximum time between two received batches
 };
 
-/// @param run  the records of a time range, without batches that were preprocessed before it. Has
-///     operations only if it was read with run_parts::totals.
+/// Computes the numbers for a time interval.
+/// @param run  the records of this interval, without batches that were preprocessed before it.
+///   Contains operations only if it was read with run_parts::totals.
 /// @param consumer  the times of all batches.
-/// @param begin_ns  beginning of the range; its first record may be later.
-live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,
-                                std::int64_t begin_ns, std::int64_t end_ns);
+/// @param begin_ns  beginning of the interval; the first record may be later.
+live_figures figures_of_interval(const run_data& run, const consumer_times& consumer,
+                                 std::int64_t begin_ns, std::int64_t end_ns);
 
 }  // namespace lotus::tool
 

@@ -21,18 +21,18 @@
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
-#include "verdict/diagnosis_text.hpp"
+#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// Splits a run by its consuming processes; the key is the number of one of the process's logs, or
-/// 0 if there is only one.
+/// Splits a run with several consuming processes into one run for each of them. The key is the
+/// number of one of the process's logs, or 0 if there is only one consuming process.
 std::map<std::uint64_t, run_files> by_consumer(run_files run) {
   std::map<std::uint32_t, std::uint64_t> mains;
-  std::map<std::uint64_t, std::uint32_t> consumer_of;  // the key is the log's number
+  std::map<std::uint64_t, std::uint32_t> consumer_of;  // consumer by number of the log
   for (const log_file& file : run.files) {
-    mains.try_emplace(file.consumer, file.number);  // main logs come first
+    mains.try_emplace(file.consumer, file.number);  // main logs come before the other logs
     consumer_of.try_emplace(file.number, file.consumer);
   }
   std::map<std::uint64_t, run_files> parts;
@@ -58,27 +58,42 @@ std::map<std::uint64_t, run_files> by_consumer(run_files run) {
     file.consumer = 0;
     files.push_back(std::move(file));
   }
-  for (log_file& file : run.beside) part_of(file).beside.push_back(std::move(file));
+  for (log_file& file : run.side_files) part_of(file).side_files.push_back(std::move(file));
   return parts;
 }
 
-/// Diagnoses the given seconds as if they were a whole run. Rejects findings that only result from
-/// the missing beginning: a start-up, or batch numbers of an epoch whose beginning is missing.
-std::string judge(const run_files& files) {
+struct live_verdict {
+  std::string sentence;
+  std::optional<verdict> is;
+};
+
+/// Diagnoses the last seconds as if they were a whole run. Returns no verdict if the finding may
+/// result only from the missing beginning: a long start-up, or batch numbers that do not fit. The
+/// text contains no rates or shares, because it is older than the ones of the last seconds, which
+/// are shown next to it.
+live_verdict judge(const run_files& files) {
   diagnostic_log silent = diagnostic_log::silenced();
   judgement judged =
       diagnose_run(read_run(files, diagnosis_parts, silent), /*skip_batches=*/0, silent);
-  if (!judged.found) return "no verdict: " + judged.why_not;
+  if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
-    return "no verdict: these seconds do not tell; `lotus-tool diagnose` asks the whole run";
+    return {
+        "no verdict: these seconds do not show it; `lotus-tool diagnose` examines the whole run",
+        std::nullopt};
   }
-  return verdict_sentence(d);
+  if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
+  const std::string name = std::string(verdict_name(*d.is)) + ": ";
+  if (!d.suggestions.empty()) return {name + "try first: " + d.suggestions.front().what, d.is};
+  if (*d.is == verdict::balanced) return {name + "no single change would gain 5 %", d.is};
+  if (*d.is == verdict::consumer_bound) return {name + "a faster loader would not help", d.is};
+  if (!d.limit.empty()) return {name + d.limit, d.is};
+  return {name + "no change is sure to help; `lotus-tool diagnose` asks the whole run", d.is};
 }
 
 void add_calls(const seen_calls& calls, live_figures& to) {
   const std::string name = calls.name.substr(1);
-  const double stretch_s = static_cast<double>(calls.stretch_ns) / 1e9;
+  const double interval_s = static_cast<double>(calls.interval_ns) / 1e9;
   auto at = std::find_if(to.operations.begin(), to.operations.end(), [&](const live_operation& op) {
     return op.aggregated && op.name == name;
   });
@@ -89,13 +104,14 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  // A process that started later has no earlier calls.
-  at->stretch_s = std::max(at->stretch_s, stretch_s);
-  to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
-  if (to.window_s == 0) to.window_s = stretch_s;
+  // A process that began counting later has no earlier calls, so the longest interval is used.
+  at->interval_s = std::max(at->interval_s, interval_s);
+  to.aggregated_per_s += static_cast<double>(calls.count) / interval_s;
+  if (to.window_s == 0) to.window_s = interval_s;
 }
 
-/// The time between two verdicts is at least this multiple of the CPU time that one takes.
+/// After a verdict took a certain CPU time to compute, at least this many times as much time passes
+/// before the next verdict is computed.
 constexpr std::int64_t verdict_rest = 200;
 
 }  // namespace
@@ -108,7 +124,7 @@ std::string live_run::title() const {
 }
 
 std::string live_run::state() const {
-  using ring_state = living_ring::state;
+  using ring_state = live_ring::state;
   const auto count = [this](ring_state state) {
     return std::count_if(processes.begin(), processes.end(), [&](const seen_process& p) {
       return p.state == state && (pid == 0 || p.pid == pid);
@@ -116,20 +132,19 @@ std::string live_run::state() const {
   };
   if (count(ring_state::living) > 0) return "lives";
   if (count(ring_state::dead) > 0) return "was killed";
-  return tells_of_itself && !processes_unread() ? "has ended" : "";
+  return has_info_files && !processes_unread() ? "has ended" : "";
 }
 
 bool live_run::processes_unread() const {
-  return std::any_of(processes.begin(), processes.end(), [](const seen_process& p) {
-    return p.state == living_ring::state::unreadable;
-  });
+  return std::any_of(processes.begin(), processes.end(),
+                     [](const seen_process& p) { return p.state == live_ring::state::unreadable; });
 }
 
-/// The duration so far of the longest wait that has not ended.
+/// Returns for how long the longest wait that has not ended has lasted; 0 if there is none.
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
-    if (p.state != living_ring::state::living || (pid != 0 && p.pid != pid)) continue;
+    if (p.state != live_ring::state::living || (pid != 0 && p.pid != pid)) continue;
     if (p.waiting_since_ns == 0) continue;
     longest_ns = std::max(longest_ns, looked_ns - p.waiting_since_ns);
   }
@@ -139,8 +154,8 @@ std::int64_t live_run::longest_wait_ns() const {
 std::string live_run::hang() const {
   const std::string is = state();
   if (is != "lives" && !is.empty()) return {};
-  constexpr std::int64_t least_ns = 1'000'000'000;
-  const std::int64_t long_ns = std::max({least_ns, 5 * usual_gap_ns, 2 * longest_gap_ns});
+  constexpr std::int64_t min_ns = 1'000'000'000;
+  const std::int64_t long_ns = std::max({min_ns, 5 * usual_gap_ns, 2 * longest_gap_ns});
   const std::int64_t wait_ns = longest_wait_ns();
   const std::int64_t gap_ns = last_batch_ns ? looked_ns - *last_batch_ns : 0;
   if (std::max(wait_ns, gap_ns) < long_ns) return {};
@@ -150,13 +165,13 @@ std::string live_run::hang() const {
   if (usual_gap_ns > 0) {
     text += " (usually every " + human_time(static_cast<double>(usual_gap_ns)) + ")";
   }
-  return is.empty() ? text + "; whether its process lives is not known" : text;
+  return is.empty() ? text + "; whether its process still runs is not known" : text;
 }
 
 live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& prefix,
                      std::int64_t window_ns) {
   for (const std::string& dir : dirs) {
-    folders_.push_back(std::make_unique<living_folder>(dir, prefix, window_ns));
+    folders_.push_back(std::make_unique<live_folder>(dir, prefix, window_ns));
   }
 }
 
@@ -181,14 +196,14 @@ void live_runs::look(std::size_t chosen) {
       run.processes.insert(run.processes.end(), seen.begin(), seen.end());
       silent.erase(run.info_dir);
     }
-    for (const std::string& dir : silent) {  // nothing was recorded there
+    for (const std::string& dir : silent) {  // nothing was recorded in `dir`
       run_files nothing;
       nothing.dir = nothing.info_dir = dir;
       runs_[place_of(nothing, 0, 0)].processes = folder->processes(dir);
     }
   }
   take_calls(chosen);
-  // The time is taken after reading, so that it is later than the newest record.
+  // The clock is read after the records, so that this time is later than the newest record.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
   for (live_run& run : runs_) run.looked_ns = looked_ns;
 }
@@ -209,14 +224,14 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
 }
 
 /// Returns the index of the run that the calls belong to. If a run has several consumers, this is
-/// the run of the process that counted them, or of its nearest ancestor.
+/// the part of the process that counted the calls, or of its nearest ancestor that is a consumer.
 std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (runs_[i].dir == calls.dir) places.push_back(i);
   }
-  if (places.empty()) {  // nothing was recorded there
+  if (places.empty()) {  // nothing was recorded in this folder
     run_files nothing;
     nothing.dir = calls.dir;
     nothing.info_dir = info_dir;
@@ -226,9 +241,9 @@ std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string
     return place_of(nothing, 0, 0);
   }
   if (places.size() == 1) return places.front();
-  constexpr int most_generations = 64;
+  constexpr int max_generations = 64;
   const process_info* process = processes.process_named(calls.ring);
-  for (int i = 0; process != nullptr && i < most_generations; ++i) {
+  for (int i = 0; process != nullptr && i < max_generations; ++i) {
     for (const std::size_t place : places) {
       if (runs_[place].pid == process->pid) return place;
     }
@@ -237,7 +252,7 @@ std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string
   return places.front();
 }
 
-/// Adds the counted calls of each process once to the recorded operations.
+/// Adds the counted calls of each process to the operations of its run.
 void live_runs::take_calls(std::size_t chosen) {
   std::set<std::pair<std::string, std::string>> taken;
   for (const auto& folder : folders_) {
@@ -261,12 +276,12 @@ void live_runs::take_calls(std::size_t chosen) {
   }
 }
 
-bool live_runs::wants_another_look() const {
+bool live_runs::needs_second_reading() const {
   return std::any_of(folders_.begin(), folders_.end(),
-                     [](const auto& folder) { return folder->wants_another_look(); });
+                     [](const auto& folder) { return folder->needs_second_reading(); });
 }
 
-void live_runs::take(const living_folder& folder, run_files files, std::uint64_t main,
+void live_runs::take(const live_folder& folder, run_files files, std::uint64_t main,
                      std::size_t chosen) {
   const run_processes processes = run_processes::read(files.info_dir, files.earlier_info);
   const process_info* const process =
@@ -274,7 +289,7 @@ void live_runs::take(const living_folder& folder, run_files files, std::uint64_t
   const auto pid = process == nullptr ? 0 : static_cast<std::uint32_t>(process->pid);
   const std::size_t place = place_of(files, main, pid);
   live_run& run = runs_[place];
-  run.tells_of_itself = folder.is_told_of(run.info_dir);
+  run.has_info_files = folder.has_info_files(run.info_dir);
   run.main = main;
   run.pid = pid;
   run.consumer = process == nullptr ? "" : process->title();
@@ -282,15 +297,17 @@ void live_runs::take(const living_folder& folder, run_files files, std::uint64_t
   run_parts wanted;
   wanted.totals = place == chosen;
   const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
-  leave_out_unmade(files);
-  run.now = figures_of_stretch(read_run(files, wanted, silent), consumer, folder.begin_ns(),
-                               folder.end_ns());
+  drop_batches_not_preprocessed(files);
+  run.now = figures_of_interval(read_run(files, wanted, silent), consumer, folder.begin_ns(),
+                                folder.end_ns());
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
-  if (place != chosen || run.now.batches < least_batches || now_ns_ < run.next_verdict_ns) return;
+  if (place != chosen || run.now.batches < min_batches || now_ns_ < run.next_verdict_ns) return;
   const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
-  run.verdict = judge(files);
+  live_verdict judged = judge(files);
+  run.verdict = std::move(judged.sentence);
+  run.bound = judged.is;
   run.verdict_ns = now_ns_;
   judging_ns_ = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
   run.next_verdict_ns = now_ns_ + verdict_rest * judging_ns_;

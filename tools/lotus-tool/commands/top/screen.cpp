@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
+#include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "verdict/diagnosis_text.hpp"
@@ -32,10 +33,10 @@ std::string share(const std::optional<double>& of) {
   return of ? share(*of) : "-";
 }
 
-/// The operation's time as a percentage of one thread: eight busy threads are 800 %. A call that
-/// began before the window counts in full, so the result is limited to 100 % per thread.
+/// Returns the operation's time as a percentage of one thread: eight busy threads are 800 %. A call
+/// counts in full even if it began before the window, so the result is limited to 100 % per thread.
 std::string share_of_a_thread(const live_operation& op) {
-  const double of = static_cast<double>(op.self_ns) / 1e9 / op.stretch_s;
+  const double of = static_cast<double>(op.self_ns) / 1e9 / op.interval_s;
   if (of < 1) return share(of);
   const double most = op.threads > 0 ? static_cast<double>(op.threads) : of;
   return std::to_string(std::lround(std::min(of, most) * 100)) + " %";
@@ -45,10 +46,10 @@ std::string ago(const live_run& run, std::int64_t ns) {
   return human(std::max<std::int64_t>(run.looked_ns - ns, 0)) + " ago";
 }
 
-/// As many characters as fit on one line; "…" replaces the rest.
+/// Shortens a text to fit on one line, and marks the end with "…" if something was cut off.
 std::string cut(std::string_view text, std::size_t columns) {
   std::size_t shown = 0;
-  std::size_t last = 0;  // where the last character begins that fits if more characters follow
+  std::size_t last = 0;  // offset of the last character that can be shown if "…" must follow
   for (std::size_t i = 0; i < text.size(); ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) continue;
     if (shown == columns) return std::string(text.substr(0, last)) + "…";
@@ -64,25 +65,33 @@ std::string name_of(std::string_view text) {
   return cut(printable_line(text), widest_name);
 }
 
-/// Breaks a text into lines; what does not fit into `most` lines is cut.
+/// Breaks a text into at most `most` lines; the words that do not fit are omitted.
 std::vector<std::string> wrap(const std::string& text, std::size_t columns, std::size_t most) {
   std::vector<std::string> lines;
   std::istringstream words(text);
   std::string word;
   while (words >> word) {
-    const bool full = !lines.empty() && lines.size() == most;
-    if (lines.empty() || (!full && lines.back().size() + 1 + word.size() > columns)) {
+    const bool fits = !lines.empty() && lines.back().size() + 1 + word.size() <= columns;
+    if (fits) {
+      lines.back() += ' ' + word;
+    } else if (lines.size() < most) {
       lines.push_back(word);
     } else {
-      lines.back() += ' ' + word;
+      while (lines.back().size() + 2 > columns && lines.back().find(' ') != std::string::npos) {
+        lines.back().resize(lines.back().rfind(' '));
+      }
+      lines.back() += " …";
+      break;
     }
   }
   for (std::string& line : lines) line = cut(line, columns);
   return lines;
 }
 
-std::vector<std::string> lines_of(const table& rows) {
+/// Formats a table. Omits columns that do not fit, so that no number is cut off.
+std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   std::ostringstream text;
+  set_line_width(text, columns);
   rows.print(text);
   std::istringstream in(text.str());
   std::vector<std::string> lines;
@@ -90,11 +99,12 @@ std::vector<std::string> lines_of(const table& rows) {
   return lines;
 }
 
-/// Lines of one kind; the first one is the header.
+/// A part of the screen with lines of one kind; the first line is its header.
 struct part {
   std::vector<std::string> lines;
-  std::size_t least = 0;   ///< minimum number of lines, if there is room for all parts
-  std::size_t marked = 0;  ///< a line that is always shown; 0: none
+  /// Minimum number of lines, which the part gets if there is enough room for all parts.
+  std::size_t least = 0;
+  std::size_t marked = 0;  ///< index of a line that is always shown; 0: none
   std::size_t given = 0;
 };
 
@@ -106,7 +116,7 @@ part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
   for (const live_run& run : runs) {
     const bool chosen = &run == &runs[std::min(state.chosen, runs.size() - 1)];
     if (chosen) found.marked = static_cast<std::size_t>(&run - runs.data()) + 1;
-    // Show the end of a long title, because the beginning is often the same.
+    // If a title is too long, its end is shown, because many titles begin in the same way.
     std::string title = printable_line(run.title());
     constexpr std::size_t widest = 34;
     if (title.size() > widest) title = ".." + printable_line(title.substr(title.size() - widest));
@@ -115,12 +125,12 @@ part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
               share(run.now.wait_share), std::to_string(run.now.ready),
               run.last_batch_ns ? ago(run, *run.last_batch_ns) : "-", is.empty() ? "-" : is});
   }
-  found.lines = lines_of(rows);
+  found.lines = lines_of(rows, state.columns);
   found.least = 4;
   return found;
 }
 
-part stages_part(const live_figures& now) {
+part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
   table rows;
@@ -130,16 +140,16 @@ part stages_part(const live_figures& now) {
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
               s.queued ? std::to_string(*s.queued) : "-"});
   }
-  found.lines = lines_of(rows);
+  found.lines = lines_of(rows, columns);
   found.least = 4;
   return found;
 }
 
 std::string name_of(const live_operation& op, double window_s) {
   if (!op.aggregated) return name_of(op.name);
-  const bool whole = std::abs(op.stretch_s - window_s) <= 0.2 * window_s;
+  const bool whole = std::abs(op.interval_s - window_s) <= 0.2 * window_s;
   const std::string mark =
-      " (aggregated" + (whole ? "" : ", " + human_time(op.stretch_s * 1e9)) + ')';
+      " (aggregated" + (whole ? "" : ", " + human_time(op.interval_s * 1e9)) + ')';
   return cut(printable_line(op.name), widest_name - mark.size()) + mark;
 }
 
@@ -157,36 +167,38 @@ part operations_part(const live_figures& now, const screen_state& state) {
   const auto head = [&](const char* name, live_order order) {
     return std::string(state.order == order ? "*" : "") + name;
   };
+  // Columns to omit if the screen is narrow. The column that determines the order is marked with a
+  // star and is never omitted.
+  rows.spare({"mean", "max", "total", "calls/s", "of a thread"});
   rows.row({"operation", head("self", live_order::self), "of a thread",
             head("calls/s", live_order::calls), head("total", live_order::total), "mean",
             head("max", live_order::max)});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
     rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_a_thread(op),
-              three_digits(static_cast<double>(op.calls) / op.stretch_s), human(op.total_ns),
+              three_digits(static_cast<double>(op.calls) / op.interval_s), human(op.total_ns),
               human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
   }
-  found.lines = lines_of(rows);
+  found.lines = lines_of(rows, state.columns);
   found.least = 5;
   return found;
 }
 
-part batches_part(const live_run& run) {
+part batches_part(const live_run& run, std::size_t columns) {
   part found;
   if (run.now.slowest.empty()) return found;
   table rows;
   rows.row({"slowest batches", "made in", "waited for", "taken"});
   for (const live_batch& b : run.now.slowest) {
-    rows.row({std::to_string(shown_number(b.number)), human(b.made_ns),
-              b.wait_ns ? human(*b.wait_ns) : "-",
-              b.handed_over_ns ? ago(run, *b.handed_over_ns) : "-"});
+    rows.row({std::to_string(shown_number(b.number)), human(b.begun_ns),
+              b.wait_ns ? human(*b.wait_ns) : "-", b.received_ns ? ago(run, *b.received_ns) : "-"});
   }
-  found.lines = lines_of(rows);
+  found.lines = lines_of(rows, columns);
   found.least = 3;
   return found;
 }
 
-part counters_part(const live_figures& now) {
+part counters_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.counters.empty()) return found;
   table rows;
@@ -195,14 +207,14 @@ part counters_part(const live_figures& now) {
     rows.row({name_of(c.name), std::to_string(c.last), std::to_string(c.min), three_digits(c.mean),
               std::to_string(c.max)});
   }
-  found.lines = lines_of(rows);
+  found.lines = lines_of(rows, columns);
   found.least = 2;
   return found;
 }
 
-/// Gives each part its minimum first, then distributes the remaining rows in the order of the
-/// parts.
-/// @param rows  available rows; nullopt: no limit.
+/// Distributes the screen's rows. Each part first gets its minimum; then the parts get the
+/// remaining rows in the given order.
+/// @param rows  number of available rows; nullopt: no limit.
 void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
   if (!rows) {
     for (part& p : parts) p.given = p.least == 0 ? 0 : p.lines.size();
@@ -230,7 +242,7 @@ std::string first_line(const live_run& run) {
   std::uint64_t in_rings = 0;
   std::size_t killed = 0;
   for (const seen_process& p : run.processes) {
-    const bool dead = p.state == living_ring::state::dead;
+    const bool dead = p.state == live_ring::state::dead;
     if (dead) ++killed;
     if (dead) in_rings += p.in_ring;
   }
@@ -255,9 +267,9 @@ std::string rates(const live_figures& now) {
   return text;
 }
 
-/// The verdict if the window contains enough batches, with the verdict's age if it is old.
+/// Returns the verdict if the window contains enough batches, with the verdict's age if it is old.
 std::string verdict_of(const live_run& run) {
-  if (run.now.batches < least_batches) {
+  if (run.now.batches < min_batches) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
   }
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
@@ -282,19 +294,25 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     say(first_line(run), style::bold);
     const std::size_t most = state.rows && *state.rows < 30 ? 3 : 6;
     for (const std::string& line : wrap(printable_line(verdict_of(run)), state.columns, most)) {
-      say(line, style::green);
+      if (run.bound == verdict::balanced || run.bound == verdict::consumer_bound) {
+        say(line, style::green);
+      } else {
+        say(line, style::yellow);
+      }
     }
     say("last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now));
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
-    std::vector<part> parts{operations_part(run.now, state), stages_part(run.now),
-                            batches_part(run), runs_part(runs, state), counters_part(run.now)};
+    std::vector<part> parts{operations_part(run.now, state), stages_part(run.now, state.columns),
+                            batches_part(run, state.columns), runs_part(runs, state),
+                            counters_part(run.now, state.columns)};
     const std::size_t taken = lines.size() + (state.keys ? 1 : 0);
     share_out(parts, state.rows ? std::optional(*state.rows - std::min(taken, *state.rows))
                                 : std::nullopt);
-    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {  // from top to bottom
+    // The parts as they appear on the screen from top to bottom.
+    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {
       const part& shown = parts[p];
       for (std::size_t i = 0; i < shown.given; ++i) {
-        // If the chosen run would be cut, it replaces the last run that fits.
+        // If the chosen run has no room, its line replaces that of the last run that is shown.
         const bool last = i + 1 == shown.given && shown.marked >= shown.given;
         const std::string& line = shown.lines[last ? shown.marked : i];
         say(line, i == 0 ? std::optional(style::bold) : std::nullopt);

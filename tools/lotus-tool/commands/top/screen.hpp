@@ -1,4 +1,4 @@
-// What `top` shows, as lines that fit the screen.
+// Formats the state that `top` shows as lines that fit the screen.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 
@@ -18,12 +18,13 @@ struct screen_state {
   live_order order = live_order::self;
   std::size_t chosen = 0;  ///< index of the run that is shown in detail
   bool paused = false;
-  bool keys = false;     ///< the user can press keys, so show which
-  bool colours = false;  ///< the lines may contain our own escape sequences (SGR)
+  bool keys = false;     ///< whether the user can press keys; if so, the screen lists them
+  bool colours = false;  ///< whether the lines may contain escape sequences for colors (SGR)
 };
 
-/// Returns at most `rows` lines, none wider than the screen; if there is not enough room, the
-/// longest parts are cut. Only printable characters of the logs reach the terminal.
+/// Returns at most `rows` lines, none wider than the screen. If there is not enough room, the
+/// longest parts are shortened. Texts from logs are reduced to printable characters, so that they
+/// cannot control the terminal.
 /// @param runs  may be empty.
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state);
 

@@ -57,7 +57,7 @@ terminal::terminal() {
   tcgetattr(STDIN_FILENO, &before_);
   ended = stopped = 0;
   resized = 0;
-  // Signals are delivered only while wait() waits.
+  // Signals are blocked except while wait() waits.
   sigset_t ours;
   sigemptyset(&ours);
   for (const int signal : signals) sigaddset(&ours, signal);
@@ -82,7 +82,8 @@ terminal::~terminal() {
 void terminal::enter() {
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  raw.c_iflag &= ~static_cast<tcflag_t>(IXON);  // so that Ctrl-S cannot stop the output
+  // Without IXON, the user cannot stop the output with Ctrl-S.
+  raw.c_iflag &= ~static_cast<tcflag_t>(IXON);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
@@ -95,7 +96,7 @@ void terminal::leave() {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
-/// Stops the process as SIGTSTP does; the terminal has its original state until it continues.
+/// Stops the process as SIGTSTP would. Until it continues, the terminal has its original state.
 void terminal::stop() {
   stopped = 0;
   leave();
@@ -110,10 +111,10 @@ void terminal::measure() {
   columns_ = size.ws_col;
 }
 
-terminal_event terminal::wait(std::int64_t most_ns, char& key) {
+terminal_event terminal::wait(std::int64_t max_ns, char& key) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   constexpr std::int64_t second_ns = 1'000'000'000;
-  const std::int64_t wait_ns = std::max<std::int64_t>(most_ns, 0);
+  const std::int64_t wait_ns = std::max<std::int64_t>(max_ns, 0);
   const timespec most{static_cast<time_t>(wait_ns / second_ns),
                       static_cast<long>(wait_ns % second_ns)};
   const int ready = ppoll(&input, 1, &most, &mask_before_);
@@ -133,10 +134,10 @@ terminal_event terminal::wait(std::int64_t most_ns, char& key) {
   if (ready <= 0) return terminal_event::nothing;
   std::array<char, 8> text{};
   const ssize_t got = ::read(STDIN_FILENO, text.data(), 1);
-  if (got <= 0) return terminal_event::quit;  // the terminal hung up
+  if (got <= 0) return terminal_event::quit;  // the terminal was closed
   key = text[0];
   if (key != '\x1b') return terminal_event::key;
-  // All bytes of one key arrive at once.
+  // A key such as an arrow key sends several bytes, which arrive together.
   const ssize_t more = poll(&input, 1, 20) > 0 ? ::read(STDIN_FILENO, text.data(), text.size()) : 0;
   const std::string_view sequence(text.data(),
                                   static_cast<std::size_t>(std::max<ssize_t>(more, 0)));
@@ -148,7 +149,7 @@ terminal_event terminal::wait(std::int64_t most_ns, char& key) {
 bool terminal::draw(const std::vector<std::string>& lines) const {
   std::string text = "\x1b[H";
   for (std::size_t i = 0; i < rows_; ++i) {
-    text += "\x1b[K";  // clear first: after a full line the cursor is still on its last character
+    text += "\x1b[K";  // clear before writing: a full line leaves the cursor on its last character
     if (i < lines.size()) text += lines[i] + "\x1b[0m";
     if (i + 1 < rows_) text += "\r\n";
   }

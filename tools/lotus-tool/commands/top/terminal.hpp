@@ -1,4 +1,4 @@
-// The terminal that `top` draws on; its state is restored at the end.
+// Controls the terminal that `top` draws on, and restores its state at the end.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
 
@@ -12,14 +12,15 @@
 
 namespace lotus::tool {
 
-/// A key or another event.
+/// A pressed key or another event; `key` is any key except the arrow keys.
 enum class terminal_event : std::uint8_t { nothing, key, up, down, resized, quit };
 
-/// Uses the terminal at standard input and output: alternate screen, unbuffered keys, no echo. Only
-/// one object may exist at a time; it handles the signals that end, stop or resize.
+/// Uses the terminal at standard input and output with an alternate screen and without line
+/// buffering or echo. Only one object may exist at a time, because it handles signals: those that
+/// end or stop the process, and the one for a new terminal size.
 class terminal {
  public:
-  /// Whether standard input and output are a terminal that can be drawn on.
+  /// Whether standard input and output are a terminal that supports drawing.
   static bool is_there();
 
   terminal();
@@ -30,13 +31,13 @@ class terminal {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
 
-  /// Waits up to `most_ns` for an event; sets `key` if the event is a key.
-  terminal_event wait(std::int64_t most_ns, char& key);
+  /// Waits for an event for at most `max_ns`. Sets `key` if the event is a key.
+  terminal_event wait(std::int64_t max_ns, char& key);
 
-  /// Returns false if the terminal is gone.
+  /// Replaces the screen's content. Returns false if the terminal was closed.
   bool draw(const std::vector<std::string>& lines) const;
 
-  /// The signal that requested the end; 0: none.
+  /// Returns the signal that asked the process to end; 0 if there was none.
   int signal() const noexcept { return ended_by_; }
 
  private:

@@ -11,16 +11,18 @@
 #include <thread>
 
 #include "base/errors.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/files/output_file.hpp"
+#include "base/terminal/colors.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
+#include "commands/top/metrics/openmetrics.hpp"
 #include "commands/top/screen.hpp"
 #include "commands/top/terminal.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// Reads the runs repeatedly, with pauses that keep its CPU use low.
+/// Reads the runs repeatedly, with pauses between the reads to limit the CPU time.
 class looker {
  public:
   looker(const top_options& options)
@@ -36,7 +38,7 @@ class looker {
   }
   std::int64_t left_ns() const { return next_ns_ - time_of(CLOCK_MONOTONIC); }
   const std::vector<live_run>& runs() const noexcept { return runs_.all(); }
-  bool wants_another_look() const { return runs_.wants_another_look(); }
+  bool needs_second_reading() const { return runs_.needs_second_reading(); }
   void rest() const {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<std::int64_t>(left_ns(), 0)));
   }
@@ -47,7 +49,7 @@ class looker {
   std::int64_t next_ns_ = 0;
 };
 
-/// The first run that has a running process, else the first run.
+/// Returns the index of the first run that has a running process; 0 if there is none.
 std::size_t first_living(const std::vector<live_run>& runs) {
   const auto at = std::find_if(runs.begin(), runs.end(),
                                [](const live_run& run) { return run.state() == "lives"; });
@@ -57,7 +59,7 @@ std::size_t first_living(const std::vector<live_run>& runs) {
 int show_once(looker& at, screen_state state, std::ostream& out) {
   at.look(0);
   state.chosen = first_living(at.runs());
-  const bool again = at.wants_another_look();
+  const bool again = at.needs_second_reading();
   if (again) at.rest();
   if (again || state.chosen != 0) at.look(state.chosen);
   state.colours = has_colours(out);
@@ -65,7 +67,7 @@ int show_once(looker& at, screen_state state, std::ostream& out) {
   return exit_fine;
 }
 
-/// Handles a key. Returns false if the key quits the program.
+/// Handles a key. Returns false if this key quits the program.
 bool press(char key, screen_state& state, std::size_t runs) {
   switch (key) {
     case 'q':
@@ -96,7 +98,7 @@ bool press(char key, screen_state& state, std::size_t runs) {
   return true;
 }
 
-int show_until_told(looker& at, screen_state state) {
+int show_until_stopped(looker& at, screen_state state) {
   state.keys = true;
   at.look(0);
   state.chosen = first_living(at.runs());
@@ -136,16 +138,35 @@ int show_until_told(looker& at, screen_state state) {
   }
 }
 
+/// Writes the metrics file at every interval. Each update computes the verdict of one run only,
+/// because this is expensive, so the runs get their verdicts in turn.
+int write_metrics(looker& at, const top_options& options, std::ostream& out) {
+  at.look(0);
+  const bool again = at.needs_second_reading();
+  if (again) at.rest();
+  for (std::size_t i = again ? 0 : 1; i < at.runs().size(); ++i) at.look(i);
+  for (std::size_t turn = 0;; ++turn) {
+    // commit() renames the complete file, so that a reader never sees a part of it.
+    output_file file(options.metrics, out);
+    file.write(openmetrics_text(at.runs()));
+    file.commit();
+    if (options.once) return exit_fine;
+    at.rest();
+    at.look(turn % std::max<std::size_t>(at.runs().size(), 1));
+  }
+}
+
 }  // namespace
 
 int run_top(const top_options& options, std::ostream& out, std::ostream&) {
   looker at(options);
+  if (!options.metrics.empty()) return write_metrics(at, options, out);
   screen_state state;
   state.order = options.order;
   const bool drawn = !options.once && &out == &std::cout && terminal::is_there();
   if (!drawn) return show_once(at, state, out);
   state.colours = has_colours(out);
-  return show_until_told(at, state);
+  return show_until_stopped(at, state);
 }
 
 }  // namespace lotus::tool

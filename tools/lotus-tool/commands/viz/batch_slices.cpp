@@ -6,16 +6,19 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/sort_unless_sorted.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
+#include "model/pipeline/next_spans.hpp"
 #include "model/pipeline/side_data.hpp"
-#include "model/pipeline/ways.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
@@ -26,8 +29,9 @@ bool is_instant(const batch_record& r) {
   return r.is_marker() || batch_kind_of(r.kind).instant;
 }
 
-/// A consumption is drawn as the consumer's step. The last step of an epoch has no known end, so it
-/// keeps the duration in the log, which is a placeholder.
+/// Returns the interval in which a record is drawn. The record of a consumed batch is drawn as the
+/// consumer's step, which lasts until the next wait or batch. The end of an epoch's last step is
+/// unknown, so this step is drawn with the placeholder duration in the log.
 time_span drawn_span(const run_batches& batches, record_number n) {
   const batch_record& r = *batches.record(n);
   if (is_instant(r)) return {r.start_ns, r.start_ns};
@@ -35,46 +39,46 @@ time_span drawn_span(const run_batches& batches, record_number n) {
   return batch_kind_of(r.kind).lasts_a_step ? batches.step(n).value_or(logged) : logged;
 }
 
+/// Returns the name of a slice without the batch's number, because viewers add up slices of the
+/// same name. The number becomes an argument of the slice.
 std::string drawn_name(const batch_record& r) {
-  std::string name(batch_kind_of(r.kind).family);
-  name += batch_kind_of(r.kind).before_number;
-  name += std::to_string(r.index);
-  if (r.is_marker()) name += " (out of order)";
-  return name;
+  const std::string name = shown_name(batch_kind_of(r.kind).family);
+  return r.is_marker() ? name + " (out of order)" : name;
 }
 
 }  // namespace
 
 batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, std::uint64_t& flow)
-    : run_(run), makings_(run.batches.making().size()) {
-  const std::vector<making_span>& all = run.batches.making();
-  std::iota(makings_.begin(), makings_.end(), span_number{0});
+    : run_(run), preprocessings_(run.batches.preprocessing_spans().size()) {
+  const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
+  std::iota(preprocessings_.begin(), preprocessings_.end(), span_number{0});
   const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
-  std::sort(makings_.begin(), makings_.end(),
-            [&key](span_number a, span_number b) { return key(a) < key(b); });
+  sort_unless_sorted(preprocessings_.begin(), preprocessings_.end(),
+                     [&key](span_number a, span_number b) { return key(a) < key(b); });
   add_records(shown);
   add_stages(shown, names);
-  std::sort(slices_.begin(), slices_.end(), [](const batch_slice& a, const batch_slice& b) {
-    if (a.file != b.file) return a.file < b.file;
-    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
-    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
-    return std::tie(a.record, a.stage) < std::tie(b.record, b.stage);
-  });
+  sort_unless_sorted(slices_.begin(), slices_.end(),
+                     [](const batch_slice& a, const batch_slice& b) {
+                       if (a.file != b.file) return a.file < b.file;
+                       if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+                       if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
+                       return std::tie(a.record, a.stage) < std::tie(b.record, b.stage);
+                     });
   add_arrows(flow);
 }
 
-optional_span batch_slices::making_of(optional_file file, std::int64_t start_ns, stage_id stage,
-                                      std::int64_t number) const {
-  const std::vector<making_span>& all = run_.batches.making();
+optional_span batch_slices::preprocessing_of(optional_file file, std::int64_t start_ns,
+                                             stage_id stage, std::int64_t number) const {
+  const std::vector<preprocessing_span>& all = run_.batches.preprocessing_spans();
   const auto wanted = std::tie(file, start_ns, stage, number);
   const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
-  const auto at = std::lower_bound(makings_.begin(), makings_.end(), wanted,
+  const auto at = std::lower_bound(preprocessings_.begin(), preprocessings_.end(), wanted,
                                    [&](span_number n, const auto& to) { return key(n) < to; });
-  if (at == makings_.end() || key(*at) != wanted) return std::nullopt;
+  if (at == preprocessings_.end() || key(*at) != wanted) return std::nullopt;
   return *at;
 }
 
@@ -86,11 +90,12 @@ void batch_slices::add_records(const view& shown) {
     if (!shown.has_batch(batches.batch_of(r)) || !shown.has_time(span.start_ns, span.end_ns)) {
       continue;
     }
-    const optional_span making = r.kind == record_kind::preprocessed
-                                     ? making_of(r.file, r.start_ns, preprocess_stage, r.index)
-                                     : std::nullopt;
+    const optional_span preprocessing =
+        r.kind == record_kind::preprocessed
+            ? preprocessing_of(r.file, r.start_ns, preprocess_stage, r.index)
+            : std::nullopt;
     slices_.push_back(
-        {span.start_ns, span.duration_ns(), r.file, n, std::nullopt, making, is_instant(r)});
+        {span.start_ns, span.duration_ns(), r.file, n, std::nullopt, preprocessing, is_instant(r)});
   }
 }
 
@@ -99,26 +104,28 @@ void batch_slices::add_stages(view& shown, name_table& names) {
     const stage_span& s = run_.side.stages[n];
     if (!s.file || !shown.has_time(s.start_ns, s.end_ns())) continue;
     if (!shown.has_name(names.id_of_decoded(run_.names.name(s.name)), names)) continue;
-    const optional_span making = making_of(s.file, s.start_ns, stage_id(s.name), s.number);
-    if (making ? !shown.has_making(*making) : shown.is_chosen()) continue;
-    slices_.push_back({s.start_ns, s.duration_ns, *s.file, std::nullopt, n, making, false});
+    const optional_span preprocessing =
+        preprocessing_of(s.file, s.start_ns, stage_id(s.name), s.number);
+    if (preprocessing ? !shown.has_preprocessing(*preprocessing) : shown.is_chosen()) continue;
+    slices_.push_back({s.start_ns, s.duration_ns, *s.file, std::nullopt, n, preprocessing, false});
   }
 }
 
 void batch_slices::add_arrows(std::uint64_t& flow) {
-  const std::vector<making_span>& all = run_.batches.making();
-  using optional_place = optional_index<std::uint32_t>;            // index in slices_
-  std::vector<optional_place> slice_of(all.size());                // by making span
-  std::vector<optional_place> step_of(run_.batches.all().size());  // by batch
+  const std::vector<preprocessing_span>& all = run_.batches.preprocessing_spans();
+  using optional_place = optional_index<std::uint32_t>;  // index in slices_
+  std::vector<optional_place> slice_of(all.size());      // index of the slice by preprocessing span
+  // For each batch, the index of the slice with its step.
+  std::vector<optional_place> step_of(run_.batches.all().size());
   for (std::uint32_t i = 0; i < slices_.size(); ++i) {
-    if (slices_[i].making) slice_of[*slices_[i].making] = i;
+    if (slices_[i].preprocessing) slice_of[*slices_[i].preprocessing] = i;
     if (!slices_[i].record) continue;
     const batch_record& r = *run_.batches.record(slices_[i].record);
     if (r.kind != record_kind::consumed) continue;
     const batch_id of = run_.batches.batch_of(r);
     if (run_.batches.at(of).consumed == slices_[i].record) step_of[of.value()] = i;
   }
-  const std::vector<optional_span> next = next_makings(run_.batches);
+  const std::vector<optional_span> next = next_spans(run_.batches);
   for (std::uint32_t m = 0; m < all.size(); ++m) {
     optional_place to;
     if (next[m]) {
@@ -170,7 +177,6 @@ void batch_slices::draw_record(const batch_slice& slice, slice_event event,
   const std::string name = drawn_name(r);
   event.category = "batch";
   event.name = name;
-  event.family = batch_kind_of(r.kind).family;
   event.instant = slice.instant;
   event.arguments = {{"batch", shown_number(r.index)}};
   if (knows_epochs()) event.arguments.push_back({"epoch", r.epoch});
@@ -179,16 +185,15 @@ void batch_slices::draw_record(const batch_slice& slice, slice_event event,
 
 void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const {
   const stage_span& s = run_.side.stages[*slice.stage];
-  const std::string& family = run_.names.name(s.name);
-  const std::string name = family + '_' + std::to_string(shown_number(s.number));
+  const std::string name = shown_name(run_.names.name(s.name));
   event.category = "stage";
   event.name = name;
-  event.family = family;
-  const making_span* const making = slice.making ? &run_.batches.making()[*slice.making] : nullptr;
-  const bool of_item = making != nullptr && making->of_item;
+  const preprocessing_span* const preprocessing =
+      slice.preprocessing ? &run_.batches.preprocessing_spans()[*slice.preprocessing] : nullptr;
+  const bool of_item = preprocessing != nullptr && preprocessing->of_item;
   event.arguments = {{of_item ? "item" : "batch", shown_number(s.number)}};
-  if (making != nullptr && making->batch) {
-    const batch& b = run_.batches.at(*making->batch);
+  if (preprocessing != nullptr && preprocessing->batch) {
+    const batch& b = run_.batches.at(*preprocessing->batch);
     if (of_item) event.arguments.push_back({"batch", shown_number(b.index)});
     if (knows_epochs()) event.arguments.push_back({"epoch", b.epoch});
   }

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
-#include "commands/viz/torch_trace.hpp"
 #include "commands/viz/viz.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
@@ -51,7 +51,7 @@ class compat_writer {
 
   void record(const log_line& line, bool operations) {
     if (line.kind != record_kind::op && !batch_kind_of(line.kind).in_original) return;
-    // The original ignores names that begin like a batch record but are none.
+    // The original script ignores operations whose names begin like batch records.
     if (line.kind == record_kind::op && (!operations || line.name.substr(0, 6) == "SBatch")) return;
     const std::int64_t ts = (line.start_ns - base_ns_) / 1000;
     const std::int64_t id = -1 - line.batch;
@@ -93,7 +93,8 @@ class compat_writer {
     out_.write(scratch_);
   }
 
-  /// ", {" and the event up to its args. Stored for operations, because they repeat.
+  /// Returns ", {" and the event up to its args. The text is stored for each operation, because
+  /// many events have the same one.
   std::string_view head(const log_line& line) {
     std::string* text = &scratch_;
     if (line.kind == record_kind::op) {
@@ -113,10 +114,11 @@ class compat_writer {
   const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
   bool first_ = true;
-  std::uint64_t number_ = 0;  // of the current log
+  std::uint64_t number_ = 0;  // number in the current log's name
   std::string scratch_;
   raw_name_table names_;
-  std::vector<std::string> heads_;  // by name, for the current log
+  // For each name, by its number: the text with which its events begin in the current log.
+  std::vector<std::string> heads_;
 };
 
 }  // namespace
@@ -128,7 +130,7 @@ int draw_compat(const viz_options& options, const compat_job& job, diagnostic_lo
   bool empty = true;
   writer.begin();
   for (const run_files& run : job.runs) {
-    tell_dropped(run, diagnostics);
+    report_dropped(run, diagnostics);
     for (const log_file& log : run.files) {
       writer.file(log);
       read_log(log, &diagnostics, [&](const log_line& line) {

@@ -1,4 +1,4 @@
-// lotus-tool viz --compat: writes exactly the events that the original tool's script writes.
+// lotus-tool viz --compat: writes exactly the events that the script of the original Lotus writes.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
 
@@ -14,17 +14,18 @@ namespace lotus::tool {
 
 struct torch_trace;
 
-/// The content of one output.
+/// What is written to one output file.
 struct compat_job {
   const std::vector<run_files>& runs;
-  const torch_trace* torch;  ///< the trace to append to; nullptr for none
+  const torch_trace* torch;  ///< the profiler trace to append to; nullptr for none
   const std::string& output;
 };
 
-/// Writes the events of the original visualization_augmenter.py in the order of the logs, in one
+/// Writes the events of the original's visualization_augmenter.py in the order of the logs, in one
 /// pass and with constant memory. Times are whole µs (truncated, not rounded), names are as in the
-/// log, pid and tid are the number in the log's name, ids are -1-i. If a profiler trace has a base
-/// time, times are relative to it; the original does not know base times.
+/// log, pid and tid are the number in the log's name, the id of batch i is -1-i. If a profiler
+/// trace has a base time, times are relative to it; the original script does not support base
+/// times.
 /// Returns the exit status; throws input_error.
 int draw_compat(const viz_options& options, const compat_job& job, diagnostic_log& diagnostics,
                 std::ostream& out);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "commands/viz/batch_slices.hpp"
-#include "commands/viz/beside_threads.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
+#include "commands/viz/process_tracks.hpp"
 #include "commands/viz/view.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
@@ -24,20 +24,20 @@
 namespace lotus::tool {
 namespace {
 
-/// A slice of a log: an operation or a batch_slice.
+/// A slice of a log: an operation or a slice of a batch.
 struct drawn_slice {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t operation = 0;         // its name, if it is an operation
-  const batch_slice* batch = nullptr;  // otherwise the batch's slice
+  std::uint32_t operation = 0;  // number of the operation's name; unused for a slice of a batch
+  const batch_slice* batch = nullptr;  // the slice of a batch; null for an operation
 };
 
-/// The order that sinks require.
+/// Sorts slices as trace_sink requires it.
 bool comes_before(const drawn_slice& a, const drawn_slice& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
 }
 
-/// The operations of a log that are spans of stages and are drawn as such.
+/// Finds the operations of a log that are already drawn as spans of stages.
 class stage_operations {
  public:
   stage_operations(const run_data& run, std::size_t file, name_table& names) {
@@ -56,7 +56,7 @@ class stage_operations {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> all_;
 };
 
-/// Draws one log; slices that overlap partly are kept in the lanes.
+/// Draws one log. Slices that partly overlap others are drawn on the further tracks of next_lane().
 class log_drawer {
  public:
   log_drawer(const batch_slices& batches, trace_sink& sink) : batches_(batches), sink_(sink) {}
@@ -136,7 +136,7 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations, vi
       ranges.draw_lane(where, picture.sink);
     }
     const off_cpu_time* const off = run.side.off_cpu_of(file_id(f));
-    if (off == nullptr || off->stretches().empty()) continue;
+    if (off == nullptr || off->intervals().empty()) continue;
     if (!picture.with_off_cpu.emplace(run.files->info_dir, run.files->files[f].number).second) {
       continue;
     }

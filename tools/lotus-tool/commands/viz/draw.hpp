@@ -1,4 +1,4 @@
-// Draws runs into a sink.
+// Draws runs for a trace viewer.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
 
@@ -15,27 +15,31 @@
 
 namespace lotus::tool {
 
-/// State that all runs of one picture share.
+/// State that all runs in one trace share.
 struct picture_state {
-  name_table& names;  ///< of operations
+  name_table& names;  ///< names of operations
   trace_sink& sink;
-  number_pool tids{};      ///< numbers for further tracks
-  std::uint64_t flow = 1;  ///< the next arrow's number
+  number_pool tids{};      ///< numbers for tracks that are not a thread's main track
+  std::uint64_t flow = 1;  ///< number of the next arrow
   std::uint64_t async = 1;
-  /// The threads whose time off the CPU is drawn, by folder of the information files and number of
-  /// the log, because a thread has the same number in every loader.
+  /// The threads whose time off the CPU was already drawn, as pairs of the information files'
+  /// folder and the log's number. A thread has the same number in all loaders.
   std::set<std::pair<std::string, std::uint64_t>> with_off_cpu{};
 };
 
-/// The order of threads' tracks: each thread is followed by its further tracks.
+/// Returns the position of a thread's track: `below` is 0 for its main track, and above 0 for its
+/// further tracks, which follow it. The tracks of the verdict come before all threads.
 constexpr std::uint32_t thread_order(std::size_t file, std::uint32_t below = 0) {
-  return static_cast<std::uint32_t>(file) * 4 + below;
+  return (static_cast<std::uint32_t>(file) + 1) * 4 + below;
+}
+constexpr std::uint32_t verdict_order(std::uint32_t number) {
+  return number;
 }
 
-/// Draws one run that was read without its operations: for every log its batch records and stages
-/// and, if `operations` is true, the operations, which are read from the logs again; then
-/// everything that has tracks of its own. Slices that overlap partly, such as scopes that move
-/// between threads, get a further track below their thread's track. Throws input_error.
+/// Draws one run that was read without its operations. For every log, draws its batch records and
+/// stages and, if `operations` is true, its operations, which are read from the log again; then
+/// draws all that has its own tracks. Slices that overlap partly, such as scopes that moved to
+/// another thread, are drawn on a further track below the thread's track. Throws input_error.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
               picture_state& picture);
 

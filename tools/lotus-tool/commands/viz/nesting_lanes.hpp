@@ -1,4 +1,4 @@
-// Distributes the slices of one thread over tracks on which they nest.
+// Distributes the slices of one thread over several tracks (lanes) so that they nest on each.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 
@@ -12,16 +12,16 @@
 
 namespace lotus::tool {
 
-/// Finds, for slices in the order of their starts, the first lane on which each of them nests.
-/// One call takes O(log n) on average, however many lanes there are.
+/// For slices in order of their starts, finds the first lane on which each slice nests. A call
+/// takes O(log n) time on average, even if there are many lanes.
 class first_fitting_lane {
  public:
-  /// @param start_ns  not less than in the call before.
+  /// @param start_ns  must not be less than in the previous call.
   std::size_t take(std::int64_t start_ns, std::int64_t end_ns) {
     while (!ends_.empty() && ends_.top().first <= start_ns) {
       const std::size_t lane = ends_.top().second;
       ends_.pop();
-      // On a lane that nests, the slice that ends first is the innermost one.
+      // The slices on a lane nest, so the innermost open slice ends first.
       open_ends_ns_[lane].pop_back();
       update(lane);
     }
@@ -58,22 +58,22 @@ class first_fitting_lane {
 
   using end_of_lane = std::pair<std::int64_t, std::size_t>;
 
-  /// Of each lane the ends of the slices that are open, innermost last.
+  /// For each lane, the end times of the open slices; the innermost is last.
   std::vector<std::vector<std::int64_t>> open_ends_ns_ = std::vector<std::vector<std::int64_t>>(1);
-  /// A binary tree whose leaves are the lanes: up to which time the next slice may last there; each
-  /// inner node has the larger value of its two children. The root is at 1.
+  /// A binary tree with the root at index 1. Each leaf is a lane: the latest time at which its next
+  /// slice may end. Each inner node is the maximum of its children.
   std::vector<std::int64_t> room_ = std::vector<std::int64_t>(2, INT64_MAX);
   std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<>> ends_;
 };
 
-/// Viewers draw a track as a stack, so slices of one track must nest or be disjoint. A slice that
-/// overlaps another one partly is kept for a further lane. So is a slice that comes out of order,
-/// because it may overlap slices that were already drawn.
-/// @tparam Slice  has start_ns and duration_ns.
+/// Viewers draw a track as a stack, so the slices of a track must nest or be disjoint. A slice that
+/// overlaps another one partly is kept for a further lane. A slice that comes out of order is kept
+/// too, because it may overlap slices that were already drawn.
+/// @tparam Slice  a type with the members start_ns and duration_ns.
 template <class Slice>
 class nesting_lanes {
  public:
-  /// Returns whether the slice fits on the first lane; if not, keeps it for the further ones.
+  /// Returns whether the slice fits on the first lane. If not, keeps it for the further lanes.
   bool take(const Slice& slice) {
     const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
     bool fits = slice.start_ns >= last_ns_;
@@ -92,11 +92,11 @@ class nesting_lanes {
     return true;
   }
 
-  /// Keeps the slice for the further lanes.
+  /// Keeps a slice for the further lanes without trying the first lane.
   void keep(const Slice& slice) { kept_.push_back(slice); }
 
-  /// Begins the next lane. The first call distributes the slices that were kept; none may be added
-  /// after it. Returns false if there is no further lane.
+  /// Begins the next lane; returns false if there is none. The first call distributes the kept
+  /// slices, so no slice may be added after it.
   template <class Before>
   bool next(Before&& before) {
     if (!distributed_) distribute(before);
@@ -107,7 +107,7 @@ class nesting_lanes {
     return true;
   }
 
-  /// Calls `on_slice` for the slices of the lane that next() began, in order.
+  /// Calls `on_slice` in order for each slice on the lane that next() began.
   template <class OnSlice>
   void for_each(OnSlice&& on_slice) const {
     for (std::size_t i = lane_begin_; i < lane_end_; ++i) on_slice(kept_[by_lane_[i].second]);
@@ -127,11 +127,12 @@ class nesting_lanes {
     distributed_ = true;
   }
 
-  std::vector<std::int64_t> open_ends_ns_;  ///< of the first lane
-  std::int64_t last_ns_ = INT64_MIN;        ///< likewise
+  std::vector<std::int64_t> open_ends_ns_;  ///< end times of the open slices on the first lane
+  std::int64_t last_ns_ = INT64_MIN;        ///< start of the last slice on the first lane
   std::vector<Slice> kept_;
   bool distributed_ = false;
-  std::vector<std::pair<std::size_t, std::size_t>> by_lane_;  ///< lane and index in kept_, sorted
+  /// Pairs of a lane and an index in kept_, sorted.
+  std::vector<std::pair<std::size_t, std::size_t>> by_lane_;
   std::size_t lane_begin_ = 0;
   std::size_t lane_end_ = 0;
 };

@@ -1,4 +1,4 @@
-// Converts slices to begin and end events, for formats that need these separately.
+// Converts slices to begin and end events, for formats that write these as separate events.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
 
@@ -8,14 +8,14 @@
 
 namespace lotus::tool {
 
-/// The open slices of one track. Slices come in order of start, the longer first. Calls
-/// `close(end_ns, what)` for every slice, in order of time. A slice that ends after its parent ends
-/// with the parent, because these formats cannot represent anything else.
+/// The open slices of one track. Slices must be added in order of start, the longer first. The
+/// functions call `close(end_ns, what)` once for every slice, in order of time. If a slice ends
+/// after its parent, it is closed at the parent's end, because these formats require nesting.
 template <class What>
 class slice_stack {
  public:
-  /// Closes the slices that have ended by `start_ns`, and opens a slice. Returns its begin: not
-  /// earlier than any event already written, because the formats require order.
+  /// Closes the slices that have ended by `start_ns`, and opens a slice. Returns the slice's start,
+  /// which is not before the last event written, because the formats require order.
   template <class Close>
   std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
                     Close&& close) {
@@ -37,7 +37,7 @@ class slice_stack {
     }
   }
 
-  /// Closes all slices and resets the object for the next track.
+  /// Closes all slices, so that the object can be used for the next track.
   template <class Close>
   void finish(Close&& close) {
     close_until(INT64_MAX, close);
@@ -50,7 +50,7 @@ class slice_stack {
     What what;
   };
   std::vector<opened> open_;
-  std::int64_t last_ns_ = INT64_MIN;  // the latest time that was written
+  std::int64_t last_ns_ = INT64_MIN;  // latest time that was written
 };
 
 }  // namespace lotus::tool

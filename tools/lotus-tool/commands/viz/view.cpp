@@ -26,14 +26,14 @@ namespace {
 
 constexpr std::string_view batch_word = "batch:";
 
-/// Reads all of `text` as a number. Returns false if it is not one.
+/// Converts the whole text to a number. Returns false if this is not possible.
 template <class Number>
 bool read_whole(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Returns null if the run has no such batch.
+/// Returns the wanted batch; null if the run does not have it.
 const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
   for (const batch& b : batches.all()) {
     if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;
@@ -47,8 +47,7 @@ const batch& find_batch(const window_end& wanted, const run_batches& batches) {
                     std::to_string(wanted.epoch));
 }
 
-/// From the start of the batch's first record or preprocessing to the end of the last one or of its
-/// step.
+/// Returns the interval of a batch's records, including its preprocessing and its step.
 time_span span_of(const batch& b, const run_batches& batches) {
   std::optional<time_span> all = batches.made(b);
   for (const optional_record n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
@@ -60,7 +59,8 @@ time_span span_of(const batch& b, const run_batches& batches) {
       all->end_ns = std::max(all->end_ns, one.end_ns);
     }
   }
-  return all.value_or(time_span());  // it has a record, or it was preprocessed
+  // `all` has a value, because every batch has a record or was preprocessed.
+  return all.value_or(time_span());
 }
 
 }  // namespace
@@ -124,10 +124,11 @@ slowest parse_slowest(const std::string& text) {
 
 namespace {
 
-/// Finds a stage by its name, with or without S. Returns nullopt if there is none.
+/// Finds a stage by its name; nullopt if there is none. In logs, names begin with S, which `name`
+/// may omit.
 std::optional<stage_id> look_for_stage(const std::string& name, const run_data& run) {
   for (const stage_span& span : run.side.stages) {
-    const std::string& full = run.names.name(span.name);
+    const std::string_view full = run.names.name(span.name);
     if (full == name || full.compare(1, std::string::npos, name) == 0) return stage_id(span.name);
   }
   return std::nullopt;
@@ -177,7 +178,7 @@ view::view(const view_options& options, const run_data& run)
   if (!options.only_slowest) return;
   chosen_ = true;
   chosen_batches_.assign(batches.all().size(), false);
-  chosen_makings_.assign(batches.making().size(), false);
+  chosen_preprocessings_.assign(batches.preprocessing_spans().size(), false);
   if (options.only_slowest->stage.empty()) {
     choose_batches(options.only_slowest->count, batches);
   } else {
@@ -187,7 +188,8 @@ view::view(const view_options& options, const run_data& run)
 }
 
 void view::choose_batches(std::size_t count, const run_batches& batches) {
-  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by preprocess time
+  // Preprocess time and index of each batch.
+  std::vector<std::pair<std::int64_t, std::size_t>> places;
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch& b = batches.all()[i];
     const std::optional<time_span> made = batches.made(b);
@@ -200,22 +202,23 @@ void view::choose_batches(std::size_t count, const run_batches& batches) {
   for (const auto& [ns, place] : places) {
     chosen_batches_[place] = true;
     const batch& b = batches.all()[place];
-    for (std::uint32_t s = 0; s < b.spans; ++s) chosen_makings_[b.first_span + s] = true;
+    for (std::uint32_t s = 0; s < b.spans; ++s) chosen_preprocessings_[b.first_span + s] = true;
   }
 }
 
 void view::choose_items(const slowest& wanted, const run_data& run) {
   const std::optional<stage_id> stage = look_for_stage(wanted.stage, run);
   if (!stage) throw usage_error("--only-slowest: there is no stage '" + wanted.stage + "'");
-  const std::vector<making_span>& making = run.batches.making();
+  const std::vector<preprocessing_span>& preprocessing = run.batches.preprocessing_spans();
   const std::vector<item> items = items_of(run.batches);
-  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by time in the stage
+  // Time in the stage and index of each item.
+  std::vector<std::pair<std::int64_t, std::size_t>> places;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!has_time(items[i].life.start_ns, items[i].life.end_ns)) continue;
     std::int64_t in_stage_ns = -1;
     for (const span_number span : items[i].spans) {
-      if (making[span].stage != *stage) continue;
-      in_stage_ns = std::max<std::int64_t>(in_stage_ns, 0) + making[span].duration_ns;
+      if (preprocessing[span].stage != *stage) continue;
+      in_stage_ns = std::max<std::int64_t>(in_stage_ns, 0) + preprocessing[span].duration_ns;
     }
     if (in_stage_ns >= 0) places.emplace_back(in_stage_ns, i);
   }
@@ -224,25 +227,26 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
   places.resize(std::min(wanted.count, places.size()));
   for (const auto& [ns, place] : places) {
     for (const span_number span : items[place].spans) {
-      chosen_makings_[span] = true;
-      // If the stage works on batches, show their waits and steps too.
-      const optional_batch of = making[span].batch;
-      if (!making[span].of_item && of) chosen_batches_[of->value()] = true;
+      chosen_preprocessings_[span] = true;
+      // If the stage works on batches, the batches' waits and steps are shown too.
+      const optional_batch of = preprocessing[span].batch;
+      if (!preprocessing[span].of_item && of) chosen_batches_[of->value()] = true;
     }
   }
 }
 
 void view::choose_spans(const run_batches& batches) {
-  for (std::size_t i = 0; i < chosen_makings_.size(); ++i) {
-    const making_span& span = batches.making()[i];
-    if (!chosen_makings_[i] || !span.file) continue;
+  for (std::size_t i = 0; i < chosen_preprocessings_.size(); ++i) {
+    const preprocessing_span& span = batches.preprocessing_spans()[i];
+    if (!chosen_preprocessings_[i] || !span.file) continue;
     const std::size_t file = span.file->value();
     if (file >= chosen_spans_.size()) chosen_spans_.resize(file + 1);
     chosen_spans_[file].emplace_back(span.start_ns, span.end_ns());
   }
   for (auto& spans : chosen_spans_) {
     std::sort(spans.begin(), spans.end());
-    std::vector<std::pair<std::int64_t, std::int64_t>> apart;  // stages may be nested
+    // Disjoint intervals; `spans` may overlap, because stages may be nested.
+    std::vector<std::pair<std::int64_t, std::int64_t>> apart;
     for (const auto& [start_ns, end_ns] : spans) {
       if (apart.empty() || start_ns >= apart.back().second) {
         apart.emplace_back(start_ns, end_ns);
@@ -258,8 +262,8 @@ bool view::has_name(std::uint32_t name, const name_table& names) {
   if (ops_.empty()) return true;
   if (name >= name_known_.size()) name_known_.resize(names.size(), -1);
   if (name_known_[name] < 0) {
-    const std::string& full = names.name(name);
-    const bool wanted = std::any_of(ops_.begin(), ops_.end(), [&full](const std::string& op) {
+    const std::string_view full = names.name(name);
+    const bool wanted = std::any_of(ops_.begin(), ops_.end(), [full](const std::string& op) {
       return full == op || (full.size() == op.size() + 1 && full.compare(1, op.size(), op) == 0);
     });
     name_known_[name] = wanted ? 1 : 0;

@@ -11,10 +11,11 @@
 namespace lotus::tool {
 namespace {
 
-/// The double that a reader gets from put_us(ns): the nearest one.
+/// Returns the double that a reader gets from the text of put_us(ns), which is the nearest one.
 double as_read(std::int64_t ns) {
   constexpr std::int64_t exact = std::int64_t{1} << 53U;
-  if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;  // rounds once
+  // In this range, only the division rounds.
+  if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;
   std::array<char, 24> digits{};
   double us = 0;
   std::from_chars(digits.data(), put_us(digits.data(), ns), us);

@@ -1,4 +1,4 @@
-// Writes durations so that slices also nest in a viewer's floating-point arithmetic.
+// Writes durations such that slices also nest in a viewer's floating-point arithmetic.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
 
@@ -7,16 +7,16 @@
 
 namespace lotus::tool {
 
-/// Writes the durations of a track's slices as µs. Viewers read numbers as doubles and add them: a
-/// slice that ends at 123.797 + 170.812 then overlaps the next one, which starts at 294.609, or its
-/// parent's end. If that would happen, also after subtracting the track's first start from all
-/// starts, as speedscope does, the duration is written as the largest smaller double that keeps the
-/// order: shorter by at most two units in the last place of a start, 0.001 ns in a run's first
-/// hour.
+/// Writes the durations of a track's slices as µs. Viewers add starts and durations as doubles,
+/// which are inexact: 123.797 + 170.812 is more than 294.609, so a slice that ends there would
+/// overlap the next one or exceed its parent. In such a case a slightly shorter duration is
+/// written: the largest double that avoids the overlap, also when a viewer subtracts the track's
+/// first start from all starts, as speedscope does. It is shorter by at most two units in the last
+/// place of a start, which is 0.001 ns in a run's first hour.
 class viewer_times {
  public:
-  /// Writes the duration of a slice whose start is written by put_us(). Needs at most 24 bytes.
-  /// Slices come in order of start, the longer first, and nest.
+  /// Writes the duration of a slice whose start is written by put_us(), and returns the end of the
+  /// text. Needs at most 24 bytes. Slices must nest, and come in order of start, the longer first.
   char* put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns);
 
   /// Call this before the first slice of another track.
@@ -28,11 +28,11 @@ class viewer_times {
  private:
   static constexpr double no_start = -1e300;
 
-  /// Where a slice ends: exactly, as read, and as read after subtracting the first start.
+  /// The end of one slice.
   struct ends {
-    std::int64_t ns;
-    double us;
-    double rebased_us;
+    std::int64_t ns;    ///< the exact value
+    double us;          ///< the value that viewers compute
+    double rebased_us;  ///< the value that viewers compute if they subtract the first start
   };
   std::vector<ends> open_;
   double first_us_ = no_start;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
@@ -22,7 +23,7 @@
 #include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
-#include "commands/viz/torch_trace.hpp"
+#include "commands/viz/verdict_tracks.hpp"
 #include "commands/viz/view.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
@@ -30,11 +31,12 @@
 #include "log/window/log_window.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
+#include "verdict/diagnosis.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// One output: the runs that it shows, and the profiler trace that they are merged into.
+/// What one output file shows: some runs, and the profiler trace that they are merged into.
 struct picture {
   std::vector<run_files> runs;
   std::optional<torch_trace> torch;
@@ -43,6 +45,13 @@ struct picture {
 
 bool is_chrome(const viz_options& options) {
   return options.format == 0;
+}
+
+/// Whether the trace shows the verdict and the critical path of a run. Both need the whole run with
+/// its operations. For a large run they would take most of the time and a third of the output.
+bool has_verdict(const viz_options& options, const run_data& run) {
+  constexpr std::uint64_t max_operations = 200'000;
+  return options.view.everything() && !options.coarse && run.operations <= max_operations;
 }
 
 torch_trace given_torch_trace(const std::string& path) {
@@ -60,7 +69,8 @@ torch_trace given_torch_trace(const std::string& path) {
   return std::move(scan.trace);
 }
 
-/// Groups the loaders of each run, because a profiler trace next to it covers all of them.
+/// Returns what to draw into each trace: one trace for each run with all its loaders, because a
+/// profiler trace in the run's folder covers all loaders.
 std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& diagnostics) {
   std::vector<picture> found;
   for (run_files& run : runs) {
@@ -75,8 +85,8 @@ std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& di
   return found;
 }
 
-/// Decides what is merged and where it is written: with -o everything goes into one file; without
-/// it, as in the original tool, each run with a profiler trace is written next to that trace.
+/// Decides which runs are drawn into which file. With -o, all runs are drawn into one file.
+/// Otherwise each run that has a profiler trace gets a file next to it, as in the original script.
 std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
                           diagnostic_log& diagnostics) {
   std::vector<picture> pictures;
@@ -128,8 +138,8 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   return pictures;
 }
 
-/// Throws input_error if no run has one of the requested names, because it is probably mistyped.
-/// Names outside the window are accepted.
+/// Throws input_error if no run contains any of the requested names, because they are probably
+/// mistyped. Names that occur only outside the window are not an error.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());
@@ -148,9 +158,21 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
   }
 }
 
-/// Throws usage_error if the window that the user wants to see is empty.
+/// A run, read for the tracks and times of its logs. Drawing reads its operations again.
+struct scanned_run {
+  run_data data;
+  std::optional<run_verdict> verdict;
+};
+
+/// Frees the memory of the operations, which only the diagnosis needs.
+void forget_operations(run_data& run) {
+  run.ops = std::vector<op_samples>();
+  for (run_data::log_operations& log : run.logs) log = run_data::log_operations();
+}
+
+/// Draws all runs of a trace. Throws usage_error if the wanted window is empty.
 void draw_all(const viz_options& options, const picture& preprocessed,
-              const std::vector<run_data>& scanned, std::int64_t base_ns, name_table& names,
+              const std::vector<scanned_run>& scanned, std::int64_t base_ns, name_table& names,
               trace_sink& sink, diagnostic_log& diagnostics) {
   const std::vector<run_tracks> tracks =
       lay_tracks(preprocessed.runs, options.dir,
@@ -176,14 +198,15 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   bool found_names = false;
   std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
-    const run_data& run = scanned[r];
-    if (run.first_ns > run.last_ns) continue;  // counted calls have no times
+    const run_data& run = scanned[r].data;
+    if (run.first_ns > run.last_ns) continue;  // a run with only counted calls has no times
     if (scanned.size() > 1 && !has_window(options.view, run)) {
       diagnostics.warning(run.files->dir + ": skipped: it has no such batch or stage");
       continue;
     }
     view shown(options.view, run);
     draw_run(run, tracks[r], !options.coarse, shown, state);
+    if (scanned[r].verdict) draw_verdict(*scanned[r].verdict, run, tracks[r], state);
     reached = reached || shown.has_time(run.first_ns, run.last_ns);
     found_names = found_names || shown.found_names();
     longest_ns = std::max(longest_ns, run.last_ns - run.first_ns);
@@ -199,11 +222,17 @@ void draw_all(const viz_options& options, const picture& preprocessed,
 
 int draw_default(const viz_options& options, const picture& preprocessed,
                  diagnostic_log& diagnostics, std::ostream& out) {
-  std::vector<run_data> scanned;
+  std::vector<scanned_run> scanned;
   std::int64_t base_ns = INT64_MAX;
   bool empty = true;
   for (const run_files& run : preprocessed.runs) {
-    const run_data& data = scanned.emplace_back(read_run(run, {}, diagnostics));
+    auto& [data, verdict] = scanned.emplace_back(scanned_run{read_run(run, {}, diagnostics), {}});
+    if (has_verdict(options, data)) {
+      diagnostic_log silent = diagnostic_log::silenced();
+      data = read_run(run, diagnosis_parts, silent);
+      verdict = find_verdict(data);
+      forget_operations(data);
+    }
     empty = empty && data.empty();
     if (!data.aggregated.empty()) {
       diagnostics.note(run.dir + ": " + no_window_text(data.aggregated));
@@ -229,7 +258,8 @@ int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
     throw usage_error("--compat is a form of --format chrome");
   }
   if (options.compat && !options.view.everything()) {
-    throw usage_error("--compat draws everything, as the original does; leave one of them out");
+    throw usage_error(
+        "--compat draws everything, as the original does: leave it out to select a part");
   }
   if (!options.torch_trace.empty() && !is_chrome(options)) {
     throw usage_error("only --format chrome can be merged with a profiler trace");

@@ -13,16 +13,18 @@ namespace lotus::tool {
 
 struct viz_options {
   std::string dir;
-  std::string output;  ///< "-" is standard output; empty: next to the profiler trace
+  /// Path of the output; "-" is standard output; empty: next to the profiler trace.
+  std::string output;
   std::string prefix{default_prefix};
-  std::string torch_trace;  ///< the profiler trace to merge into; empty: search in the run's folder
-  std::size_t format = 0;   ///< index in viz_formats()
+  /// Path of the profiler trace to merge into; empty: search in the run's folder.
+  std::string torch_trace;
+  std::size_t format = 0;  ///< index in viz_formats()
   view_options view;
-  bool coarse = false;  ///< batches only, no operations
-  bool compat = false;  ///< write the events of the original tool
+  bool coarse = false;  ///< whether to draw only batches and no operations
+  bool compat = false;  ///< whether to write the events of the original script
   bool gzip = false;
-  bool strict = false;  ///< a malformed line is an error
-  bool quiet = false;   ///< print no notes
+  bool strict = false;  ///< whether a malformed line is an error
+  bool quiet = false;   ///< whether to print no notes
 };
 
 /// Draws every run in options.dir. Returns the exit status; throws input_error and usage_error.

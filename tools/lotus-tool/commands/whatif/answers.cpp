@@ -9,7 +9,7 @@
 
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "replay/change.hpp"
@@ -32,10 +32,10 @@ std::string megabytes(double batches, double bytes_per_batch) {
 }
 
 double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
-  return static_cast<double>(p.most_out) / pipeline.items_per_batch;
+  return static_cast<double>(p.max_out) / pipeline.items_per_batch;
 }
 
-std::string way_text(const way_to_target& way, const what_if& run) {
+std::string way_text(const path_to_target& way, const what_if& run) {
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target = three_digits(way.target_per_s) + " batches/s: ";
   if (way.settings) {
@@ -44,10 +44,11 @@ std::string way_text(const way_to_target& way, const what_if& run) {
            (run.is_bracket(*way.settings) ? "; if there are CPUs for them" : "");
   }
   const std::string best = change_text(way.best_settings, pipeline);
+  const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
-    return target + "no number of workers and no single operation or stage brings that";
+    return target + "no number of " + workers + " and no single operation or stage brings that";
   }
-  return target + "workers alone do not bring that; " + way.work + " would have to be " +
+  return target + workers + " alone do not bring that; " + way.work + " would have to be " +
          three_digits(way.faster) + " times as fast" + (best.empty() ? "" : ", with " + best);
 }
 
@@ -66,10 +67,10 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("how many CPUs the run might use is not known (--recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
-    all.emplace_back("how much busy CPUs slow each other was not seen: taken for " +
+    all.emplace_back("how much busy CPUs slow each other was not seen, and is assumed to be " +
                      human_share(run.law().law.slowing) +
-                     "; --also with a run of another number "
-                     "of workers tells");
+                     "; --also with a run with another number "
+                     "of workers shows it");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(
@@ -86,8 +87,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "no bound of what is prefetched was ever reached: at least two batches a "
-        "worker are taken for it");
+        "the run never reached its prefetch limit, which is therefore unknown: at least two "
+        "batches per worker are assumed");
   }
   all.emplace_back(
       "waiting for something else than a CPU (disk, network, lock) is known to scale with workers "
@@ -104,14 +105,14 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
-  out << styled(
-             out, style::bold,
-             fitted(out,
-                    "measured: " + three_digits(run.achieved()) + " batches/s over " +
-                        human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
-                        " in steady state); the simulation is " + human_share(std::abs(off)) +
-                        (off < 0 ? " below" : " above") +
-                        ", and predictions are corrected for it (by half of it far from the run)"))
+  out << styled(out, style::bold,
+                fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s over " +
+                                human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
+                                " in steady state); the simulation is " +
+                                human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
+                                ", and predictions are corrected by this, or by half of it for "
+                                "changes that differ "
+                                "much from the run"))
       << "\n\n";
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run)) << "\n\n";
   if (answers.way) {
@@ -178,8 +179,8 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
   json.newline().end_array();
   const speed_law& law = run.law().law;
   json.key("speed_law").begin_array();
-  const auto most_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
-  for (std::size_t busy = 1; busy <= most_busy; ++busy) {
+  const auto max_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
+  for (std::size_t busy = 1; busy <= max_busy; ++busy) {
     json.value(law.speed(static_cast<double>(busy)));
   }
   json.end_array().key("policies").begin_object();

@@ -1,4 +1,4 @@
-// The answers of whatif for one run, and how they are printed.
+// Prints the answers of whatif for one run.
 #ifndef LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
 #define LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
 
@@ -21,15 +21,16 @@ struct answer {
 
 struct whatif_answers {
   std::string dir;
-  std::string loader;   ///< "" for the default loader
-  std::string why_not;  ///< the reason if there are no answers; else ""
+  std::string loader;   ///< name of the loader; "" for the default loader
+  std::string why_not;  ///< the reason if there are no answers; otherwise ""
   const what_if* run = nullptr;
-  std::vector<answer> changes;  ///< the largest gain first
-  std::optional<way_to_target> way;
+  /// The changes and their effects; the one with the largest gain comes first.
+  std::vector<answer> changes;
+  std::optional<path_to_target> way;
   std::optional<double> bytes_per_batch;
 };
 
-/// The assumptions behind the answers, and what the answers cannot consider.
+/// Returns the assumptions behind the answers, and effects that the answers do not include.
 std::vector<std::string> assumptions_of(const whatif_answers& answers);
 
 void print_answers(const whatif_answers& answers, std::ostream& out);

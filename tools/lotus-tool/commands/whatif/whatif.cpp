@@ -31,7 +31,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A run with the simulation that answers questions about it.
+/// A run with its simulation, which answers the questions about the run.
 struct asked_run {
   run_data run;
   std::optional<recorded_pipeline> pipeline;
@@ -39,7 +39,8 @@ struct asked_run {
   std::optional<what_if> asked;
 };
 
-/// Names may also be given as in the logs, with an S. Throws input_error.
+/// Replaces the given names by the run's names, which have no S at the beginning. Throws
+/// input_error if a name is unknown.
 template <class Value>
 std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
                                          const std::vector<std::string>& known) {
@@ -60,7 +61,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
-/// The change with the names of the run. Throws input_error if it cannot be applied to the run.
+/// Returns the change with the names of the run. Throws input_error if the run does not permit it.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
@@ -84,6 +85,11 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
     throw input_error(
         "--prefetch: stages build these batches, and their queues limit the number in flight");
   }
+  if (change.workers && !pipeline.has_workers()) {
+    const std::string name = printable_line(pipeline.stages.back().name);
+    throw input_error("--workers: stages build these batches; name one, as in --workers " + name +
+                      '=' + std::to_string(*change.workers));
+  }
   if (change.workers && pipeline.makes_itself) change.own_thread = true;
   if (change.own_thread && !pipeline.makes_itself) {
     throw input_error("--own-thread: the consumer builds no batches in this run");
@@ -91,7 +97,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
   return change;
 }
 
-/// The size of a batch in bytes: the mean value of a counter with that name.
+/// Returns the size of a batch in bytes, which is the mean value of a counter with a certain name.
 std::optional<double> counted_bytes(const run_data& run) {
   double sum = 0;
   double count = 0;
@@ -110,7 +116,8 @@ class asker {
     if (!options.also.empty()) also_ = find_runs(options.also, options.prefix, diagnostics);
   }
 
-  /// @param keep  stores the objects that the answers refer to.
+  /// Answers all questions about a run.
+  /// @param keep  receives the objects that the answers refer to.
   whatif_answers ask(const run_files& files, std::vector<std::unique_ptr<asked_run>>& keep) {
     whatif_answers answers;
     answers.dir = files.dir;
@@ -134,9 +141,9 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // Aim below 100 %: the wait never becomes 0, because receiving a batch takes time.
+      // The target is below 100 %: the wait is never 0, because receiving a batch takes time.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
-      answers.way = find_way(*answers.run, kept.run.names, target);
+      answers.way = find_path_to_target(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));
     } else if (!(change == pipeline_change{})) {
       add(answers, change);
@@ -156,7 +163,7 @@ class asker {
     answers.changes.push_back({change, answers.run->predict(change)});
   }
 
-  /// Reads the loader of the same name in the other run.
+  /// Reads the same loader in the other run that the user gave.
   void read_also(const std::string& loader, asked_run& kept) {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {
@@ -175,7 +182,8 @@ class asker {
   std::vector<run_files> also_;
 };
 
-/// A script that asks for a target must not mistake "out of reach" for success.
+/// Returns the exit status. If the user asked for a target and it is out of reach, this is
+/// exit_no_answer, so that a script can detect it.
 int status_of(const std::vector<whatif_answers>& all, const whatif_options& options) {
   if (!options.target_per_s && !options.feed_consumer) return exit_fine;
   const bool reached = std::all_of(all.begin(), all.end(), [](const whatif_answers& answers) {

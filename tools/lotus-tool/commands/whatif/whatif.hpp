@@ -14,9 +14,9 @@ namespace lotus::tool {
 struct whatif_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string also;                     ///< another run of the same pipeline; "": none
-  pipeline_change change;               ///< empty: print a table of single changes
-  std::optional<double> recorded_cpus;  ///< the CPUs that the recorded run could use
+  std::string also;        ///< folder of another run of the same pipeline; "": none
+  pipeline_change change;  ///< the change to predict; empty: print a table of single changes
+  std::optional<double> recorded_cpus;  ///< number of CPUs that the recorded run could use
   std::optional<double> target_per_s;
   bool feed_consumer = false;
   std::optional<double> bytes_per_batch;
@@ -25,8 +25,8 @@ struct whatif_options {
   bool quiet = false;
 };
 
-/// Prints the effect of the change; without a change, single changes with the best one first, or
-/// how to reach a target. Returns the exit status; throws input_error and usage_error.
+/// Prints the effect of the change. Without a change, prints single changes with the best one
+/// first, or how to reach a target. Returns the exit status; throws input_error and usage_error.
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -7,36 +7,36 @@ namespace lotus::tool {
 
 void process_heap::take_heap(std::uint32_t unit, std::uint64_t bytes,
                              std::uint64_t begun) noexcept {
-  most_held = std::max(most_held, bytes);
+  max_held = std::max(max_held, bytes);
   if (begun < units) return;
   units = begun;
   unit_name = unit;
   held = bytes;
 }
 
-bool process_heap::goes_on(std::int64_t at_ns) noexcept {
+bool process_heap::continues(std::int64_t at_ns) noexcept {
   if (at_ns < time_ns) return false;
   if (at_ns > time_ns) by_operation.clear();
   time_ns = at_ns;
   return true;
 }
 
-void process_heap::take_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
-                             std::uint64_t first_unit) {
-  if (goes_on(at_ns)) by_operation.push_back({name, first_unit, bytes});
+void process_heap::add_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
+                            std::uint64_t first_unit) {
+  if (continues(at_ns)) by_operation.push_back({name, first_unit, bytes});
 }
 
 void process_heap::take_total(std::int64_t at_ns, std::uint64_t total,
                               std::uint64_t which) noexcept {
-  if (goes_on(at_ns)) (which == 0 ? allocated_bytes : allocations) = total;
+  if (continues(at_ns)) (which == 0 ? allocated_bytes : allocations) = total;
 }
 
 void heap_data::add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {
   heap_use& of = operations[name];
-  ++of.told;
+  ++of.allocating_calls;
   of.allocated_bytes += bytes;
   of.allocations += calls;
-  of.most_allocated_bytes = std::max(of.most_allocated_bytes, bytes);
+  of.max_allocated_bytes = std::max(of.max_allocated_bytes, bytes);
 }
 
 void heap_data::add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {

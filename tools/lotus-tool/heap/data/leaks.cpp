@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A range of units that liblotus_memory.so counts together: 64 generations of one unit, then
-/// generations twice as long until twice as many units have begun, and so on.
+/// A range of units that liblotus_memory.so counts together. The first 64 generations have one unit
+/// each; then the length of a generation doubles whenever twice as many units have begun.
 struct generation {
   std::uint64_t first = 0;
   std::uint64_t length = 1;
@@ -39,10 +40,10 @@ std::vector<generation> generations_of(std::uint64_t units) {
 
 struct observation {
   double rate = 0;    // bytes per unit
-  double weight = 0;  // units
+  double weight = 0;  // number of units
 };
 
-/// The generations of a process that are tested: those of the units from 10 % to 50 %.
+/// The generations of a process that are tested: those of its units from 10 % to 50 %.
 struct looked_at {
   std::vector<generation> generations;
   std::size_t middle = 0;
@@ -59,13 +60,13 @@ looked_at generations_to_look_at(const process_heap& process) {
   return of;
 }
 
-constexpr std::size_t least_generations = 10;
+constexpr std::size_t min_generations = 10;
 
-/// The observations of one operation in one process; empty if one half of the generations has too
-/// few with unfreed memory.
+/// Returns the observations of one operation in one process; none if, in one half of the
+/// generations, too few contain unfreed memory.
 std::vector<observation> observe(const looked_at& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
-  constexpr std::size_t least_times = 3;
+  constexpr std::size_t min_times = 3;
   std::vector<observation> of;
   std::size_t times[2] = {};
   for (std::size_t i = 0; i < at.generations.size(); ++i) {
@@ -79,7 +80,7 @@ std::vector<observation> observe(const looked_at& at,
     const auto length = static_cast<double>(g.length);
     of.push_back({static_cast<double>(bytes) / length, length});
   }
-  if (std::min(times[0], times[1]) < least_times) of.clear();
+  if (std::min(times[0], times[1]) < min_times) of.clear();
   return of;
 }
 
@@ -111,7 +112,7 @@ std::vector<leak> find_leaks(const heap_data& heap) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<observation>> observed;
   for (const auto& [pid, process] : heap.processes) {
     const looked_at at = generations_to_look_at(process);
-    if (at.generations.size() < least_generations) continue;
+    if (at.generations.size() < min_generations) continue;
     std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> held;
     for (const held_bytes& h : process.by_operation) held[h.name][h.first_unit] += h.bytes;
     for (const auto& [name, bytes_by_unit] : held) {
@@ -135,13 +136,13 @@ std::vector<leak> find_leaks(const heap_data& heap) {
   return leaks;
 }
 
-std::string leak_text(const leak& told, const name_table& names) {
-  const std::string& of = names.name(told.unit_name);
+std::string leak_text(const leak& found, const name_table& names) {
+  const std::string_view of = names.name(found.unit_name);
   const bool batch = of == "SBatchPreprocessed";
-  return shown_name(names.name(told.name)) + " leaves " + human_bytes(told.bytes_per_unit) +
+  return shown_name(names.name(found.name)) + " leaves " + human_bytes(found.bytes_per_unit) +
          " behind with every " + (batch ? "batch" : "call of " + shown_name(of)) +
-         " (99 %: " + human_bytes(told.low) + " to " + human_bytes(told.high) + ", from " +
-         std::to_string(told.units) + (batch ? " batches)" : " calls)");
+         " (99 %: " + human_bytes(found.low) + " to " + human_bytes(found.high) + ", from " +
+         std::to_string(found.units) + (batch ? " batches)" : " calls)");
 }
 
 }  // namespace lotus::tool

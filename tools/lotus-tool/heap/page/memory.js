@@ -1,4 +1,4 @@
-// The heap over time, and what leaks with every batch.
+// Draws the heap over time, and shows which memory leaks with every batch.
 "use strict";
 
 const heapCounters = (run) => (run.timeline.counters || []).filter((counter) => /^heap bytes(, pid |$)/.test(counter.name));

@@ -19,12 +19,12 @@
 namespace lotus::tool {
 namespace {
 
-/// What one operation, or the preprocessing of all batches, did to the heap.
+/// How one operation, or the preprocessing of all batches, used the heap.
 struct memory_row {
   std::string name;
   std::uint64_t calls = 0;
   heap_use use;
-  std::uint64_t held = 0;  ///< bytes held at the end by all processes
+  std::uint64_t held = 0;  ///< bytes held by all processes at the end
 
   double per_call(std::uint64_t sum) const {
     return calls == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(calls);
@@ -36,7 +36,7 @@ struct memory_totals {
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t held = 0;
-  std::uint64_t most_held = 0;  ///< sum of each process's largest sample
+  std::uint64_t max_held = 0;  ///< sum over the processes of each one's largest sample
 };
 
 memory_totals totals_of(const heap_data& heap) {
@@ -45,21 +45,22 @@ memory_totals totals_of(const heap_data& heap) {
     sum.allocated_bytes += process.allocated_bytes;
     sum.allocations += process.allocations;
     sum.held += process.held;
-    sum.most_held += process.most_held;
+    sum.max_held += process.max_held;
   }
   return sum;
 }
 
-/// Returns a row for each operation, and rows for the preprocessing of batches and for waits, which
-/// are not operations.
+/// Returns a row for each operation, and rows for preprocessing and for waits, which are not
+/// operations.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
   std::map<std::string, memory_row> by_name;
-  for (const auto& [name, use] : heap.operations) by_name[data.names.name(name)].use = use;
+  for (const auto& [name, use] : heap.operations)
+    by_name[std::string(data.names.name(name))].use = use;
   for (const auto& [pid, process] : heap.processes) {
     for (const held_bytes& h : process.by_operation) {
-      by_name[data.names.name(h.name)].held += h.bytes;
+      by_name[std::string(data.names.name(h.name))].held += h.bytes;
     }
   }
   std::vector<memory_row> rows;
@@ -101,7 +102,7 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   for (const memory_row& row : rows_of(run, operations)) {
     rows.row({shown_name(row.name), std::to_string(row.calls),
               human_bytes(row.per_call(row.use.allocated_bytes)),
-              bytes_text(row.use.most_allocated_bytes),
+              bytes_text(row.use.max_allocated_bytes),
               three_digits(row.per_call(row.use.allocations)),
               human_bytes(row.per_call(row.use.freed_bytes)),
               human_bytes(row.per_call(row.use.retained_bytes)), bytes_text(row.use.peak_bytes),
@@ -116,9 +117,9 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   };
   tell("in all " + bytes_text(sum.allocated_bytes) + " in " + std::to_string(sum.allocations) +
        " allocations; held " + bytes_text(sum.held) + " at the end");
-  tell("held at most " + bytes_text(sum.most_held) +
+  tell("held at most " + bytes_text(sum.max_held) +
        " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
-  tell("a call's own thread; held: allocated in it, not in what it calls, and freed by nobody");
+  tell("a call's own thread; held: allocated in it, not in what it calls, and not freed");
   for (const leak& l : find_leaks(heap)) tell("grows: " + leak_text(l, run.names));
 }
 
@@ -131,7 +132,7 @@ void write_memory_json(json_writer& json, const run_data& run,
     json.newline().key(row.name).begin_object().member("calls", row.calls);
     json.member("allocated_bytes", row.use.allocated_bytes);
     json.member("allocations", row.use.allocations);
-    json.member("most_allocated_bytes", row.use.most_allocated_bytes);
+    json.member("most_allocated_bytes", row.use.max_allocated_bytes);
     json.member("freed_bytes", row.use.freed_bytes).member("frees", row.use.frees);
     json.member("retained_bytes", row.use.retained_bytes);
     json.member("retained_blocks", row.use.retained_blocks);
@@ -140,9 +141,9 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // An older name of most_sampled_held_bytes, kept for scripts.
-  json.member("most_held_bytes", sum.most_held);
-  json.member("most_sampled_held_bytes", sum.most_held).newline().key("leaks").begin_array();
+  // The old name of max_sampled_held_bytes, which is kept for scripts.
+  json.member("most_held_bytes", sum.max_held);
+  json.member("most_sampled_held_bytes", sum.max_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {
     json.newline().begin_object().member("name", run.names.name(l.name));
     json.member("of", run.names.name(l.unit_name)).member("bytes_each", l.bytes_per_unit);

@@ -1,4 +1,4 @@
-// Prints what operations did to the heap, and what leaks with every batch.
+// Prints how operations used the heap, and which memory leaks with every batch.
 #ifndef LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
 #define LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
 
@@ -12,16 +12,15 @@
 
 namespace lotus::tool {
 
-/// How often an operation was called.
 struct operation_calls {
   std::string name;
   std::uint64_t calls = 0;
 };
 
-/// Prints the memory section of the table for these operations; one line if nothing was counted.
+/// Prints the table of memory for these operations; a single line if allocations were not counted.
 void print_memory_table(const run_data& run, const std::vector<operation_calls>& operations,
                         std::ostream& out);
-/// Writes members of a run's JSON object, each only if there is data for it.
+/// Writes the members about memory of a run's JSON object; leaves out members without data.
 void write_memory_json(json_writer& json, const run_data& run,
                        const std::vector<operation_calls>& operations);
 

@@ -1,4 +1,4 @@
-// The positions of a compact log's blocks, read from their headers.
+// Lists the blocks of a compact log and their positions, using only the blocks' headers.
 #ifndef LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 #define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 
@@ -14,20 +14,21 @@ namespace lotus::tool {
 
 struct indexed_block {
   std::uint64_t byte = 0;
-  std::int64_t base_ns = 0;   ///< end of its first record
-  std::int64_t first_ns = 0;  ///< the earliest start
-  std::int64_t last_ns = 0;   ///< the latest end
+  std::int64_t base_ns = 0;   ///< end of the block's first record, in ns since 1970
+  std::int64_t first_ns = 0;  ///< earliest start of a record in the block, in ns since 1970
+  std::int64_t last_ns = 0;   ///< latest end of a record in the block, in ns since 1970
   std::uint32_t bytes = 0;
   std::uint8_t roles = 0;
-  bool anew = false;  ///< it can be read without the blocks before it
+  bool anew = false;  ///< whether the block can be read without the blocks before it
 };
 
-/// Indexes the blocks of a log on disk, without its older parts; reads only headers. Returns
-/// nullopt if there is anything between the blocks: then a compact_reader has to search for them.
+/// Lists the blocks of a log on disk, without its older parts. Reads only headers. Returns nullopt
+/// if other bytes lie between blocks; then use a compact_reader, which searches for the blocks.
 /// Throws input_error if the file cannot be opened.
 std::optional<std::vector<indexed_block>> index_blocks(const log_file& file);
 
-/// The times of the log; null if index_blocks() returns nullopt. Throws input_error likewise.
+/// Returns the object that finds times in a log on disk; null if index_blocks() returns nullopt for
+/// the log. Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_blocks(const log_file& file);
 
 }  // namespace lotus::tool

@@ -44,8 +44,8 @@ bool compact_decoder::begin(const lotus::detail::compact_block_header& header,
   if (!knows_) return false;
   if (header.version != lotus::detail::compact_version) {
     return fail(header.version > lotus::detail::compact_version
-                    ? "a block of a newer lotus, whose lotus-tool reads it"
-                    : "a block of an older lotus, whose lotus-tool reads it");
+                    ? "a block of a newer lotus: read it with the lotus-tool of that version"
+                    : "a block of an older lotus: read it with the lotus-tool of that version");
   }
   at_ = block.data() + sizeof(header);
   end_ = block.data() + header.bytes;
@@ -121,14 +121,14 @@ bool compact_decoder::read_record(std::uint64_t code, compact_record& record) no
     last = &of.last;
   }
   const lotus::detail::record_kind& row = lotus::detail::kind_of(record.kind);
-  std::uint64_t told = 0;
+  std::uint64_t coded = 0;
   std::uint64_t earlier = 0;
   std::uint64_t duration = 0;
-  if (!take(told) || (told == lotus::detail::earlier_time && !take(earlier)) ||
+  if (!take(coded) || (coded == lotus::detail::earlier_time && !take(earlier)) ||
       (row.lasts() && !take(duration))) {
     return fail("a record that does not end");
   }
-  if (!go_on(told, earlier, duration)) return false;
+  if (!go_on(coded, earlier, duration)) return false;
   constexpr std::uint64_t most = INT64_MAX - lotus::detail::placeholder_ns;
   if (time_ns_ > most) return fail("a time that cannot be");
   record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
@@ -158,7 +158,7 @@ bool compact_decoder::read_fields(compact_record& record, std::uint64_t& last) n
         *to = *to == 0 ? lotus::detail::missing_number(field) : *to - 1;
         break;
     }
-    if (*to > lotus::detail::most_of(field)) return false;
+    if (*to > lotus::detail::max_of(field)) return false;
     before = &last_second_;
     ++to;
   }

@@ -1,4 +1,4 @@
-// Compact logs: decodes blocks into records.
+// Decodes the blocks of a compact log into records.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 
@@ -18,32 +18,34 @@
 
 namespace lotus::tool {
 
-/// A record with the contents of its lines.
+/// One decoded record: everything that its lines in text logs contain.
 struct compact_record {
   lotus::detail::event_kind kind = lotus::detail::event_kind::none;
-  std::string_view name;  ///< escaped, with its S; empty if the kind has no name
+  std::string_view name;  ///< escaped name with the logs' leading S; empty if the kind has no name
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// The fields of its kind's row in the table, in that order.
+  /// The record's numbers, in the order of the fields in the library's table of record kinds.
   std::uint64_t numbers[2] = {};
 };
 
-/// Returns the size of the block at the beginning of `bytes` and fills `header`; 0 if there is no
-/// block with a correct checksum; nullopt if more bytes are needed to decide.
+/// Returns the size of the block at the beginning of `bytes` and fills `header`. Returns 0 if there
+/// is no block with a correct checksum, and nullopt if more bytes are needed to decide.
 std::optional<std::size_t> find_block(std::string_view bytes,
                                       lotus::detail::compact_block_header& header) noexcept;
 
-/// Decodes the blocks of one log, one after the other. Not thread-safe.
+/// Decodes the blocks of one log, one after another. Not thread-safe.
 class compact_decoder {
  public:
-  /// Call it if blocks are missing: names are unknown until a block begins anew.
+  /// Must be called if blocks are missing. The decoder then knows no names until the next block
+  /// that can be read without the blocks before it.
   void lost_blocks() noexcept { knows_ = false; }
 
-  /// Begins a block that find_block() has found. Returns false if its names are not known.
+  /// Begins to decode a block that find_block() has found. Returns false if the block cannot be
+  /// read, or needs names from blocks that are missing; error() then gives the reason.
   bool begin(const lotus::detail::compact_block_header& header, std::string_view block) noexcept;
 
-  /// Reads the block's next record. Returns false at the end, or if error() says that the rest is
-  /// damaged.
+  /// Reads the block's next record. Returns false at the end of the block, or if the rest of the
+  /// block is damaged; then error() gives the reason.
   bool next(compact_record& record) {
     if (left_ == 0) return false;
     const std::string* const name = near_operation();
@@ -57,8 +59,8 @@ class compact_decoder {
     return true;
   }
 
-  /// Like next(), but skips most operations.
-  bool next_beside(compact_record& record) {
+  /// Like next(), but skips most operations, because operations have no line in a side log.
+  bool next_side_line(compact_record& record) {
     std::uint64_t duration = 0;
     while (left_ != 0 && near_operation() != nullptr) {
       if (!take_operation(duration)) return false;
@@ -75,31 +77,31 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// The name of the next record if it is an operation with a known name and not near the block's
-  /// end, as nearly every record is; else null.
+  /// Returns the name of the next record if the record is an operation with a known name and is not
+  /// near the end of the block; otherwise null. Nearly every record fulfills these conditions.
   const std::string* near_operation() const noexcept {
-    constexpr std::ptrdiff_t most_bytes = 32;
-    if (end_ - at_ < most_bytes) return nullptr;
+    constexpr std::ptrdiff_t max_bytes = 32;
+    if (end_ - at_ < max_bytes) return nullptr;
     const std::size_t name = static_cast<std::size_t>(*at_) - lotus::detail::first_named_code;
     return name < operations_.size() ? operations_[name] : nullptr;
   }
 
   bool take_operation(std::uint64_t& duration) noexcept {
-    std::uint64_t told = 0;
+    std::uint64_t coded = 0;
     std::uint64_t earlier = 0;
-    const char* at = lotus::detail::take_varint(at_ + 1, told);
-    if (told == lotus::detail::earlier_time) at = lotus::detail::take_varint(at, earlier);
+    const char* at = lotus::detail::take_varint(at_ + 1, coded);
+    if (coded == lotus::detail::earlier_time) at = lotus::detail::take_varint(at, earlier);
     at_ = lotus::detail::take_varint(at, duration);
     --left_;
-    return go_on(told, earlier, duration);
+    return go_on(coded, earlier, duration);
   }
 
-  /// Advances the time to the end of the next record. @param earlier  used if `told` is
-  /// earlier_time.
-  bool go_on(std::uint64_t told, std::uint64_t earlier, std::uint64_t duration) noexcept {
-    time_ns_ += told == lotus::detail::earlier_time
+  /// Sets the current time to the end of the next record.
+  /// @param earlier  distance to the end of the previous record, if `coded` is earlier_time.
+  bool go_on(std::uint64_t coded, std::uint64_t earlier, std::uint64_t duration) noexcept {
+    time_ns_ += coded == lotus::detail::earlier_time
                     ? 0 - earlier
-                    : lotus::detail::end_of_told_time(told, duration);
+                    : lotus::detail::end_of_coded_time(coded, duration);
     return (time_ns_ <= INT64_MAX && duration <= time_ns_) || fail("a time that cannot be");
   }
 
@@ -113,12 +115,14 @@ class compact_decoder {
 
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::uint32_t left_ = 0;  // records
+  std::uint32_t left_ = 0;  // number of records that next() has not returned yet
   std::uint64_t time_ns_ = 0;
   const char* error_ = nullptr;
   bool knows_ = false;
-  std::deque<named> names_;                     // by code
-  std::vector<const std::string*> operations_;  // by code, of one byte; null: not an operation
+  // All names defined so far, in the order of their codes.
+  std::deque<named> names_;
+  // Names of operations by their one-byte codes; null if the code is not an operation's.
+  std::vector<const std::string*> operations_;
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
   std::uint64_t last_second_ = 0;
 };

@@ -33,7 +33,7 @@ bool compact_lines::line_of_batch(const compact_record& record, log_line& line) 
 
 bool compact_lines::line_of(const compact_record& record, side_line& line) noexcept {
   const lotus::detail::record_kind& row = lotus::detail::kind_of(record.kind);
-  if (row.beside.empty()) return false;
+  if (row.side_begin.empty()) return false;
   line.kind = record.kind;
   line.name = record.name;
   line.time_ns = record.start_ns;

@@ -1,4 +1,4 @@
-// Compact logs: converts the records of one role to the lines of a text log.
+// Converts the records of one role in a compact log to the lines of a text log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 
@@ -15,12 +15,13 @@
 
 namespace lotus::tool {
 
-/// Converts records to lines of one role. Names are valid until the next call.
+/// Converts records to lines of the text log of one role (main, worker or side log). The name in a
+/// line is valid until the next call.
 class compact_lines {
  public:
   explicit compact_lines(file_role role) noexcept : role_(role) {}
 
-  /// Returns false if the record has no such line in this role.
+  /// Fills `line`. Returns false if the record has no line of this type in this role's text log.
   bool line_of(const compact_record& record, log_line& line) {
     if (record.kind != lotus::detail::event_kind::operation) return line_of_batch(record, line);
     line.name = record.name;
@@ -39,8 +40,8 @@ class compact_lines {
   std::string batch_name_;
 };
 
-/// See read_lines(). Damaged blocks are skipped and reported with the number of the block after
-/// them.
+/// Does the work of read_lines() for a compact log. Skips damaged blocks and reports them; the
+/// message contains the number of the next readable block.
 template <class Line, class OnRecord>
 void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   compact_reader blocks(file);
@@ -69,7 +70,8 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
       continue;
     }
     const auto next = [&] {
-      return std::is_same_v<Line, side_line> ? decoder.next_beside(record) : decoder.next(record);
+      return std::is_same_v<Line, side_line> ? decoder.next_side_line(record)
+                                             : decoder.next(record);
     };
     while (next()) {
       if (lines.line_of(record, line)) on_record(line);

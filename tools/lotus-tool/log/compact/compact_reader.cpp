@@ -35,7 +35,8 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
     const std::optional<std::size_t> bytes = find_block(left, header);
     if (!bytes) {
       if (fill()) continue;
-      // A block was cut off; others may follow it if it was at the end of a part.
+      // The last block is incomplete. If an older part ends with it, blocks of the next part may
+      // follow.
       if (left.empty()) return {};
       skipped_ = true;
     } else if (*bytes > 0) {
@@ -52,7 +53,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
       begin_ += 1 + at;
       continue;
     }
-    // The end may contain the first bytes of a block's magic number.
+    // Keeps the last bytes, because they may be the beginning of a block's magic number.
     begin_ = behind.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;

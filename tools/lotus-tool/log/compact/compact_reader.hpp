@@ -1,4 +1,4 @@
-// Compact logs: finds whole blocks in the bytes of a file.
+// Finds whole blocks in the bytes of a compact log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 
@@ -13,16 +13,17 @@
 
 namespace lotus::tool {
 
-/// Finds the blocks of a log. Not thread-safe.
+/// Finds the blocks of one log, one after another. Not thread-safe.
 class compact_reader {
  public:
-  /// Throws input_error if the file cannot be opened. `file` must outlive the reader.
+  /// @param file  must outlive the reader. Throws input_error if the file cannot be opened.
   explicit compact_reader(const log_file& file);
 
-  /// Returns the next whole block; empty at the end. Valid until the next call. Throws input_error
-  /// if reading fails.
+  /// Returns the next whole block, valid until the next call; empty at the end of the log. Throws
+  /// input_error if reading fails.
   std::string_view next(lotus::detail::compact_block_header& header);
-  /// Whether bytes before the last block, or at the end, belong to no block.
+  /// Whether next() skipped bytes that belong to no valid block, before the block that it returned
+  /// or at the end of the log.
   bool skipped() const noexcept { return skipped_; }
   std::uint64_t blocks() const noexcept { return blocks_; }
 

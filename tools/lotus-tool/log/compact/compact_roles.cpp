@@ -15,7 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Combines the roles of the blocks that a reader finds, as bits by log_role.
+/// Returns the roles for which a log has records, one bit for each log_role. Reads the whole log
+/// and verifies the checksums.
 unsigned roles_read(const log_file& file) {
   compact_reader blocks(file);
   lotus::detail::compact_block_header header{};
@@ -24,11 +25,12 @@ unsigned roles_read(const log_file& file) {
   return roles;
 }
 
-/// The roles that a log has records of. Trusts headers that follow one another without a gap.
+/// Returns the same as roles_read(), but reads only headers if there are no gaps between blocks.
 unsigned roles_in(const log_file& file) {
   if (!file.older.empty()) return roles_read(file);
   const std::optional<std::vector<indexed_block>> blocks = index_blocks(file);
-  // A single header is not confirmed by a following one, so its checksum has to be verified.
+  // A block is valid if the next header lies where the block should end. A single block has no next
+  // header, so its checksum must be verified.
   if (!blocks || blocks->size() < 2) return roles_read(file);
   unsigned roles = 0;
   for (const indexed_block& block : *blocks) roles |= block.roles;
@@ -60,7 +62,8 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      in_ring->role = file_role::compact;  // nothing of it is left
+      // The loop below removes this log, whose tail was moved.
+      in_ring->role = file_role::compact;
     }
   }
   files.erase(std::remove_if(files.begin(), files.end(),

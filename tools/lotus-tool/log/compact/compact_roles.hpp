@@ -1,4 +1,4 @@
-// Compact logs: splits one file into logs of several roles.
+// Splits a compact log into one log for each role.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 
@@ -16,10 +16,10 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
                                                    : file_role::side;
 }
 
-/// Replaces each compact log by one log per role that it has records of. Lines from the rings of
-/// dead processes, until now in text logs without bytes on disk, become the tails of these logs.
-/// Throws input_error.
-/// @param files  of one folder.
+/// Replaces each compact log by one log for each role for which the compact log has records. Lines
+/// from the rings of dead processes, which find_runs() has stored as the tails of text logs without
+/// bytes on disk, become the tails of the new logs. Throws input_error.
+/// @param files  the logs of one folder.
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Files that a command could not read, reported without repetition.
+// Reports files that a command could not read, without repetition.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 
@@ -8,7 +8,8 @@
 
 namespace lotus::tool {
 
-/// For the files of one directory, reports the first of each kind and how many more there are.
+/// Collects the unreadable files of one directory. Reports the first file for each reason, and the
+/// number of others.
 class left_files {
  public:
   void add(const std::string& path, const std::string& why) {
@@ -17,7 +18,7 @@ class left_files {
   }
   bool empty() const noexcept { return by_kind_.empty(); }
 
-  /// Calls `say(text)` for each kind.
+  /// Calls `say(text)` once for each reason, with the text to print.
   template <class Say>
   void tell(Say&& say) const {
     for (const auto& [why, k] : by_kind_) {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/printable.hpp"
@@ -18,8 +20,32 @@ namespace lotus::tool {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+using consumer_processes = std::map<const process_info*, std::uint32_t>;
+
+/// Returns the consumer index of the process that wrote the log with this number if the process
+/// consumes batches; otherwise that of its nearest ancestor that consumes batches.
+std::optional<std::uint32_t> consumer_of(std::uint64_t number, const run_processes& info,
+                                         const consumer_processes& consumers) {
+  const process_info* process = info.process_of(number);
+  constexpr int max_generations = 16;  // a damaged file may name a process as its own ancestor
+  for (int i = 0; i < max_generations && process != nullptr; ++i) {
+    const auto found = consumers.find(process);
+    if (found != consumers.end()) return found->second;
+    process = info.parent_of(*process);
+  }
+  return std::nullopt;
+}
+
+bool is_main(const log_file& file) noexcept {
+  return file.role == file_role::main;
+}
+
+}  // namespace
+
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info) {
-  std::map<std::string, std::vector<std::size_t>> of_run;  // by info_dir
+  std::map<std::string, std::vector<std::size_t>> of_run;  // indexes in `runs`, by info_dir
   for (std::size_t i = 0; i < runs.size(); ++i) {
     run_files& run = runs[i];
     const fs::path path(run.dir);
@@ -33,14 +59,14 @@ void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& wit
     for (const std::size_t to : members) {
       for (const std::size_t from : members) {
         if (from == to) continue;
-        const std::vector<log_file>& theirs = runs[from].beside;
+        const std::vector<log_file>& theirs = runs[from].side_files;
         runs[to].elsewhere.insert(runs[to].elsewhere.end(), theirs.begin(), theirs.end());
       }
     }
   }
   runs.erase(std::remove_if(runs.begin(), runs.end(),
                             [](const run_files& run) {
-                              return run.files.empty() && run.beside.empty() &&
+                              return run.files.empty() && run.side_files.empty() &&
                                      run.aggregated.empty();
                             }),
              runs.end());
@@ -58,17 +84,17 @@ std::vector<run_files> whole_runs(const std::vector<run_files>& loaders) {
       same->earlier_info = loader.earlier_info;
     }
     same->files.insert(same->files.end(), loader.files.begin(), loader.files.end());
-    same->beside.insert(same->beside.end(), loader.beside.begin(), loader.beside.end());
+    same->side_files.insert(same->side_files.end(), loader.side_files.begin(),
+                            loader.side_files.end());
   }
   return whole;
 }
 
 void find_consumers(run_files& run) {
   std::vector<log_file>& files = run.files;
-  const auto is_main = [](const log_file& file) { return file.role == file_role::main; };
   if (std::count_if(files.begin(), files.end(), is_main) < 2) return;
   const run_processes info = run_processes::read(run.info_dir, run.earlier_info);
-  std::map<const process_info*, std::uint32_t> consumers;
+  consumer_processes consumers;
   for (const log_file& file : files) {
     if (!is_main(file)) continue;
     const process_info* const process = info.process_of(file.number);
@@ -78,17 +104,42 @@ void find_consumers(run_files& run) {
   if (consumers.size() < 2) return;
   std::vector<std::uint32_t> found;
   for (const log_file& file : files) {
-    const process_info* process = info.process_of(file.number);
-    constexpr int most_generations = 16;  // a damaged file may make a process its own ancestor
-    for (int i = 0; i < most_generations && process != nullptr; ++i) {
-      if (consumers.count(process) != 0) break;
-      process = info.parent_of(*process);
-    }
-    const auto consumer = consumers.find(process);
-    if (consumer == consumers.end()) return;
-    found.push_back(consumer->second);
+    const std::optional<std::uint32_t> consumer = consumer_of(file.number, info, consumers);
+    if (!consumer) return;
+    found.push_back(*consumer);
   }
   for (std::size_t i = 0; i < files.size(); ++i) files[i].consumer = found[i];
+}
+
+std::vector<consumer_logs> logs_of_consumers(const run_files& run) {
+  const run_processes info = run_processes::read(run.info_dir, run.earlier_info);
+  consumer_processes consumers;
+  std::map<std::uint32_t, consumer_logs> found;
+  for (const log_file& file : run.files) {
+    consumer_logs& logs = found[file.consumer];
+    logs.files.files.push_back(file);
+    logs.files.files.back().consumer = 0;
+    const process_info* const process = info.process_of(file.number);
+    if (!is_main(file) || process == nullptr) continue;
+    consumers.try_emplace(process, file.consumer);
+    if (!logs.rank) logs.rank = process->rank;
+  }
+  for (const log_file& file : run.side_files) {
+    std::optional<std::uint32_t> consumer = consumer_of(file.number, info, consumers);
+    if (found.size() == 1) consumer = found.begin()->first;
+    if (consumer) found[*consumer].files.side_files.push_back(file);
+  }
+  std::vector<consumer_logs> all;
+  for (auto& [consumer, logs] : found) {
+    logs.files.dir = run.dir;
+    logs.files.loader = run.loader;
+    logs.files.info_dir = run.info_dir;
+    logs.files.earlier_info = run.earlier_info;
+    if (found.size() == 1) logs.files.elsewhere = run.elsewhere;
+    logs.files.window = run.window;
+    all.push_back(std::move(logs));
+  }
+  return all;
 }
 
 }  // namespace lotus::tool

@@ -1,7 +1,10 @@
-// The loaders of a run, such as one for training and one for validation, each in its own folder.
+// Assigns folders to the loaders of a run, such as a training and a validation loader, and logs to
+// the processes that consume batches.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LOADERS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LOADERS_HPP
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,18 +13,30 @@
 
 namespace lotus::tool {
 
-/// Determines for every run which loader of which run it is, and where the hidden files of the
-/// other loaders are. Removes runs without any logs or hidden files.
-/// @param with_info  the folders that contain information files.
+/// Determines which of `runs` are loaders of another run, and sets the members of run_files that
+/// depend on the other loaders. Removes runs without any logs or hidden files.
+/// @param with_info  folders that contain information files.
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info);
 
-/// Every run once, with the logs of all its loaders: for results about threads rather than batches.
+/// Returns every run once, with the logs of all its loaders. Used for results about threads, which
+/// need all loaders of a run together, unlike results about batches.
 std::vector<run_files> whole_runs(const std::vector<run_files>& loaders);
 
-/// Numbers the processes that consume batches, such as the ranks of a training on several GPUs, and
-/// assigns each log to its own process or to the ancestor that consumes. If the processes are not
-/// known, all logs are assigned to one.
+/// Numbers the processes that consume batches, such as the ranks of a training on several GPUs.
+/// Assigns each log to its process if the process consumes batches, otherwise to the nearest
+/// ancestor process that consumes batches. If processes are unknown, assigns all logs to one
+/// consumer.
 void find_consumers(run_files& run);
+
+/// The logs of one process that consumes batches, such as a rank, and the logs of its workers.
+struct consumer_logs {
+  run_files files;  ///< the logs, without aggregates
+  std::optional<std::uint64_t> rank;
+};
+
+/// Returns the logs of every consumer that find_consumers() has found in a run, each as a run of
+/// its own.
+std::vector<consumer_logs> logs_of_consumers(const run_files& run);
 
 }  // namespace lotus::tool
 

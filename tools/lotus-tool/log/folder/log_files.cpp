@@ -37,7 +37,7 @@ bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-/// The number after the last '_' of a file name; nullopt if there is none.
+/// Returns the number after the last '_' of a file name; nullopt if there is none.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   const std::size_t underscore = name.rfind('_');
   if (underscore == std::string_view::npos) return std::nullopt;
@@ -60,16 +60,17 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// The name of the log that a hidden file belongs to; the name of a log is returned unchanged.
-std::string_view beside_which(std::string_view name) {
+/// Removes the prefix that marks a hidden file. The result has the form of a log's name. Returns
+/// the name of a log unchanged.
+std::string_view side_log_kind(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
     if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
   }
   return name;
 }
 
-/// Collects logs by directory; remembers names that are almost those of logs, for the error
-/// message.
+/// Collects the logs of each directory. Stores a file name that would be a log's name with another
+/// prefix, so that the error message can suggest this prefix.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
@@ -80,7 +81,7 @@ class search {
     const std::string name = entry.path().filename().string();
     if (!is_found_file(entry)) {
       const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
-      if (!folder && (is_ring_file_name(name) || is_log_name(beside_which(name), prefix_))) {
+      if (!folder && (is_ring_file_name(name) || is_log_name(side_log_kind(name), prefix_))) {
         said_.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
       }
       return;
@@ -94,7 +95,7 @@ class search {
       return;
     }
     if (const auto part = older_part_name_of(name, prefix_);
-        part && is_log_name(beside_which(part->log), prefix_)) {
+        part && is_log_name(side_log_kind(part->log), prefix_)) {
       const std::uint64_t bytes = entry.file_size(error);
       const std::string log = (entry.path().parent_path() / part->log).string();
       if (!error) older_[log].push_back({entry.path().string(), part->age, part->packed, bytes});
@@ -105,7 +106,7 @@ class search {
       if (!error) runs_[entry.path().parent_path().string()].push_back(std::move(*log));
       return;
     }
-    if (beside_which(name).substr(0, prefix_.size()) != prefix_) {
+    if (side_log_kind(name).substr(0, prefix_.size()) != prefix_) {
       const std::size_t role =
           name.find(name.find("_main_pid_") != std::string::npos ? "_main_pid_" : "_worker_pid_");
       if (number_of(name) && role != std::string::npos) other_prefix_ = name.substr(0, role);
@@ -128,12 +129,13 @@ class search {
   const std::string& other_prefix() const noexcept { return other_prefix_; }
 
  private:
-  /// The log itself may not exist any more, for example if the program has ended since.
+  /// Adds older parts to their log. The log itself may not exist, for example if the program ended
+  /// after the last part was split off.
   void add_older(const std::string& log, std::vector<older_part> parts) {
     std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
       return a.age != b.age ? a.age > b.age : a.packed < b.packed;
     });
-    // A part that is just being packed exists twice.
+    // A part that is being compressed exists as a plain and as a compressed file; keep one of them.
     parts.erase(std::unique(parts.begin(), parts.end(),
                             [](const auto& a, const auto& b) { return a.age == b.age; }),
                 parts.end());
@@ -151,7 +153,7 @@ class search {
   std::string prefix_;
   diagnostic_log& said_;
   logs_by_folder runs_;
-  std::map<std::string, std::vector<older_part>> older_;  // by the log's path
+  std::map<std::string, std::vector<older_part>> older_;  // older parts, by the path of their log
   std::set<std::string> with_rings_;
   std::set<std::string> with_info_;
   std::string other_prefix_;
@@ -171,7 +173,7 @@ bool is_snapshot(const fs::directory_entry& entry) {
 std::optional<log_file> log_named(const std::string& path, std::string_view prefix) {
   const std::string name = fs::path(path).filename().string();
   const std::optional<std::uint64_t> number = number_of(name);
-  if (!number || beside_which(name).substr(0, prefix.size()) != prefix) return std::nullopt;
+  if (!number || side_log_kind(name).substr(0, prefix.size()) != prefix) return std::nullopt;
   if (older_part_name_of(name, prefix)) return std::nullopt;
   return log_file{path, role_of(name), *number, 0, {}};
 }
@@ -188,12 +190,12 @@ std::vector<run_files> runs_of(logs_by_folder&& logs, const std::set<std::string
       return std::find_if(files.begin(), files.end(),
                           [role](const log_file& file) { return file.role >= role; });
     };
-    const auto beside = first_of(file_role::side);
+    const auto side = first_of(file_role::side);
     const auto aggregated = first_of(file_role::aggregated);
     run_files& run = runs.emplace_back();
     run.dir = of_folder.first;
-    run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(beside));
-    run.beside.assign(std::make_move_iterator(beside), std::make_move_iterator(aggregated));
+    run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(side));
+    run.side_files.assign(std::make_move_iterator(side), std::make_move_iterator(aggregated));
     run.aggregated.assign(aggregated, files.end());
   }
   join_loaders(runs, with_info);
@@ -231,7 +233,8 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  return whole_a < whole_b;  // "b1" and "b01" are different names
+  // Defines the order of names with equal numbers, such as "b1" and "b01".
+  return whole_a < whole_b;
 }
 
 void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
@@ -244,7 +247,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
     }
   };
   for (const run_files& run : runs) {
-    for (const std::vector<log_file>* files : {&run.files, &run.beside, &run.aggregated}) {
+    for (const std::vector<log_file>* files : {&run.files, &run.side_files, &run.aggregated}) {
       for (const log_file& file : *files) {
         refuse(file.path);
         for (const older_part& part : file.older) refuse(part.path);
@@ -254,8 +257,8 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
   for (const std::string& path : others) refuse(path);
   const std::string name = fs::path(output).filename().string();
   const auto part = older_part_name_of(name, prefix);
-  if (is_log_name(beside_which(name), prefix) ||
-      (part && is_log_name(beside_which(part->log), prefix))) {
+  if (is_log_name(side_log_kind(name), prefix) ||
+      (part && is_log_name(side_log_kind(part->log), prefix))) {
     throw usage_error(output +
                       ": would be taken for a log; choose a name that does not begin with " +
                       std::string(prefix));

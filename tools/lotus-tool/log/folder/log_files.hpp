@@ -18,69 +18,77 @@ namespace lotus::tool {
 
 inline constexpr std::string_view default_prefix = "lotustrace_log";
 
-/// `compact`: a file with all roles, before find_runs() has split it into one log per role.
+/// What a file contains. `compact` is a compact log, which has records of several roles;
+/// find_runs() replaces it by one log for each role.
 enum class file_role : std::uint8_t { main, worker, unknown, side, aggregated, compact };
 
-/// The part of one log that a command reads.
+/// One log, and the part of it that a command reads.
 struct log_file {
   std::string path;
   file_role role = file_role::unknown;
-  std::uint64_t number = 0;    ///< the number at the end of the name
-  std::uint64_t bytes = 0;     ///< how much of the file counts: a log may grow meanwhile
-  std::string tail;            ///< whole lines to be read after those bytes, but not on disk
-  std::uint32_t consumer = 0;  ///< index of the consumer process that it belongs to
-  std::vector<older_part> older = {};  ///< earlier contents of this log, the oldest first
-  bool compact = false;     ///< blocks, of which this role's records are read; the tail is text
-  std::uint64_t first = 0;  ///< the first byte that is read, where a line or block begins
+  std::uint64_t number = 0;  ///< number at the end of the log's name, usually a thread id
+  std::uint64_t bytes = 0;   ///< position on disk where reading ends; the log may grow beyond it
+  /// Whole lines that are not in the file on disk, as text; read after the bytes on disk.
+  std::string tail;
+  std::uint32_t consumer = 0;          ///< index of the consumer process to which the log belongs
+  std::vector<older_part> older = {};  ///< older parts of this log, the oldest first
+  /// Whether the file on disk is a compact log, from which only the records of this role are read.
+  bool compact = false;
+  std::uint64_t first = 0;  ///< position on disk where reading begins; start of a line or block
 };
 
-/// The logs of one directory: main files first, then workers, each sorted by number. A named loader
-/// has a folder of its own in its run's directory, and counts as a run of its own.
+/// The logs of one directory: main logs first, then workers, each sorted by number. A named loader
+/// has a subfolder of the run's directory and is represented by a run_files of its own.
 struct run_files {
   std::string dir;
   std::vector<log_file> files;
-  std::string loader = {};                  ///< its decoded name; "" for the default loader
-  std::string info_dir = {};                ///< folder of its processes' information files
-  std::set<std::string> earlier_info = {};  ///< names of files there from starts that are left out
-  std::vector<log_file> beside = {};        ///< side logs of these logs, by number
-  std::vector<log_file> elsewhere = {};     ///< side logs of the same run's other loaders
-  std::vector<log_file> aggregated = {};    ///< one per process: aggregates/data/aggregate_file.hpp
-  std::optional<read_window> window =
-      {};  ///< if only a part of it is read: log/window/log_window.hpp
+  std::string loader = {};  ///< decoded name of the loader; "" for the default loader
+  /// Folder with the information files of the run's processes.
+  std::string info_dir = {};
+  /// Names of information files in info_dir of earlier starts of the program, which are not read.
+  std::set<std::string> earlier_info = {};
+  std::vector<log_file> side_files = {};  ///< side logs of the threads in `files`, sorted by number
+  std::vector<log_file> elsewhere = {};   ///< side logs of the other loaders of the same run
+  /// Files with aggregates, one per process; see aggregates/data/aggregate_file.hpp.
+  std::vector<log_file> aggregated = {};
+  /// The part of the run's time that is read, if not all; see log/window/log_window.hpp.
+  std::optional<read_window> window = {};
 };
 
-/// Logs, by folder.
+/// The logs of each folder, by the folder's path.
 using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 
 /// Finds every run in `dir` and below it, in natural order ("b8" before "b16").
 ///
-/// All commands obtain runs through this function. Records that are not in the logs (but in the
-/// rings of a killed process) are added here, as `tail`. A file is a log if its name begins with
-/// `prefix` and ends in `_<number>`; "<log>.<n>" and "<log>.<n>.gz" are older parts of it. A folder
-/// with logs but without information files is a loader of a run if the folder above it has such
-/// files.
+/// All commands find runs with this function. Records that are still in the rings of a killed
+/// process are added to their logs as `tail`. A file is a log if its name begins with `prefix` and
+/// ends in `_<number>`; "<log>.<n>" and "<log>.<n>.gz" are older parts of it. A folder with logs
+/// but without information files is a loader of a run if its parent folder has information files.
 /// Throws input_error if `dir` cannot be read or contains no log.
-/// @param readings  how often the command will read the runs; only for the progress bar.
+/// @param readings  how many times the command will read the runs; only the progress bar uses this
+/// number.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings = 1);
 
-/// The log or hidden file with this name, without any of its bytes; nullopt if the name is neither.
+/// Returns a log_file with `bytes` 0 for a path; nullopt if the path is not that of a log or a
+/// hidden file.
 std::optional<log_file> log_named(const std::string& path, std::string_view prefix);
 
 /// Groups logs into runs, in natural order of their folders.
-/// @param with_info  the folders that contain information files.
+/// @param with_info  folders that contain information files.
 std::vector<run_files> runs_of(logs_by_folder&& logs, const std::set<std::string>& with_info);
 
-/// Refuses an output that is also an input, or that would be mistaken for a log. Throws
-/// usage_error.
-/// @param others  inputs that are not logs; "" stands for none.
+/// Throws usage_error if the output file is also an input, or if its name has the form of a log's
+/// name.
+/// @param others  paths of inputs that are not logs; an empty path is ignored.
 void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
                             const std::vector<std::string>& others, std::string_view prefix);
 
-/// Whether `name` (without folders) is a log's: begins with `prefix` and ends in `_<number>`.
+/// Whether `name` (without folders) is the name of a log: it begins with `prefix` and ends in
+/// `_<number>`.
 bool is_log_name(std::string_view name, std::string_view prefix);
 
-/// Natural order: digits compare as numbers. A strict weak ordering.
+/// Whether `a` is before `b`; digits compare as numbers. This is a strict weak ordering.
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace lotus::tool

@@ -36,12 +36,12 @@ using detail::log_role;
 using detail::ring_block;
 using detail::ring_copy;
 
-/// An open directory. Owns the descriptor.
+/// An open directory. Closes its descriptor when destroyed.
 class directory {
  public:
   explicit directory(const std::string& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
-  /// Opens a directory in `parent`, without following a link.
+  /// Opens the directory `name` in `parent`. Does not follow a link.
   directory(const directory& parent, const std::string& name)
       : fd_(::openat(parent.fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
         error_(errno) {}
@@ -58,7 +58,7 @@ class directory {
   int error_;
 };
 
-/// Excludes an uncommitted append at the end of this file.
+/// Excludes an append that a process did not finish from `bytes`, the size of its log.
 void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_position& at) {
   struct stat status {};
   const bool same = lstat(path.c_str(), &status) == 0 && status.st_ino == at.inode;
@@ -66,7 +66,7 @@ void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_p
   if (same && torn) bytes = at.length;
 }
 
-/// The folder of a loader's logs.
+/// Returns the folder of a loader's logs.
 std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
                       std::uint32_t loader) {
   if (loader == 0) return dir;
@@ -75,7 +75,7 @@ std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
   return (fs::path(dir) / name).string();
 }
 
-/// Adds the aggregates of a ring file. Returns 0 or ENOMEM.
+/// Adds the aggregates of a ring file to the logs' tails. Returns 0 or ENOMEM.
 int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
   const detail::ring_file_header& header = ring_file.header();
   return detail::read_aggregates(ring_file, detail::aggregate_state::whole)
@@ -89,7 +89,7 @@ int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
       });
 }
 
-/// Adds the records of one ring; returns their number.
+/// Adds the records of one ring to the logs' tails. Returns the number of added records.
 std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& logs,
                        detail::drain_buffer& buffer) {
   ring_block& ring = copy.ring();
@@ -127,11 +127,11 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   return records;
 }
 
-/// Why a ring file is left alone although its process is dead.
+/// Returns the reason why the ring file of a dead process is not read.
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:
-      return "of another version of the library, whose lotus-tool reads it";
+      return "of another version of the library: read it with the lotus-tool of that version";
     case dead_ring_file::state::doubted:
       return "damaged: what makes no sense is not in the logs";
     case dead_ring_file::state::refused:
@@ -142,7 +142,7 @@ std::string why_left(dead_ring_file::state state, int error) {
   }
 }
 
-/// Runs `recover` in one directory and all directories below it.
+/// Recovers the records of dead processes in a directory and all directories below it.
 class recoverer {
  public:
   recoverer(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
@@ -165,8 +165,9 @@ class recoverer {
     std::sort(below.begin(), below.end(), natural_less);
     for (const std::string& name : below) {
       const std::string deeper = (fs::path(path) / name).string();
-      constexpr unsigned most_folders = 200;  // each of them stays open meanwhile
-      if (depth == most_folders) {
+      // A limit is necessary because all directories on the path stay open.
+      constexpr unsigned max_folders = 200;
+      if (depth == max_folders) {
         complain(deeper + ": too deep, not looked at");
         continue;
       }
@@ -227,11 +228,11 @@ bool is_ring_file_name(std::string_view name) {
 }
 
 void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
-                           diagnostic_log& diagnostics, std::uint64_t most_bytes) {
+                           diagnostic_log& diagnostics, std::uint64_t max_bytes) {
   const directory opened(dir);
   if (opened.fd() < 0) return;
   const auto buffer = std::make_unique<detail::drain_buffer>();
-  tailed_logs logs(dir, files, most_bytes);
+  tailed_logs logs(dir, files, max_bytes);
   std::uint64_t records = 0;
   std::uint64_t lost = 0;
   left_files left;
@@ -266,7 +267,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     }
     if (doubted > 0) left.add(path, "damaged; records that make no sense are ignored");
     if (ring_file.being_recovered()) {
-      left.add(path, "was recovered at this moment; look again for exact figures");
+      left.add(path, "another process is recovering it; run the command again for exact figures");
     }
   });
   left.tell([&](const std::string& text) { diagnostics.warning(text); });

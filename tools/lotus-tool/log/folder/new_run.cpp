@@ -18,21 +18,16 @@
 #include "lotus/base/environment.hpp"
 
 namespace lotus::tool {
-namespace {
-
 namespace fs = std::filesystem;
 
-/// A new folder, because two runs in the same folder would be read as one.
-std::string folder_without_logs() {
+std::string unused_folder(const std::string& name) {
   std::error_code ignored;
-  std::string dir = "run";
+  std::string dir = name;
   for (int next = 2; fs::exists(dir, ignored) && !fs::is_empty(dir, ignored); ++next) {
-    dir = "run-" + std::to_string(next);
+    dir = name + '-' + std::to_string(next);
   }
   return dir;
 }
-
-}  // namespace
 
 new_run place_for_logs(const std::string& dir) {
   new_run run;
@@ -44,7 +39,7 @@ new_run place_for_logs(const std::string& dir) {
     run.prefix = logs.filename().string();
     return run;
   }
-  run.dir = dir.empty() ? folder_without_logs() : dir;
+  run.dir = dir.empty() ? unused_folder("run") : dir;
   run.environment.emplace_back("LOTUS_LOG_FILE", run.dir + '/' + run.prefix);
   return run;
 }

@@ -1,4 +1,4 @@
-// Determines where a program that a command starts should record, and where it did.
+// Determines where a program that a command starts should record, and where it has recorded.
 #ifndef LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 #define LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 
@@ -12,25 +12,31 @@ namespace lotus::tool {
 struct new_run {
   std::string dir;
   std::string prefix;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< for the program
+  /// Variables to set in the program's environment.
+  std::vector<std::pair<std::string, std::string>> environment;
 };
 
-/// @param dir  of the logs; empty: the place in LOTUS_LOG_FILE, else run/, or run-2/, ... if that
-/// is not empty.
+/// Returns the first of NAME, NAME-2, NAME-3 and so on that does not exist or is an empty folder,
+/// because commands would read two runs in one folder as one run.
+std::string unused_folder(const std::string& name);
+
+/// Returns the place for a program's logs.
+/// @param dir  directory for the logs. If empty, the value of LOTUS_LOG_FILE is used; without this
+/// variable, the first of run/, run-2/, ... that is empty or new.
 new_run place_for_logs(const std::string& dir);
 
-/// A file to which every start of a recording appends the place of its logs. Removed at the end.
+/// A temporary file to which every recording appends the place of its logs when it starts.
 class start_list {
  public:
-  /// Throws input_error if no file can be created.
+  /// Creates the file. Throws input_error if it cannot be created.
   start_list();
   start_list(const start_list&) = delete;
   start_list& operator=(const start_list&) = delete;
   ~start_list();
 
   const std::string& path() const noexcept { return path_; }
-  /// Directory and prefix of each place without duplicates, the most recent one last. Paths below
-  /// the current directory are relative to it.
+  /// Returns each place once, as directory and prefix, the most recent place last. Paths below the
+  /// current directory are relative.
   std::vector<std::pair<std::string, std::string>> places() const;
 
  private:

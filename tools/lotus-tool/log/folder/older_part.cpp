@@ -24,13 +24,13 @@
 namespace lotus::tool {
 
 std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix) {
-  lotus::detail::log_name said;
+  lotus::detail::log_name parsed;
   std::string log(name);
-  if (said.parse(log.c_str(), std::string(prefix).c_str())) {
-    if (said.part == 0) return std::nullopt;
-    log.erase(said.part_at, said.part_length);
-    // A later time means a lower age.
-    return older_part_name{std::move(log), UINT64_MAX - said.part, false};
+  if (parsed.parse(log.c_str(), std::string(prefix).c_str())) {
+    if (parsed.part == 0) return std::nullopt;
+    log.erase(parsed.part_at, parsed.part_length);
+    // A higher age means an older part, so the time is inverted: a later time gives a lower age.
+    return older_part_name{std::move(log), UINT64_MAX - parsed.part, false};
   }
   constexpr std::string_view packed_end = ".gz";
   const bool packed =
@@ -75,7 +75,7 @@ std::size_t older_part_reader::read_plain(char* to, std::size_t room) {
       throw input_error(part_.path + ": cannot be read: " +
                         std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
     }
-    if (got == 0) break;  // the file has shrunk since it was found
+    if (got == 0) break;  // the file was truncated after it was found
     done_ += static_cast<std::uint64_t>(got);
     count_bytes(static_cast<std::uint64_t>(got));
     return static_cast<std::size_t>(got);

@@ -1,4 +1,4 @@
-// Parts of a log that were renamed while it was written, as by logrotate.
+// Reads older parts of a log, which logrotate or the program renamed while the log was written.
 #ifndef LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
 #define LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
 
@@ -13,27 +13,27 @@ struct gzFile_s;
 
 namespace lotus::tool {
 
-/// "<log>.3" or "<log>.3.gz", as named by logrotate, or "<prefix>_part<time>_worker_pid_7", as
-/// named by a program with limits.
+/// One part: "<log>.3" or "<log>.3.gz", as logrotate names it, or
+/// "<prefix>_part<time>_worker_pid_7", as a program names it that limits the size of its logs.
 struct older_part {
   std::string path;
-  std::uint64_t age = 0;    ///< a higher number is older
-  bool packed = false;      ///< with gzip
-  std::uint64_t bytes = 0;  ///< number of the file's bytes that count
+  std::uint64_t age = 0;    ///< position in the order of the log's parts; a higher number is older
+  bool packed = false;      ///< whether the file is compressed with gzip
+  std::uint64_t bytes = 0;  ///< number of bytes of the file to read
 };
 
 /// The components of an older part's name.
 struct older_part_name {
-  std::string log;  ///< name of the log that it was part of
+  std::string log;  ///< name of the log to which the part belongs
   std::uint64_t age;
   bool packed;
 };
 
-/// Returns nullopt if `name` does not have the form of a part's name. With a name in logrotate's
-/// form, the caller must check whether `log` is the name of a log.
+/// Parses a file name. Returns nullopt if the name does not have the form of a part's name. Other
+/// files may have logrotate's form too, so the caller must check whether `log` is a log's name.
 std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix);
 
-/// Reads one part. Throws input_error if it cannot be opened. `part` must outlive the reader.
+/// Reads one part, which must outlive the reader. Throws input_error if it cannot be opened.
 class older_part_reader {
  public:
   explicit older_part_reader(const older_part& part);
@@ -41,8 +41,8 @@ class older_part_reader {
   older_part_reader& operator=(const older_part_reader&) = delete;
   ~older_part_reader();
 
-  /// Reads the next bytes, unpacked; returns 0 at the end. Throws input_error if reading fails or
-  /// the file is a gzip bomb.
+  /// Reads and decompresses the next bytes. Returns their number; 0 at the end. Throws input_error
+  /// if reading fails or the file is a gzip bomb.
   std::size_t read(char* to, std::size_t room);
 
  private:
@@ -52,7 +52,7 @@ class older_part_reader {
   const older_part& part_;
   int descriptor_ = -1;
   gzFile_s* unpacked_ = nullptr;
-  std::uint64_t done_ = 0;  // bytes of the file
+  std::uint64_t done_ = 0;  // number of bytes of the file that were read so far
   std::uint64_t unpacked_bytes_ = 0;
 };
 

@@ -30,21 +30,21 @@ namespace fs = std::filesystem;
 
 bool all_starts = false;
 
-/// A process, and the time during which it recorded.
+/// One recording process, and the time during which it recorded.
 struct recorded_process {
-  std::string info;  ///< name of its information file
+  std::string info;  ///< name of the process's information file
   std::uint64_t pid = 0;
   std::uint64_t parent = 0;
   std::uint64_t forked = 0;
   std::string run;
   std::string host;
-  std::set<std::uint64_t> logs;  ///< their numbers
+  std::set<std::uint64_t> logs;  ///< numbers of the process's logs
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::size_t group = 0;
 };
 
-/// The time at the end of an information file's name.
+/// Returns the number at the end of an information file's name: the time of its creation in ns.
 std::optional<std::int64_t> start_in(const std::string& name) {
   const std::size_t at = name.rfind('_');
   std::int64_t ns = 0;
@@ -54,7 +54,7 @@ std::optional<std::int64_t> start_in(const std::string& name) {
   return ns;
 }
 
-/// When the last record of a text log ended.
+/// Returns the end time of the last record in a text log.
 std::optional<std::int64_t> last_end_in(const log_file& log) {
   constexpr std::uint64_t most = 4096;
   if (log.compact || log.bytes == 0) return std::nullopt;
@@ -109,14 +109,15 @@ std::vector<recorded_process> processes_in(const run_files& run) {
   return all;
 }
 
-/// Groups the processes of each start.
+/// Groups processes by the start of the program to which they belong.
 class grouping {
  public:
   explicit grouping(std::vector<recorded_process>& all) : all_(all), group_(all.size()) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
   }
 
-  /// Sorted by start time, so that each process is compared with few of those before it.
+  /// Groups the processes. They must be sorted by start time; then each process must be compared
+  /// with only a few processes before it.
   void group() {
     std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_pid;
     std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_parent;
@@ -128,7 +129,7 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
-      // One process that records again appends to the same logs.
+      // If a process starts a second recording, the recording appends to the same logs.
       const auto same = by_pid.find({one.host, one.pid});
       if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
@@ -152,11 +153,11 @@ class grouping {
   std::vector<std::size_t> group_;
 };
 
-/// What is removed from runs that share a folder of information files.
+/// The files of earlier starts, to remove from runs that share a folder of information files.
 struct earlier_starts {
   std::size_t starts = 1;
-  std::set<std::uint64_t> logs;  ///< numbers
-  std::set<std::uint64_t> pids;  ///< processes whose aggregates are removed
+  std::set<std::uint64_t> logs;  ///< numbers of the logs that are removed
+  std::set<std::uint64_t> pids;  ///< ids of processes whose aggregates are removed
   std::set<std::string> info;
 };
 
@@ -164,7 +165,8 @@ earlier_starts find_earlier(const std::vector<run_files*>& runs) {
   std::vector<recorded_process> all = processes_in(*runs.front());
   earlier_starts found;
   if (all.size() < 2) return found;
-  std::map<std::uint64_t, recorded_process*> by_log;  // the process that used the log last
+  // The process that used each log last, by the number of the log.
+  std::map<std::uint64_t, recorded_process*> by_log;
   for (recorded_process& one : all) {
     for (const std::uint64_t number : one.logs) by_log[number] = &one;
   }
@@ -232,7 +234,7 @@ void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics
     diagnostics.note(count + " runs in this folder; showing the newest (--all-runs shows all)");
     for (run_files* const run : of_dir) {
       leave_out(run->files, earlier.logs);
-      leave_out(run->beside, earlier.logs);
+      leave_out(run->side_files, earlier.logs);
       leave_out(run->elsewhere, earlier.logs);
       leave_out(run->aggregated, earlier.pids);
       run->earlier_info = earlier.info;
@@ -242,7 +244,7 @@ void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics
   }
   runs.erase(std::remove_if(runs.begin(), runs.end(),
                             [](const run_files& run) {
-                              return run.files.empty() && run.beside.empty() &&
+                              return run.files.empty() && run.side_files.empty() &&
                                      run.aggregated.empty();
                             }),
              runs.end());

@@ -1,4 +1,4 @@
-// Distinguishes the starts of a program that recorded into the same folder.
+// Distinguishes several starts of a program that recorded into the same folder.
 #ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 
@@ -12,10 +12,10 @@ namespace lotus::tool {
 /// Sets whether the logs of all starts in a folder are read together, as `--all-runs` requests.
 void read_all_starts(bool all) noexcept;
 
-/// Removes from each run what earlier starts recorded, and prints a note. Processes belong to the
+/// Removes the logs of earlier starts from each run, and prints a note. Processes belong to the
 /// same start if one started the other, if the same program forked them, if one `lotus-tool run`
-/// started them, or if they recorded at the same time, as the ranks of a training do. If processes
-/// report nothing about themselves, as in logs of Python's Lotus, nothing is removed.
+/// started them, or if they recorded at the same time, as do the ranks of a distributed training.
+/// Removes nothing if the run has no information files, as in runs of PyTorch's Lotus.
 void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

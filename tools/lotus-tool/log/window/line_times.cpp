@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-std::optional<line_times> times_of_line(std::string_view line, bool beside) {
-  if (!beside) {
+std::optional<line_times> times_of_line(std::string_view line, bool is_side) {
+  if (!is_side) {
     log_line record;
     if (parse_line(line, record) != nullptr) return std::nullopt;
     return line_times{record.start_ns, record.end_ns()};

@@ -1,4 +1,4 @@
-// The times of a line.
+// Reads the start and end time from a line of a log.
 #ifndef LOTUS_TOOL_LOG_WINDOW_LINE_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_LINE_TIMES_HPP
 
@@ -11,14 +11,15 @@ namespace lotus::tool {
 struct line_times {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Lines are sorted by their ends, except for those that describe only a beginning.
+  /// Whether lines of this kind are sorted by end time; false for records with only a start time.
   bool in_order = true;
-  bool of_run = true;  ///< counts for the run's duration, from its first such time to its last
+  /// Whether the times count when the beginning and end of the run are determined.
+  bool of_run = true;
 };
 
-/// Returns nullopt if the line, given without its line end, is not a record.
-/// @param beside  the line is from a side log.
-std::optional<line_times> times_of_line(std::string_view line, bool beside);
+/// Returns the times of a line, given without line end; nullopt if the line is not a record.
+/// @param is_side  whether the line is from a side log.
+std::optional<line_times> times_of_line(std::string_view line, bool is_side);
 
 }  // namespace lotus::tool
 

@@ -1,4 +1,4 @@
-// Maps times to positions in a log.
+// Defines the interface that maps times to positions in a log.
 #ifndef LOTUS_TOOL_LOG_WINDOW_LOG_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_LOG_TIMES_HPP
 
@@ -8,12 +8,13 @@
 
 namespace lotus::tool {
 
-/// What is known about a log's times without reading all of it.
+/// Times of a log in ns, found without reading the whole log.
 struct seen_times {
-  std::int64_t first_ns = INT64_MAX;  ///< the earliest start
-  std::int64_t last_ns = INT64_MIN;   ///< the latest end
+  std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
+  std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record
   std::int64_t longest_ns = 0;        ///< the longest duration of a record
-  std::int64_t back_ns = 0;  ///< maximum time by which a record ended before a record above it
+  /// Maximum time by which a record ends earlier than a record before it.
+  std::int64_t back_ns = 0;
 
   void add(const seen_times& other) noexcept {
     first_ns = std::min(first_ns, other.first_ns);
@@ -23,7 +24,7 @@ struct seen_times {
   }
 };
 
-/// The times of a log's bytes on disk, without its older parts.
+/// Finds times in the file of a log on disk; its older parts are not searched.
 class log_times {
  public:
   log_times() = default;
@@ -32,12 +33,13 @@ class log_times {
   virtual ~log_times() = default;
 
   virtual seen_times seen() const = 0;
-  /// Where to begin reading to get all records that ended at this time or later, if they are sorted
-  /// by their ends.
+  /// Returns the position from which the log must be read to get all records that ended at
+  /// `time_ns` or later, provided that the records are sorted by end time.
   virtual std::uint64_t begin_for(std::int64_t time_ns) const = 0;
-  /// Where to end reading to get all records that ended up to this time.
+  /// Returns the position up to which to read to get all records that ended by `time_ns`.
   virtual std::uint64_t end_for(std::int64_t time_ns) const = 0;
-  /// End time of the first record at or after a byte, if there is one.
+  /// Returns the end time of the first record at or after position `byte`; nullopt if there is
+  /// none.
   virtual std::optional<std::int64_t> time_at(std::uint64_t byte) const = 0;
 };
 

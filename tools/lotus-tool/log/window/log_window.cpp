@@ -24,17 +24,17 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::int64_t least_margin_ns = 60'000'000'000;
-constexpr std::uint64_t most_margin_bytes = std::uint64_t{4} << 20U;
+constexpr std::int64_t min_margin_ns = 60'000'000'000;
+constexpr std::uint64_t max_margin_bytes = std::uint64_t{4} << 20U;
 
-/// Saturates instead of overflowing.
+/// Adds two times; if the sum would overflow, returns the largest or smallest value instead.
 std::int64_t plus(std::int64_t time_ns, std::int64_t more_ns) noexcept {
   std::int64_t sum = 0;
   const bool over = __builtin_add_overflow(time_ns, more_ns, &sum);
   return over ? (more_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/// Looks at the beginning of the oldest part.
+/// Returns a summary of the times at the beginning of the oldest part of a log.
 seen_times look_at_oldest(const log_file& file) {
   std::array<char, std::size_t{64} << 10U> bytes{};
   std::size_t used = 0;
@@ -44,23 +44,22 @@ seen_times look_at_oldest(const log_file& file) {
   return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::side);
 }
 
-/// All logs of one run.
+/// Reduces all logs of one run to a part of the run; does the work of narrow().
 class narrowed_run {
  public:
   explicit narrowed_run(run_files& run) {
-    for (std::vector<log_file>* files : {&run.files, &run.beside, &run.elsewhere}) {
+    for (std::vector<log_file>* files : {&run.files, &run.side_files, &run.elsewhere}) {
       for (log_file& file : *files) logs_.push_back({&file, times_of(file)});
     }
   }
 
-  /// Summarizes the times of the run, without its other loaders. Returns false if a log cannot be
-  /// examined.
+  /// Summarizes the times of the run without its other loaders; false if a log's times are unknown.
   bool look(const run_files& run) {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
       seen_times seen = l.times->seen();
-      const bool beside = l.file->role == file_role::side;
-      if (!l.file->tail.empty()) seen.add(look_at_lines(l.file->tail, beside));
+      const bool is_side = l.file->role == file_role::side;
+      if (!l.file->tail.empty()) seen.add(look_at_lines(l.file->tail, is_side));
       if (!l.file->older.empty()) {
         if (l.file->compact) return false;
         seen.add(look_at_oldest(*l.file));
@@ -69,7 +68,8 @@ class narrowed_run {
                              l.file < run.elsewhere.data() + run.elsewhere.size();
       if (!elsewhere) seen_.add(seen);
     }
-    // Block headers contain the exact times, so steps back only matter for text logs.
+    // The headers of compact blocks contain exact times. Lines of text logs may be out of order, so
+    // the largest step back that a process reports is included for text logs.
     const bool text =
         std::any_of(logs_.begin(), logs_.end(), [](const log& l) { return !l.file->compact; });
     if (text) {
@@ -80,25 +80,25 @@ class narrowed_run {
   }
   const seen_times& seen() const noexcept { return seen_; }
 
-  /// How much time before and after the part is read.
+  /// Returns the length in ns of the margins that are read before and after the requested part.
   std::int64_t margin(const time_window& part) const {
-    std::int64_t most_ns = std::max({least_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
-                                     plus(seen_.back_ns, seen_.back_ns)});
+    std::int64_t max_ns = std::max({min_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
+                                    plus(seen_.back_ns, seen_.back_ns)});
     for (const log& l : logs_) {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
-      if (begin > most_margin_bytes) {
-        const auto time_ns = l.times->time_at(begin - most_margin_bytes);
-        // Nothing ends there, so there is nothing to read before the part.
-        most_ns =
-            !time_ns ? 0 : std::min(most_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
+      if (begin > max_margin_bytes) {
+        const auto time_ns = l.times->time_at(begin - max_margin_bytes);
+        // If no record ends at or after this position, no margin is needed.
+        max_ns =
+            !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
       if (!part.to_ns) continue;
-      const auto behind_ns = l.times->time_at(l.times->end_for(*part.to_ns) + most_margin_bytes);
-      if (behind_ns) {
-        most_ns = std::min(most_ns, std::max<std::int64_t>(0, *behind_ns - *part.to_ns));
+      const auto margin_ns = l.times->time_at(l.times->end_for(*part.to_ns) + max_margin_bytes);
+      if (margin_ns) {
+        max_ns = std::min(max_ns, std::max<std::int64_t>(0, *margin_ns - *part.to_ns));
       }
     }
-    return most_ns;
+    return max_ns;
   }
 
   void leave(const time_window& read) const {
@@ -108,7 +108,7 @@ class narrowed_run {
       if (read.to_ns) {
         file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
       }
-      // Older parts precede the bytes that are skipped here.
+      // If the beginning of the log is skipped, all older parts are skipped too.
       if (file.first > 0) file.older.clear();
     }
   }
@@ -119,7 +119,8 @@ class narrowed_run {
     std::shared_ptr<log_times> times;
   };
 
-  /// Several logs may share the blocks of one compact log.
+  /// Returns the object that finds times in a log. The logs of several roles may be read from the
+  /// same compact log and then share this object.
   std::shared_ptr<log_times> times_of(const log_file& file) {
     if (!file.compact) return times_of_text(file);
     const auto [at, is_new] = blocks_.try_emplace(file.path);
@@ -127,14 +128,14 @@ class narrowed_run {
     return at->second;
   }
 
-  std::map<std::string, std::shared_ptr<log_times>> blocks_;  // by path
+  std::map<std::string, std::shared_ptr<log_times>> blocks_;  // times of compact logs, by path
   std::vector<log> logs_;
   seen_times seen_;
 };
 
 std::uint64_t bytes_of(const run_files& run) {
   std::uint64_t bytes = 0;
-  for (const std::vector<log_file>* files : {&run.files, &run.beside, &run.elsewhere}) {
+  for (const std::vector<log_file>* files : {&run.files, &run.side_files, &run.elsewhere}) {
     for (const log_file& file : *files) {
       bytes += file.bytes - file.first;
       for (const older_part& part : file.older) bytes += part.bytes;
@@ -165,9 +166,9 @@ void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnosti
   logs.leave(read);
   run.window = read_window{read, seen.first_ns, seen.last_ns};
   if (read.to_ns && *read.to_ns < seen.last_ns) {
-    diagnostics.note(run.dir + ": what ends more than " +
+    diagnostics.note(run.dir + ": spans that end more than " +
                      human_time(static_cast<double>(margin_ns)) +
-                     " behind the window is not looked for, also where it reaches into it");
+                     " after the window are left out, even if they begin in it");
   }
 }
 

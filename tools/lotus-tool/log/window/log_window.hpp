@@ -1,4 +1,4 @@
-// Reads a time window of a long run without reading the whole run.
+// Reads a part of a long run, selected by time, without reading the whole run.
 #ifndef LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
 #define LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
 
@@ -10,25 +10,28 @@
 
 namespace lotus::tool {
 
-/// The part of a run that was requested, by time.
+/// The part of a run that the user requested. Missing values do not limit the part.
 struct wanted_part {
-  std::optional<std::int64_t> from_ns;  ///< since the run's beginning
-  std::optional<std::int64_t> to_ns;
-  std::optional<std::int64_t> last_ns;  ///< the last part of the run
+  std::optional<std::int64_t> from_ns;  ///< start of the part, in ns since the start of the run
+  std::optional<std::int64_t> to_ns;    ///< end of the part, in ns since the start of the run
+  /// If set, the part is the end of the run, and this is its length in ns.
+  std::optional<std::int64_t> last_ns;
 };
 
-/// Runs whose logs together are smaller are read as a whole.
+/// A run whose logs together are smaller than this is read completely.
 inline constexpr std::uint64_t narrowed_from_bytes = std::uint64_t{16} << 20U;
 
-/// Reduces a run's logs to what may be about a part of it, and sets run_files::window; small runs
-/// stay unchanged. Reports what is not searched. Throws input_error.
+/// Reduces a run's logs to the bytes that may belong to the wanted part, and sets
+/// run_files::window. Small runs stay unchanged. Reports what is not searched. Throws input_error.
 ///
-/// Logs are sorted by end time, except for records with given times, so the part is found by binary
-/// search, in compact logs with the headers of blocks. A margin before and after it is read too,
-/// for the batches and spans that reach into it: at least a minute, twice the longest span and
-/// twice the largest step back, as reported by processes or seen in samples of the logs; but at
-/// most 4 MiB of each log on either side. The range is then extended by the step back.
-/// @param from_bytes  minimum size of a large run.
+/// Logs are sorted by end time, except for records whose times the program supplied, so the part is
+/// found by binary search in text logs and with the headers of the blocks in compact logs. A margin
+/// before and after the part is read too, for batches and spans that begin before it or end after
+/// it. The margin is at least a minute, twice the longest span and twice the largest step back (by
+/// how much a record ends earlier than a record before it) that processes report or that samples of
+/// the logs show, but at most 4 MiB of each log on either side. Then the range is extended by the
+/// step back.
+/// @param from_bytes  minimum size in bytes of a run that is reduced.
 void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
             std::uint64_t from_bytes = narrowed_from_bytes);
 

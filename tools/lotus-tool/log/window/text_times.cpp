@@ -19,18 +19,18 @@
 namespace lotus::tool {
 namespace {
 
-/// Calls `on_times(byte in lines, times)` for each record until it returns false.
+/// Calls `on_times(position in lines, times)` for each record, until a call returns false.
 template <class OnTimes>
-void for_each_times(std::string_view lines, bool beside, OnTimes&& on_times) {
+void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    const std::optional<line_times> times = times_of_line(lines.substr(at, end - at), beside);
+    const std::optional<line_times> times = times_of_line(lines.substr(at, end - at), is_side);
     if (times && !on_times(at, *times)) return;
     at = end + 1;
   }
 }
 
-/// Lines are sorted by their ends, so times are found by binary search.
+/// Finds times in a text log by binary search, because lines are sorted by end time.
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
@@ -65,12 +65,13 @@ class text_times final : public log_times {
   }
 
  private:
-  static constexpr std::uint64_t samples = 16;  // evenly distributed, plus the end
+  // Number of samples, distributed evenly over the file; one more sample is at the end of the file.
+  static constexpr std::uint64_t samples = 16;
   static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
   static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;
 
   struct some_lines {
-    std::uint64_t first = 0;  // their position in the file
+    std::uint64_t first = 0;  // position of `text` in the file
     std::string text;
   };
   struct placed {
@@ -82,10 +83,10 @@ class text_times final : public log_times {
     std::uint64_t high;
   };
 
-  /// Whole lines after a byte; none if a line is longer than `most`.
+  /// Returns the whole lines in `most` bytes after a position; none if the first line is longer.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
-    // The byte before shows whether a line begins here.
+    // Also read the byte before, because it shows whether a line begins at `byte`.
     const std::uint64_t from = byte == 0 ? 0 : byte - 1;
     some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
     if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};
@@ -97,7 +98,7 @@ class text_times final : public log_times {
     return some;
   }
 
-  /// The first record at or after a byte whose line states an end.
+  /// Returns the first record at or after position `byte` whose line is sorted by end time.
   std::optional<placed> record_at(std::uint64_t byte) const {
     std::optional<placed> found;
     for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {
@@ -111,7 +112,7 @@ class text_times final : public log_times {
     return found;
   }
 
-  /// Position of the first line that begins at or after a byte.
+  /// Returns the position of the first line that begins at or after position `byte`.
   std::uint64_t line_at(std::uint64_t byte) const {
     for (std::uint64_t most = step_bytes; byte + most < bytes_; most *= 8) {
       const some_lines some = lines_at(byte, most);
@@ -120,8 +121,9 @@ class text_times final : public log_times {
     return byte < bytes_ ? lines_at(byte, bytes_ - byte).first : bytes_;
   }
 
-  /// Searches for a time. Records before `low`, which is the beginning of a line, ended before
-  /// `time_ns`; records at or after `high` did not.
+  /// Narrows the positions at which the first record that ended at `time_ns` or later may be.
+  /// Records before `low`, which is the beginning of a line, ended before `time_ns`; records at or
+  /// after `high` did not.
   range halve(std::int64_t time_ns) const {
     range left{0, bytes_};
     while (left.high - left.low > step_bytes) {
@@ -143,10 +145,10 @@ class text_times final : public log_times {
 
 }  // namespace
 
-seen_times look_at_lines(std::string_view lines, bool beside) {
+seen_times look_at_lines(std::string_view lines, bool is_side) {
   seen_times seen;
   std::int64_t last_ns = INT64_MIN;
-  for_each_times(lines, beside, [&](std::size_t, const line_times& times) {
+  for_each_times(lines, is_side, [&](std::size_t, const line_times& times) {
     if (times.of_run) {
       seen.first_ns = std::min(seen.first_ns, times.start_ns);
       seen.last_ns = std::max(seen.last_ns, times.end_ns);

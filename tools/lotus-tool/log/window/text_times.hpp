@@ -1,4 +1,4 @@
-// The times of a text log.
+// Finds times in a text log.
 #ifndef LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
 
@@ -11,10 +11,10 @@
 namespace lotus::tool {
 
 /// Summarizes the times of whole lines.
-/// @param beside  the lines are from a side log.
-seen_times look_at_lines(std::string_view lines, bool beside);
+/// @param is_side  whether the lines are from a side log.
+seen_times look_at_lines(std::string_view lines, bool is_side);
 
-/// Throws input_error if the file cannot be opened.
+/// Returns the times of a text log. Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_text(const log_file& file);
 
 }  // namespace lotus::tool

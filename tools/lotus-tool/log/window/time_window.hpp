@@ -1,4 +1,4 @@
-// A part of a run's time.
+// Defines a part of a run's time.
 #ifndef LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
 #define LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
 
@@ -7,24 +7,26 @@
 
 namespace lotus::tool {
 
-/// Both ends are inclusive; a missing end means that of the run.
+/// A range of time with inclusive ends, in ns since 1970. If an end is missing, the range extends
+/// to the end of the run on that side.
 struct time_window {
   std::optional<std::int64_t> from_ns = {};
   std::optional<std::int64_t> to_ns = {};
-  std::optional<std::int64_t> whole_from_ns =
-      {};  ///< limits have deleted some records of what began earlier
+  /// Limits have deleted some of the records that began before this time.
+  std::optional<std::int64_t> whole_from_ns = {};
 
-  /// Whether this time reaches into the window, and no records of its age were deleted.
+  /// Whether a span overlaps the window and began at whole_from_ns or later.
   bool has(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
     return start_ns <= to_ns.value_or(start_ns) && end_ns >= from_ns.value_or(end_ns) &&
            start_ns >= whole_from_ns.value_or(start_ns);
   }
 };
 
-/// What is read of a run if only a part was requested.
+/// The part of a run that is read, if the user requested only a part.
 struct read_window {
-  time_window read;               ///< the part, extended by what belongs to it before and after
-  std::int64_t run_first_ns = 0;  ///< of the whole run, according to the ends of its logs
+  /// The requested part and the margins before and after it.
+  time_window read;
+  std::int64_t run_first_ns = 0;  ///< start of the whole run, as found in samples of its logs
   std::int64_t run_last_ns = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
@@ -29,7 +30,7 @@ bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// "(12) name" defines 12 as an abbreviation of the name; "(12)" alone stands for that name.
+/// Resolves a name: "(12) name" defines the number 12, and "(12)" alone stands for this name.
 const std::string& compressed_name(std::map<std::string, std::string>& known,
                                    std::string_view text) {
   if (text.empty() || text.front() != '(') return known[std::string(text)] = std::string(text);
@@ -73,7 +74,7 @@ class profile_reader {
     } else if (begins_with(line, "cob=")) {
       compressed_name(modules_, line.substr(4));
     } else if (begins_with(line, "calls=")) {
-      callee_follows_ = true;  // the next line is the cost of the called function
+      callee_follows_ = true;  // the next line has the cost of the called function
     } else if (line.find_first_of("0123456789+-*") == 0) {
       add(line);
     }
@@ -116,8 +117,8 @@ class profile_reader {
   std::vector<callgrind_profile> parts_;
 };
 
-/// Removes a count, "36,000,015 (54.55%)" or ".", from the front of `line`. Returns false if `line`
-/// begins with neither.
+/// Removes a count such as "36,000,015 (54.55%)", or a ".", from the front of `line`. Returns false
+/// if `line` begins with neither.
 bool take_count(std::string_view& line, std::uint64_t& value) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const std::size_t end = line.find_first_not_of("0123456789,.");
@@ -134,8 +135,8 @@ bool take_count(std::string_view& line, std::uint64_t& value) {
   return true;
 }
 
-/// Reads the output of callgrind_annotate: a head, totals, and the table of functions up to a blank
-/// line; the annotated sources after it are ignored.
+/// Reads the output of callgrind_annotate: a head, totals, and the table of functions, which ends
+/// with a blank line. The annotated sources after the table are ignored.
 class annotate_reader {
  public:
   annotate_reader(std::string path, std::string_view text) : path_(std::move(path)), lines_(text) {}
@@ -171,7 +172,7 @@ class annotate_reader {
     }
   }
 
-  /// Removes a row's counts, one per event, from the front of `line`.
+  /// Removes the counts of a row from the front of `line`; there is one count for each event.
   counts take_counts(std::string_view& line) const {
     counts values(profile_.events.size());
     for (std::uint64_t& value : values) {
@@ -201,7 +202,7 @@ class annotate_reader {
     add_to(profile_.functions[place_of(line)], values);
   }
 
-  /// Splits "file:function [object]"; the module is empty if there is no object.
+  /// Splits "file:function [object]" into function and module; without an object, module is empty.
   static std::pair<std::string, std::string> place_of(std::string_view text) {
     std::string module;
     const std::size_t bracket = text.rfind(" [");
@@ -213,8 +214,8 @@ class annotate_reader {
     return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
   }
 
-  /// Rejects inclusive counts: the sum of counts without callees cannot exceed the program's total,
-  /// but inclusive counts do, because every caller repeats them.
+  /// Throws an error if the counts include called functions. Such counts are recognized because
+  /// their sum exceeds the program's total: every caller repeats them.
   void refuse_inclusive() const {
     for (std::size_t i = 0; i < totals_.size() && i < sums_.size(); ++i) {
       if (totals_[i] > 0 && sums_[i] > totals_[i]) {
@@ -225,8 +226,8 @@ class annotate_reader {
     }
   }
 
-  /// Adds missing modules: code of a function that comes from a header has a row of its own, which
-  /// names no module.
+  /// Adds missing modules. If a part of a function comes from a header, this part has a row of its
+  /// own without a module.
   void find_modules() {
     const auto rows = std::exchange(profile_.functions, {});
     for (const auto& [place, values] : rows) {

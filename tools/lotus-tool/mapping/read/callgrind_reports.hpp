@@ -1,4 +1,4 @@
-// Reads callgrind's counts from its own profile or from the output of callgrind_annotate.
+// Reads callgrind's counts from its profile files or from the output of callgrind_annotate.
 #ifndef LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
 #define LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
 
@@ -11,22 +11,23 @@
 
 namespace lotus::tool {
 
-/// Counts of functions, without those of the functions that they call.
+/// Counts for each function, not including the functions that it calls.
 struct callgrind_profile {
-  std::string operation;            ///< from the dump's client request; empty if there is none
-  std::vector<std::string> events;  ///< "Ir", "Dr", …
-  /// By function and module path; as many values as events.
+  /// Name given by the program in the request to dump; empty if there is none.
+  std::string operation;
+  std::vector<std::string> events;  ///< names of the counted events, such as "Ir" and "Dr"
+  /// Counts by function and path of the module; one count for each event.
   std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>> functions;
 };
 
 bool looks_like_callgrind(std::string_view text);
 /// Reads a callgrind.out file (format version 1, see "Callgrind Format Specification" in valgrind's
-/// documentation). Each part of the file becomes one profile. Throws input_error.
+/// documentation). Returns a profile for each part of the file. Throws input_error.
 std::vector<callgrind_profile> read_callgrind(const std::string& path, std::string_view text);
 
 bool looks_like_callgrind_annotate(std::string_view text);
-/// Reads the output of `callgrind_annotate --threshold=100`: counts without callees, followed by
-/// annotated sources or not. Throws input_error.
+/// Reads the output of `callgrind_annotate --threshold=100` with counts that do not include called
+/// functions. Annotated sources may follow the counts. Throws input_error.
 callgrind_profile read_callgrind_annotate(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

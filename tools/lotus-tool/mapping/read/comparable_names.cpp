@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
@@ -20,11 +21,11 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// The position after "operator<<" and the like, whose characters are not brackets; `at` if there
-/// is no operator.
+/// If `at` is the position of an operator such as "operator<<", whose characters are not brackets,
+/// returns the position after the operator; otherwise `at`.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
-  // Longer operators come before their own prefixes.
+  // Longer operators must come before their own prefixes.
   constexpr std::array<std::string_view, 19> with_brackets{
       "()", "[]",  "<=>", "<<=",    "<<",   "<=",        "<",       ">>=",       ">>",   ">=",
       ">",  "->*", "->",  " new[]", " new", " delete[]", " delete", " co_await", "\"\" "};
@@ -41,8 +42,7 @@ std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   return signs;
 }
 
-/// The position after the bracket that closes the one at `open`; the end of `name` if there is
-/// none.
+/// Returns the position after the bracket that closes the one at `open`, or the end of `name`.
 std::size_t behind_brackets(std::string_view name, std::size_t open) {
   constexpr std::string_view opening = "(<[{";
   constexpr std::string_view closing = ")>]}";
@@ -67,8 +67,8 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
   return name.size();
 }
 
-/// The position of a conversion operator's parameters ("operator unsigned long()"); its type may
-/// contain blanks.
+/// Returns the position of a conversion operator's parameters, as in "operator unsigned long()":
+/// its type may contain blanks.
 std::size_t behind_conversion(std::string_view name, std::size_t at) {
   while (at < name.size() && (name[at] != '(' || stands_at(name, at, anonymous))) {
     const bool group = name[at] == '<' || name[at] == '(';
@@ -77,7 +77,7 @@ std::size_t behind_conversion(std::string_view name, std::size_t at) {
   return at;
 }
 
-/// The position after the qualifiers that may follow a function's parameters, such as " const &".
+/// Returns the position after qualifiers that may follow parameters, such as " const &".
 std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
   for (const std::string_view one : {" const", " volatile", " &&", " &", "&&", "&"}) {
     if (stands_at(name, at, one)) at += one.size();
@@ -85,15 +85,14 @@ std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
   return at;
 }
 
-/// Whether the '(' at `at` belongs to a name or a type: "(anonymous namespace)", "decltype(auto)",
-/// callgrind's "(below main)".
+/// Whether the '(' at `at` belongs to a name or a type, as in "(anonymous namespace)",
+/// "decltype(auto)", and callgrind's "(below main)".
 bool is_no_parameters(std::string_view name, std::size_t at, std::size_t name_begin) noexcept {
   const bool type = ends_with(trimmed(name.substr(0, at)), "decltype");
   return type || stands_at(name, at, anonymous) || at == name_begin;
 }
 
-/// Whether '(' begins a declarator, as in "void (*f(int))(char)", a function that returns a
-/// pointer.
+/// Whether the '(' at `at` begins a declarator, as in "void (*f(int))(char)" (returns a pointer).
 bool is_declarator(std::string_view name, std::size_t at) noexcept {
   return at > 0 && name[at - 1] == ' ' && (stands_at(name, at, "(*") || stands_at(name, at, "(&"));
 }
@@ -102,7 +101,8 @@ bool is_declarator(std::string_view name, std::size_t at) noexcept {
 
 std::string bare_function(std::string_view function) {
   function = trimmed(function.substr(0, function.find(" [clone ")));
-  std::size_t begin = 0;  // where the name begins, after a template's return type
+  // Position at which the name begins; a template's return type comes before it.
+  std::size_t begin = 0;
   for (std::size_t i = 0; i < function.size();) {
     if (const std::size_t behind = behind_operator(function, i); behind != i) {
       i = stands_at(function, behind, " ") ? behind_conversion(function, behind) : behind;
@@ -114,7 +114,7 @@ std::string bare_function(std::string_view function) {
       return bare_function(function.substr(i + 2, end - i - 3));
     }
     if (c == '(' && !is_no_parameters(function, i, begin)) {
-      // Names of lambdas and local classes contain the parameters of the enclosing function.
+      // The name of a lambda or local class contains the parameters of the function around it.
       const std::size_t end = behind_qualifiers(function, behind_brackets(function, i));
       if (!stands_at(function, end, "::")) return std::string(function.substr(begin, i - begin));
       i = end;
@@ -132,19 +132,19 @@ std::string_view without_version(std::string_view symbol) noexcept {
   const std::size_t at = symbol.find('@');
   if (at == std::string_view::npos || at == 0) return symbol;
   const std::size_t version = symbol.find_first_not_of('@', at);
-  // Versions begin with a letter: GLIBC_2.14, LIBJPEG_9.0, Base.
+  // A version begins with a letter, as in GLIBC_2.14, LIBJPEG_9.0 and Base.
   const bool begins =
       version != std::string_view::npos && is_word(symbol[version]) && symbol[version] > '9';
   return begins && symbol.substr(version) != "plt" ? symbol.substr(0, at) : symbol;
 }
 
 std::string comparable_function(std::string_view function) {
-  // perf prints an address for a function in a stripped module.
+  // For a function in a module without symbols, perf prints an address instead of a name.
   if (function.substr(0, 2) == "0x" &&
       function.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos) {
     return std::string(no_symbols);
   }
-  // The name of a C function, or a mangled one, may end in ".isra.0", ".constprop.1", ".cold",
+  // The name of a C function and a mangled name may end in ".isra.0", ".constprop.1", ".cold", or
   // ".part.2".
   constexpr std::array<std::string_view, 6> suffixes{".isra.", ".constprop.", ".part.",
                                                      ".cold",  ".lto_priv.",  ".llvm."};
@@ -165,7 +165,7 @@ std::string comparable_module(std::string_view module) {
   if (module == "[Unknown]" || module == "[unknown]") return {};
   const std::size_t so = module.find(".so.");
   if (so != std::string_view::npos) module = module.substr(0, so + 3);
-  // "libc-2.31.so" has its version before the extension.
+  // In "libc-2.31.so", the version comes before the extension.
   const std::size_t dash = module.rfind('-');
   constexpr std::string_view extension = ".so";
   if (dash != std::string_view::npos && dash > 0 && module.size() > dash + 1 + extension.size() &&

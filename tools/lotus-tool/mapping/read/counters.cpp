@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::string_view gui_function = "Source Function / Function / Call Stack";
 
-/// The kind of VTune's column, judged by its name and the unit of its values.
+/// Returns the kind of a VTune column, according to its name and the unit of its values.
 metric_kind kind_of(std::string_view column, std::string_view value) {
   if (column == "CPI Rate") return metric_kind::cpi;
   if (column == "Average CPU Frequency") return metric_kind::frequency;
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
-/// The columns that are needed to combine a metric of several functions.
+/// Returns the columns that are needed to combine a metric of several functions.
 std::vector<std::string_view> needed_for(metric_kind kind) {
   switch (kind) {
     case metric_kind::share:
@@ -48,19 +48,20 @@ void refuse_missing_columns(const std::string& path, const counter_table& table)
   for (const metric& m : table.metrics) {
     for (const std::string_view needed : needed_for(m.kind)) {
       if (table.find(needed)) continue;
-      throw input_error(path + ": " + m.name + " cannot be told per operation without the column " +
-                        std::string(needed) + "; copy the table with it");
+      throw input_error(path + ": " + m.name +
+                        " cannot be given per operation without the column " + std::string(needed) +
+                        "; copy the table with it");
     }
   }
 }
 
-/// Reads the numeric columns of a table that was copied from VTune's window.
+/// Reads the columns with numbers of a table that was copied from VTune's window.
 void read_gui(const std::string& path, std::string_view text, counter_table& table) {
   text_lines lines(text);
   std::string_view line;
   std::optional<table_head> head;
   std::vector<std::size_t> columns;
-  std::set<std::size_t> known;  // columns whose kind is known from a value
+  std::set<std::size_t> known;  // columns whose kind was found from a value
   std::optional<std::size_t> module;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
@@ -76,7 +77,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
                   "the number of fields differs from the number of columns in the header"));
     }
     if (table.metrics.empty()) {
-      // The columns after Module hold texts and addresses.
+      // The columns after Module contain texts and addresses.
       for (std::size_t c = 1; c < module.value_or(fields.size()); ++c) {
         columns.push_back(c);
         table.metrics.push_back({head->names()[c], metric_kind::sum});
@@ -86,7 +87,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
     counted.function = fields[0];
     if (module && fields[*module] != "[Unknown]") counted.module = fields[*module];
     for (const std::size_t c : columns) {
-      // A metric that VTune could not compute is an empty field.
+      // If VTune could not compute a metric, the field is empty.
       const auto value = fields[c].empty() ? std::optional<double>(0) : number_in(fields[c]);
       if (!value) {
         throw input_error(
@@ -118,7 +119,7 @@ void read_report(const function_report& report, const std::string& metric_name,
   }
 }
 
-/// Adds a metric per event, named after it if there are several events.
+/// Adds a metric for each event. If there are several events, the metrics have the events' names.
 void read_perf_tables(const std::vector<perf_table>& tables, counter_table& to) {
   std::map<std::string, std::vector<double>> by_function;
   for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -151,7 +152,7 @@ void read_profile(const callgrind_profile& profile, counter_table& table) {
   }
 }
 
-/// A row of `perf stat -x,` (value,unit,event,…); nullopt for any other line.
+/// Reads a row of `perf stat -x,` (value,unit,event,…); returns nullopt for any other line.
 std::optional<std::pair<std::string, double>> stat_row(std::string_view line) {
   const std::vector<std::string> fields = split_fields(line, ',');
   if (fields.size() < 5 || fields[2].empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Reads hardware counters per function of a whole run.
+// Reads the hardware counters of a whole run for each function.
 #ifndef LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 #define LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 
@@ -11,12 +11,12 @@
 
 namespace lotus::tool {
 
-/// How the values of several functions are combined.
+/// How a metric's values for several functions are combined.
 enum class metric_kind {
-  sum,        ///< added: seconds, clockticks, misses
-  share,      ///< percent of the function's clockticks: multiplied by them, then added
-  cpi,        ///< ratio of the sums: clockticks per instruction
-  frequency,  ///< ratio of the sums: clockticks per second, in GHz
+  sum,        ///< values are added: seconds, clockticks, misses
+  share,      ///< percent of clockticks: values are multiplied by the clockticks and added
+  cpi,        ///< clockticks per instruction: the ratio of both sums
+  frequency,  ///< clockticks per second, in GHz: the ratio of both sums
 };
 
 struct metric {
@@ -26,23 +26,23 @@ struct metric {
 
 struct counted_function {
   std::string function;
-  std::string module;          ///< empty if the table does not show it
-  std::vector<double> values;  ///< one per metric
+  std::string module;          ///< module of the function; empty if the table does not contain it
+  std::vector<double> values;  ///< one value for each metric
 };
 
-/// One table of counters, which is one configuration of Figure 6.
+/// One table of counters. In Figure 6 of the Lotus paper, this is one configuration.
 struct counter_table {
-  std::string name;  ///< the file's name without folder and extension
+  std::string name;  ///< name of the file without its folder and extension
   std::vector<metric> metrics;
   std::vector<counted_function> functions;
-  /// Whether the values are totals of the process, not per function, as those of perf stat.
+  /// Whether the values are totals of the process (perf stat) and not of single functions.
   bool whole_process = false;
 
   std::optional<std::size_t> find(std::string_view metric) const noexcept;
 };
 
-/// Reads VTune's TAB-separated microarchitecture table, perf report -t, perf stat -x, callgrind's
-/// profile or callgrind_annotate, and recognizes the kind by its content. Throws input_error.
+/// Reads VTune's TAB-separated microarchitecture table, or the output of perf report -t, perf stat
+/// -x, callgrind or callgrind_annotate. Recognizes the kind by the content. Throws input_error.
 counter_table read_counters(const std::string& path);
 
 }  // namespace lotus::tool

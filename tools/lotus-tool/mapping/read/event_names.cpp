@@ -9,7 +9,7 @@
 namespace lotus::tool {
 namespace {
 
-/// "cpu-clock:u" becomes "cpu-clock", "cpu_core/cycles/u" becomes "cycles".
+/// Removes modifiers: "cpu-clock:u" becomes "cpu-clock", "cpu_core/cycles/u" becomes "cycles".
 std::string_view without_modifiers(std::string_view event) noexcept {
   const std::size_t slash = event.find('/');
   if (slash != std::string_view::npos) event.remove_prefix(slash + 1);
@@ -28,7 +28,7 @@ bool is_cpu_time(std::string_view event) noexcept {
   return event == "cpu-clock" || event == "task-clock";
 }
 
-std::size_t most_like_time(const std::vector<std::string>& events) noexcept {
+std::size_t max_like_time(const std::vector<std::string>& events) noexcept {
   for (const auto is_time : {is_cpu_time, is_cycles}) {
     const auto at = std::find_if(events.begin(), events.end(), is_time);
     if (at != events.end()) return static_cast<std::size_t>(at - events.begin());

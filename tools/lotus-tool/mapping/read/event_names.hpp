@@ -9,12 +9,12 @@
 
 namespace lotus::tool {
 
-/// Whether an event measures CPU time in ns: cpu-clock and task-clock.
+/// Whether an event measures CPU time in ns, as cpu-clock and task-clock do.
 bool is_cpu_time(std::string_view event) noexcept;
 
-/// The index of the event that best shows where time went: CPU time, else cycles, else the first. 0
-/// if the list is empty.
-std::size_t most_like_time(const std::vector<std::string>& events) noexcept;
+/// Returns the index of the event that best measures time: an event of CPU time, else cycles, else
+/// the first event. Returns 0 if the list is empty.
+std::size_t max_like_time(const std::vector<std::string>& events) noexcept;
 
 }  // namespace lotus::tool
 

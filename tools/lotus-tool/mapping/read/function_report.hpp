@@ -1,4 +1,4 @@
-// A profiler's report of one run: functions and how much of the run each took.
+// Defines a profiler's report of one run: the functions and how much time or counts each took.
 #ifndef LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 #define LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 
@@ -8,18 +8,18 @@
 
 namespace lotus::tool {
 
-/// "function|module" as spelled in a mapping: the module's name without its folders.
+/// Returns "function|module" as used in a mapping; the module's folders are removed.
 std::string function_key(std::string_view function, std::string_view module);
 
-/// Whether a function belongs to our library. Such functions are not part of an operation, so they
-/// are ignored. Most samples of them are from the random wait before the operation.
+/// Whether a function belongs to our library. These functions are ignored, because they are not
+/// part of any operation: most of their samples are from the random wait before an operation.
 bool is_own_function(std::string_view function);
 
-/// One collected run of an operation.
+/// The report of one run of an operation.
 struct function_report {
-  std::string unit;                         ///< of the values: "s", "ms", "samples", "Ir"
-  std::map<std::string, double> functions;  ///< by function_key()
-  /// The part of these values in inlined code: by function_key(), then by inlined function.
+  std::string unit;  ///< unit of the values, such as "s", "ms", "samples" or "Ir"
+  std::map<std::string, double> functions;  ///< values by function_key()
+  /// The part of these values that is in inlined code: by function_key(), then by inlined function.
   std::map<std::string, std::map<std::string, double>> inlined;
 
   void add(std::string_view function, std::string_view module, double value) {
@@ -27,8 +27,8 @@ struct function_report {
   }
 };
 
-/// The runs in one file, by operation. Most profilers do not know the operation: then the key is
-/// empty, and the report's folder is named after the operation.
+/// The reports in one file, by operation. Most profilers do not know the operation; then the key is
+/// empty, and the folder of the file has the operation's name.
 using reports_by_op = std::multimap<std::string, function_report>;
 
 }  // namespace lotus::tool

@@ -23,8 +23,8 @@ namespace lotus::tool {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // Uses read(), because a stream iterator lets the buffer's exceptions through: reading a folder
-  // would throw.
+  // Uses read() because it does not throw: with a stream iterator, an exception of the buffer would
+  // escape if the path is a folder.
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }
@@ -75,12 +75,8 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-bool ends_with(std::string_view text, std::string_view end) noexcept {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::optional<double> number_in(std::string_view text) {
-  // VTune writes times in m, s and ms (see its user guide, "Choosing Data Format").
+  // VTune writes times with the units m, s and ms (see its user guide, "Choosing Data Format").
   static const std::map<std::string_view, double> scales{
       {"", 1},           {"%", 1},          {"s", 1},      {"ms", 1e-3}, {"us", 1e-6},
       {"\u00b5s", 1e-6}, {"\u03bcs", 1e-6}, {"ns", 1e-9},  {"m", 60},    {"min", 60},
@@ -91,7 +87,7 @@ std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const char* const last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, value);
-  // from_chars also accepts "nan" and "inf", which would spoil every sum.
+  // from_chars() also accepts "nan" and "inf", which would make every sum useless.
   if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   const auto scale = scales.find(trimmed({end, static_cast<std::size_t>(last - end)}));
   if (scale == scales.end()) return std::nullopt;

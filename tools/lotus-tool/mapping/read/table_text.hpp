@@ -1,4 +1,4 @@
-// Reads text tables as profilers write them: lines, fields, numbers with units.
+// Reads tables in text files of profilers: lines, fields, and numbers with units.
 #ifndef LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
 #define LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
 
@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// The whole content of a file. Throws input_error if it cannot be read.
+/// Returns the content of a file. Throws input_error if the file cannot be read.
 std::string read_text(const std::string& path);
 
 /// Iterates over the lines of a text, without their line ends (LF or CRLF). The text must outlive
@@ -21,7 +21,7 @@ class text_lines {
 
   /// Returns false after the last line.
   bool next(std::string_view& line) noexcept;
-  /// The number of the last line that next() returned, counted from 1.
+  /// Returns the number of the last line that next() returned; the first line is number 1.
   std::size_t number() const noexcept { return number_; }
 
  private:
@@ -29,20 +29,18 @@ class text_lines {
   std::size_t number_ = 0;
 };
 
-/// Splits a line at `delimiter`. A field in double quotes may contain it; "" stands for a quote
-/// there.
+/// Splits a line at `delimiter`. In a field in double quotes, the delimiter is text, and "" stands
+/// for a quote.
 std::vector<std::string> split_fields(std::string_view line, char delimiter);
 
 std::string_view trimmed(std::string_view text) noexcept;
 
-bool ends_with(std::string_view text, std::string_view end) noexcept;
-
-/// Reads a number with commas between thousands, followed by an optional unit: "1,234",
-/// "2648.443s", "40.7%", "3.4 GHz". Converts times to seconds and frequencies to GHz. Returns
-/// nullopt if it is not a number or the unit is unknown.
+/// Reads a number that may have commas between thousands and a unit: "1,234", "2648.443s", "40.7%",
+/// "3.4 GHz". Converts times to seconds and frequencies to GHz. Returns nullopt if the text is not
+/// a number or the unit is unknown.
 std::optional<double> number_in(std::string_view text);
 
-/// The names of a table's columns.
+/// Finds the columns of a table by their names.
 class table_head {
  public:
   explicit table_head(std::vector<std::string> names) : names_(std::move(names)) {}

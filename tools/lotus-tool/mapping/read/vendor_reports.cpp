@@ -18,7 +18,7 @@ std::string_view first_lines(std::string_view text) {
   return text.substr(0, 4096);
 }
 
-/// The index of a table's column. Throws input_error if there is none.
+/// Returns the index of a table's column. Throws input_error if the column does not exist.
 std::size_t column(const table_head& head, std::string_view name, const std::string& path,
                    std::size_t line) {
   const auto at = head.find(name);
@@ -34,10 +34,10 @@ double value_of(std::string_view field, const std::string& path, std::size_t lin
   return *value;
 }
 
-/// The text that perf report prints instead of a table.
+/// The text that perf report prints instead of a table if there are no samples.
 constexpr std::string_view no_perf_samples = "data has no samples!";
 
-/// The event in "# Samples: 1K of event 'cpu-clock:u'"; empty for other lines.
+/// Returns the event in a line "# Samples: 1K of event 'cpu-clock:u'"; empty for other lines.
 std::string_view event_in(std::string_view line) noexcept {
   if (line.substr(0, 10) != "# Samples:") return {};
   const std::size_t open = line.find('\'');
@@ -102,7 +102,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
     found = line.find("HOTTEST FUNCTIONS") != std::string_view::npos;
   }
   if (!found) throw input_error(path + ": no table of the hottest functions in this uProf report");
-  // If nothing was sampled, the table has no header.
+  // If there are no samples, the table has no header.
   if (!lines.next(line) || trimmed(line).empty()) return report;
   const table_head head(split_fields(line, ','));
   const std::size_t function = column(head, "FUNCTION", path, lines.number());
@@ -115,7 +115,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   }
   while (lines.next(line) && !trimmed(line).empty()) {
     std::vector<std::string> fields = split_fields(line, ',');
-    // Names are not quoted in 5.x and may contain commas.
+    // uProf 5.x does not quote names, which may contain commas.
     while (fields.size() > columns && function == 0) {
       fields[0] += ',' + fields[1];
       fields.erase(fields.begin() + 1);
@@ -164,7 +164,7 @@ std::vector<perf_table> read_perf(const std::string& path, std::string_view text
     if (!head) throw input_error(at_line(path, lines.number(), "a row before the table's header"));
     std::vector<std::string> fields = split_fields(line, '|');
     const std::size_t columns = head->names().size();
-    // operator| and operator|| contain the delimiter.
+    // The names operator| and operator|| contain the delimiter.
     while (fields.size() > columns && symbol + 1 < fields.size()) {
       fields[symbol] += '|' + fields[symbol + 1];
       fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(symbol) + 1);

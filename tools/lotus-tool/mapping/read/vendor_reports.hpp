@@ -1,4 +1,4 @@
-// Readers of profilers' text reports; read_reports() chooses one.
+// Reads the text reports of profilers; read_reports() chooses the right function.
 #ifndef LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
 #define LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
 
@@ -10,27 +10,29 @@
 
 namespace lotus::tool {
 
-// Each looks_like_… checks only the beginning of a file. Each read_… throws input_error with `path`
-// and the line number.
+// The functions looks_like_…() check only the beginning of a file. The functions read_…() throw
+// input_error with `path` and the line number.
 
 bool looks_like_vtune(std::string_view text);
-/// Reads `vtune -report hotspots -format csv -csv-delimiter comma`, in seconds. Columns vary by
-/// run, so they are found by name.
+/// Reads the output of `vtune -report hotspots -format csv -csv-delimiter comma`; values are in
+/// seconds. Finds columns by name, because runs may have different columns.
 function_report read_vtune(const std::string& path, std::string_view text);
 
 bool looks_like_uprof(std::string_view text);
-/// Reads the hottest functions of `AMDuProfCLI report -f csv`, 4.0 and 5.x. Values are about ms.
+/// Reads the hottest functions in the output of `AMDuProfCLI report -f csv`, versions 4.0 and 5.x.
+/// Values are in ms, but only approximate.
 function_report read_uprof(const std::string& path, std::string_view text);
 
 bool looks_like_perf(std::string_view text);
-/// The table of one event.
+/// The functions of one event in a report of perf.
 struct perf_table {
-  std::string event;  ///< empty if the report does not show it
+  std::string event;  ///< name of the event; empty if the report does not show it
   function_report report;
 };
 
-/// Reads `perf report -t '|'` with the sort keys dso and symbol: one table per event. Values are
-/// samples if -n was given, else percent. Empty if nothing was sampled.
+/// Reads the output of `perf report -t '|'` with the sort keys dso and symbol. Returns a table for
+/// each event; none if there are no samples. Values are samples if perf had the option -n, else
+/// percent.
 std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

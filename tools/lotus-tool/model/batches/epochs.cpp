@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "log/log_line.hpp"
-#include "model/batches/makings.hpp"
+#include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/passes.hpp"
 #include "model/batches/record_order.hpp"
 #include "model/run_model.hpp"
@@ -18,30 +18,30 @@
 namespace lotus::tool {
 namespace {
 
-/// The records and preprocessings of one batch number in all epochs, in order of time.
+/// The records and preprocessings of one batch number in all epochs, sorted by time.
 class same_number {
  public:
   void clear() {
     for (auto& records : of_kind_) records.clear();
-    makings_.clear();
+    preprocessings_.clear();
   }
   void add(batch_record& r) { of_kind_[static_cast<std::size_t>(r.kind)].push_back(&r); }
-  void add(batch_making& m) { makings_.push_back(&m); }
+  void add(batch_preprocessing& m) { preprocessings_.push_back(&m); }
 
-  /// Returns the epoch after the last one.
-  /// @param cut_off  see run_batches.
+  /// Sets the epoch of all records and preprocessings. Returns the epoch after the last one.
+  /// @param cut_off  whether the records are only a part of a run.
   std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
     const std::size_t missing = cut_off ? consumed_before_made() : 0;
-    std::size_t epochs = makings_.size() + missing;
-    for (std::size_t i = 0; i < makings_.size(); ++i) {
-      makings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
+    std::size_t epochs = preprocessings_.size() + missing;
+    for (std::size_t i = 0; i < preprocessings_.size(); ++i) {
+      preprocessings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
     }
     for (auto& records : of_kind_) {
       epochs = std::max(epochs, records.size());
       for (std::size_t i = 0; i < records.size(); ++i) {
         records[i]->epoch = first + static_cast<std::uint32_t>(i);
       }
-      if (records.size() >= makings_.size() || records.empty() || missing > 0) continue;
+      if (records.size() >= preprocessings_.size() || records.empty() || missing > 0) continue;
       if (records.front()->kind == record_kind::queued) {
         place_before(records, first);
       } else {
@@ -55,49 +55,50 @@ class same_number {
   using records_in_time = std::vector<batch_record*>;
 
   std::size_t consumed_before_made() const {
-    if (makings_.empty()) return 0;
+    if (preprocessings_.empty()) return 0;
     const records_in_time& consumed = of_kind_[static_cast<std::size_t>(record_kind::consumed)];
     return static_cast<std::size_t>(
         std::count_if(consumed.begin(), consumed.end(), [this](const batch_record* r) {
-          return r->consumer_had_it_ns() < makings_.front()->end_ns;
+          return r->consumer_had_it_ns() < preprocessings_.front()->end_ns;
         }));
   }
 
-  /// Assigns each of `records` to the last preprocessing that had ended by then, each to a
-  /// different one.
+  /// Assigns each record to the last preprocessing that ended before the consumer had the batch. No
+  /// two records get the same preprocessing.
   void place_behind(const records_in_time& records, std::uint32_t first) const {
-    std::size_t end = makings_.size();
+    std::size_t end = preprocessings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
       std::size_t at = end - 1;
-      while (at > i && makings_[at]->end_ns > records[i]->consumer_had_it_ns()) --at;
+      while (at > i && preprocessings_[at]->end_ns > records[i]->consumer_had_it_ns()) --at;
       records[i]->epoch = first + static_cast<std::uint32_t>(at);
       end = at;
     }
   }
 
-  /// Assigns each of `records` to the first preprocessing that began after it, each to a different
-  /// one.
+  /// Assigns each record to the first preprocessing that began after the record; no two records to
+  /// the same preprocessing.
   void place_before(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
-      const std::size_t last = makings_.size() - (records.size() - i);
-      while (at < last && makings_[at]->start_ns < records[i]->start_ns) ++at;
+      const std::size_t last = preprocessings_.size() - (records.size() - i);
+      while (at < last && preprocessings_[at]->start_ns < records[i]->start_ns) ++at;
       records[i]->epoch = first + static_cast<std::uint32_t>(at);
     }
   }
 
   std::array<records_in_time, record_kinds> of_kind_;
-  std::vector<batch_making*> makings_;
+  std::vector<batch_preprocessing*> preprocessings_;
 };
 
-/// Numbers each consumer's epochs by what it received when; see consumer_passes.
-void number_passes(batch_records& records, makings& found,
+/// Numbers the epochs of each consumer by the order in which it received batches; see
+/// consumer_passes.
+void number_passes(batch_records& records, batch_preprocessings& found,
                    std::vector<std::uint32_t>& first_epochs) {
   std::map<consumer_id, consumer_passes> passes;
   for (batch_record& r : records) {
     if (r.kind != record_kind::preprocessed) passes[r.consumer].add(r);
   }
-  for (batch_making& m : found.all) passes[m.consumer].add(m);
+  for (batch_preprocessing& m : found.all) passes[m.consumer].add(m);
   std::uint32_t next = 0;
   std::size_t consumer = 0;
   for (auto& [id, of] : passes) {
@@ -110,14 +111,15 @@ void number_passes(batch_records& records, makings& found,
 
 }  // namespace
 
-std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off) {
-  // A preprocess record gets the epoch of its preprocessing below, so it is not numbered here.
+std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessings& found,
+                                       bool cut_off) {
+  // Preprocess records are handled below, where each gets the epoch of its preprocessing.
   const auto numbers = numbers_by(records, [](const batch_record& r) {
     return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
   });
   std::vector<std::uint32_t> first_epochs;
   same_number same;
-  std::uint32_t first_epoch = 0;  // of this consumer
+  std::uint32_t first_epoch = 0;  // first epoch of the current consumer
   std::uint32_t next_epoch = 0;
   consumer_id consumer;
   auto made = found.all.begin();
@@ -126,17 +128,17 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, b
     const auto of_record = [&](std::size_t i) {
       return number(records[numbers[i]].consumer, records[numbers[i]].index);
     };
-    const auto of_making = [&] { return number(made->consumer, made->number); };
+    const auto of_preprocessing = [&] { return number(made->consumer, made->number); };
     const number next = made == found.all.end() ? of_record(at)
-                        : at == numbers.size()  ? of_making()
-                                                : std::min(of_record(at), of_making());
+                        : at == numbers.size()  ? of_preprocessing()
+                                                : std::min(of_record(at), of_preprocessing());
     if (first_epochs.empty() || next.first != consumer) {
       first_epoch = next_epoch;
       first_epochs.push_back(first_epoch);
     }
     consumer = next.first;
     same.clear();
-    for (; made != found.all.end() && of_making() == next; ++made) same.add(*made);
+    for (; made != found.all.end() && of_preprocessing() == next; ++made) same.add(*made);
     for (; at < numbers.size() && of_record(at) == next; ++at) {
       batch_record& r = records[numbers[at]];
       if (r.kind != record_kind::preprocessed) same.add(r);

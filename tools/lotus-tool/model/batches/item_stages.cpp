@@ -19,10 +19,14 @@ struct votes {
   std::size_t behind_taking = 0;
 };
 
-/// Decides by takings: compares the k-th span of a number in a stage with its k-th taking.
+/// Finds the stages that process items, using the events of type batch_taking: an item became part
+/// of a batch. A stage processes items if more of its numbers occur in these events as items than
+/// as batches. If both occur equally often, it processes items if most of its spans end before the
+/// event of their item.
 std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
                               const std::vector<batch_taking>& takings) {
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> taken;  // times, by item
+  // For each item: the times when it became part of a batch.
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> taken;
   std::unordered_set<std::int64_t> batches;
   for (const batch_taking& t : takings) {
     taken[t.item].push_back(t.time_ns);
@@ -49,7 +53,8 @@ std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
   return found;
 }
 
-/// Decides without takings: most of an item stage's numbers are not batches.
+/// Finds the stages that process items, for a run without batch_taking events: most numbers of such
+/// a stage do not occur in batch records.
 std::set<stage_id> by_records(const batch_records& records, const std::vector<stage_span>& stages) {
   std::unordered_set<std::int64_t> batches;
   for (const batch_record& r : records) batches.insert(r.index);

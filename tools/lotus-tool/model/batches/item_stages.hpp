@@ -1,4 +1,4 @@
-// Finds which stages number items, and which number batches.
+// Decides for each stage whether the numbers of its spans are those of items or of batches.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// Returns the stages whose numbers are items; see find_makings() for the rules.
+/// Returns the stages that process items, not batches, by the rules of find_preprocessings().
 std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
                                const std::vector<batch_taking>& takings);
 

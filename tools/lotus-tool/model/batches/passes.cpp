@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "log/log_line.hpp"
-#include "model/batches/makings.hpp"
+#include "model/batches/batch_preprocessings.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -22,7 +22,7 @@ bool is_reception(const batch_record& r) {
 
 /// Batches that were built between two passes and never received.
 struct discarded_group {
-  std::uint32_t after = 0;  ///< number of passes before it
+  std::uint32_t after = 0;  ///< number of received passes before the discarded batches
   std::set<std::int64_t> numbers;
 };
 
@@ -36,7 +36,7 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   };
   if (are_epochs_apart()) {
     for (batch_record* const r : records_) set(*r, r->epoch - counted_from + first);
-    for (batch_making* const m : makings_) set(*m, m->epoch - counted_from + first);
+    for (batch_preprocessing* const m : preprocessings_) set(*m, m->epoch - counted_from + first);
     return next;
   }
   find_instances();
@@ -51,11 +51,12 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
     return at->epoch;
   };
   for (batch_record* const r : records_) set(*r, first + epoch_of(r->index, r->epoch));
-  for (batch_making* const m : makings_) set(*m, first + epoch_of(m->number, m->epoch));
+  for (batch_preprocessing* const m : preprocessings_)
+    set(*m, first + epoch_of(m->number, m->epoch));
   return next;
 }
 
-/// Whether the receptions of each epoch come after those of all earlier epochs.
+/// Returns whether the receptions of each epoch come after those of all earlier epochs.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {
@@ -83,11 +84,11 @@ void consumer_passes::find_instances() {
   for (const batch_record* const r : records_) {
     instance& of = instance_of(r->index, r->epoch);
     if (is_reception(*r)) of.received_ns = std::min(of.received_ns, r->start_ns);
-    if (r->kind == record_kind::queued) of.made_ns = std::min(of.made_ns, r->start_ns);
+    if (r->kind == record_kind::queued) of.begun_ns = std::min(of.begun_ns, r->start_ns);
   }
-  for (const batch_making* const m : makings_) {
+  for (const batch_preprocessing* const m : preprocessings_) {
     instance& of = instance_of(m->number, m->epoch);
-    of.made_ns = std::min(of.made_ns, m->start_ns);
+    of.begun_ns = std::min(of.begun_ns, m->start_ns);
   }
   for (const auto& [key, of] : found) instances_.push_back(of);
 }
@@ -103,14 +104,15 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // If numbers often decrease, the consumer receives batches in any order.
+  // If numbers often decrease, the consumer receives batches in any order, and a smaller number
+  // does not begin a new pass.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {
     const std::int64_t number = received[i]->number;
     bool is_new = seen.empty() || seen.count(number) != 0;
     if (!is_new && in_order && number < *seen.rbegin()) {
-      // A late batch is followed by larger numbers.
+      // If a larger number follows, this batch is only late and does not begin a new pass.
       is_new = i + 1 < received.size() && received[i + 1]->number < *seen.rbegin();
     }
     if (is_new) {
@@ -125,24 +127,26 @@ void consumer_passes::find_received_passes() {
 void consumer_passes::place_discarded() {
   std::set<std::pair<std::uint32_t, std::int64_t>> taken;
   std::vector<std::int64_t> last_received(passes_, INT64_MIN);
-  std::vector<instance*> by_making;
+  std::vector<instance*> by_preprocessing;
   for (instance& i : instances_) {
-    by_making.push_back(&i);
+    by_preprocessing.push_back(&i);
     if (i.received_ns == INT64_MAX) continue;
     taken.emplace(i.epoch, i.number);
     last_received[i.epoch] = std::max(last_received[i.epoch], i.number);
   }
-  std::sort(by_making.begin(), by_making.end(),
-            [](const instance* a, const instance* b) { return a->made_ns < b->made_ns; });
-  std::vector<std::uint32_t> next_pass(by_making.size() + 1, passes_);  // none after the last
-  for (std::size_t i = by_making.size(); i-- > 0;) {
-    next_pass[i] = by_making[i]->received_ns == INT64_MAX ? next_pass[i + 1] : by_making[i]->epoch;
+  std::sort(by_preprocessing.begin(), by_preprocessing.end(),
+            [](const instance* a, const instance* b) { return a->begun_ns < b->begun_ns; });
+  // For each instance: the pass of the next received instance; `passes_` if none follows.
+  std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
+  for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
+    next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]
+                                                                 : by_preprocessing[i]->epoch;
   }
   std::vector<discarded_group> groups;
   std::map<const instance*, std::size_t> group_of;
-  std::uint32_t before = 0;  // number of passes begun
-  for (std::size_t i = 0; i < by_making.size(); ++i) {
-    instance& of = *by_making[i];
+  std::uint32_t before = 0;  // number of passes that have begun so far
+  for (std::size_t i = 0; i < by_preprocessing.size(); ++i) {
+    instance& of = *by_preprocessing[i];
     if (of.received_ns != INT64_MAX) {
       before = std::max(before, of.epoch + 1);
       continue;
@@ -155,7 +159,8 @@ void consumer_passes::place_discarded() {
     if (!left_early && after < passes_ && is_free(after)) {
       of.epoch = after;
     } else if (left_early || lost) {
-      of.epoch = before - 1;  // prefetched before the pass was left, lost, or built again
+      // The batch belongs to the previous pass, but was discarded, lost or built again.
+      of.epoch = before - 1;
     } else {
       const bool joins = !groups.empty() && groups.back().after == before &&
                          groups.back().numbers.count(of.number) == 0;
@@ -166,7 +171,7 @@ void consumer_passes::place_discarded() {
     }
     taken.emplace(of.epoch, of.number);
   }
-  // Groups become passes of their own between the others.
+  // Insert each group of discarded batches as a pass of its own between the other passes.
   for (instance& i : instances_) {
     const auto group = group_of.find(&i);
     const std::uint32_t pass = group == group_of.end() ? i.epoch : groups[group->second].after;

@@ -1,39 +1,40 @@
-// Finds the epochs of one consumer if batch numbers alone do not determine them.
+// Finds the epochs of one consumer if counting the occurrences of batch numbers is not enough.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 
 #include <cstdint>
 #include <vector>
 
-#include "model/batches/makings.hpp"
+#include "model/batches/batch_preprocessings.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
 
-/// The records and preprocessings of one consumer, each with a preliminary epoch: how often its
-/// number occurred before. This is the epoch, unless an earlier epoch lacks the number because it
-/// was left early or prefetched batches were discarded. In that case receptions of a later epoch
-/// come before those of an earlier one, and the epochs are numbered again by the order of the
-/// receptions: a number that repeats, or a smaller one after a larger one, begins a new pass.
-/// Batches that were built and not received belong to the pass that built them; a pass of which no
-/// batch was received counts too.
+/// The records and preprocessings of one consumer. When they are added, each has a preliminary
+/// epoch: how often its batch number occurred before. This epoch is wrong if an earlier epoch does
+/// not contain the number, because that epoch was left early or prefetched batches were discarded.
+/// Then the preliminary epochs overlap in time, and number_epochs() numbers the epochs again in the
+/// order in which batches were received: a number that repeats, or a smaller number after a larger
+/// one, begins a new pass (epoch). Batches that were built and never received belong to the pass in
+/// which they were built. A pass of which no batch was received is an epoch too.
 class consumer_passes {
  public:
   void add(batch_record& r) { records_.push_back(&r); }
-  void add(batch_making& m) { makings_.push_back(&m); }
+  void add(batch_preprocessing& m) { preprocessings_.push_back(&m); }
 
-  /// Sets all epochs. Returns the epoch after the last one.
-  /// @param counted_from  the first preliminary epoch. @param first  the first final epoch.
+  /// Sets the final epoch of all records and preprocessings. Returns the epoch after the last one.
+  /// @param counted_from  the lowest preliminary epoch of this consumer.
+  /// @param first  the number of the first final epoch.
   std::uint32_t number_epochs(std::uint32_t counted_from, std::uint32_t first);
 
  private:
-  /// One preprocessing of a batch and its reception: all records with its number and preliminary
-  /// epoch.
+  /// One occurrence of a batch number: all records and preprocessings with this number and
+  /// preliminary epoch.
   struct instance {
     std::int64_t number = 0;
-    std::uint32_t counted = 0;  ///< preliminary epoch
+    std::uint32_t counted = 0;  ///< the preliminary epoch
     std::int64_t received_ns = INT64_MAX;
-    std::int64_t made_ns = INT64_MAX;
+    std::int64_t begun_ns = INT64_MAX;
     std::uint32_t epoch = 0;
   };
 
@@ -43,8 +44,8 @@ class consumer_passes {
   void place_discarded();
 
   std::vector<batch_record*> records_;
-  std::vector<batch_making*> makings_;
-  std::vector<instance> instances_;  // in order of number and counted epoch
+  std::vector<batch_preprocessing*> preprocessings_;
+  std::vector<instance> instances_;  // sorted by number and preliminary epoch
   std::uint32_t passes_ = 0;
 };
 

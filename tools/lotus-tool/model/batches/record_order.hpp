@@ -1,4 +1,4 @@
-// Sorts batch records in an order other than that of the logs.
+// Sorts batch records by a key.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
 
@@ -7,16 +7,18 @@
 #include <tuple>
 #include <vector>
 
+#include "base/sort_unless_sorted.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
 
-/// Numbers of the records, sorted by `key`; equal keys stay in the order of the logs.
+/// Returns the numbers of the records, sorted by `key`; records with equal keys keep the order of
+/// the logs.
 template <class Key>
 std::vector<record_number> numbers_by(const batch_records& records, Key key) {
   std::vector<record_number> numbers(records.size());
   std::iota(numbers.begin(), numbers.end(), record_number{0});
-  std::sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
+  sort_unless_sorted(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
     return std::tuple_cat(key(records[a]), std::tie(a)) <
            std::tuple_cat(key(records[b]), std::tie(b));
   });

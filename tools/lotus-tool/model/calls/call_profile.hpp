@@ -1,4 +1,4 @@
-// Profiles operations as function call profilers do: which one called which, and for how long.
+// Profiles operations as if they were functions: which one called which, and for how long.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
@@ -14,18 +14,20 @@ namespace lotus::tool {
 
 struct call_times {
   std::uint64_t calls = 0;
-  /// The part of `calls` that is not inside another call of the same operation.
+  /// The number of primitive calls: those that are not inside another call of the same operation.
   std::uint64_t primitive = 0;
-  std::int64_t self_ns = 0;   ///< without the calls inside
-  std::int64_t total_ns = 0;  ///< of primitive calls, including the calls inside
+  std::int64_t self_ns = 0;   ///< total time of all calls, without the calls inside them
+  std::int64_t total_ns = 0;  ///< total time of the primitive calls, including the calls inside
 };
 
 struct called_operation {
   call_times all;
-  std::map<optional_index<std::uint32_t>, call_times> by_caller;  ///< by number of the name
+  /// Times by caller. The key is the number of the caller's name; nullopt: no caller.
+  std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 
-/// By number of the name. Callers are determined by call_stack.
+/// Returns the operations of the run, indexed by the number of their name. call_stack defines which
+/// operation is the caller of another.
 /// @param run  read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 

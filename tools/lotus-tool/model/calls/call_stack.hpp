@@ -14,29 +14,35 @@
 
 namespace lotus::tool {
 
-/// The caller of an operation is the innermost one of its thread that contains it completely; a
-/// partial overlap is no call.
+/// The open operations of one thread. The caller of an operation is the innermost operation of its
+/// thread that contains it completely; an operation that contains only a part of it is not its
+/// caller.
 class call_stack {
  public:
   struct call {
     operation what;
-    optional_index<std::uint32_t> caller;  ///< number of the caller's name
-    std::size_t depth = 0;                 ///< 0: no caller
-    std::int64_t self_ns = 0;  ///< without the calls inside, including those that were only
-                               ///< counted; complete when the call ends
-    std::optional<std::size_t> parent;  ///< index in the stack
-    std::size_t jump = 0;  ///< index of a more distant caller; its own index if there is none
+    optional_index<std::uint32_t> caller;  ///< number of the caller's name; nullopt: no caller
+    std::size_t depth = 0;  ///< number of callers above the call; 0 if it has no caller
+    /// Duration without the calls inside it, recorded ones as well as calls that were only counted.
+    /// Complete when the call ends.
+    std::int64_t self_ns = 0;
+    std::optional<std::size_t> parent;  ///< index of the caller in the stack
+    /// Index in the stack of a direct or indirect caller (see jump_behind()), to search callers
+    /// fast. A call without a caller has its own index here.
+    std::size_t jump = 0;
   };
 
-  /// Adds the next operation in the order of nesting_order. Calls `on_end(const call&)` for each
-  /// call that has ended; its callers are still in the stack then. Time: amortized O(1) per
-  /// operation, for any overlaps.
-  /// @param worked_ns  the duration without the calls inside it that are in no log.
+  /// Adds the next operation, in the order of nesting_order. Calls `on_end(const call&)` for each
+  /// call that has ended; the callers of that call are still in the stack then. Time: amortized
+  /// O(1) per operation, even if operations overlap arbitrarily.
+  /// @param worked_ns  the operation's duration minus the calls inside it that were counted but not
+  ///   logged.
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
     call next{op, std::nullopt, 0, worked_ns, std::nullopt, open_.size()};
-    // An operation that ends before this one cannot call it, nor any that begins later.
+    // An operation that ends before this one cannot be its caller, nor the caller of any operation
+    // that begins later.
     while (!longest_.empty() && open_[longest_.back()].what.end_ns() < op.end_ns()) {
       longest_.pop_back();
     }
@@ -60,13 +66,14 @@ class call_stack {
     while (!open_.empty()) end_last(on_end);
   }
 
-  /// Whether an operation with this name directly or indirectly called `of`; if `caller` is given,
-  /// only if `caller` called it directly.
-  /// @param name  of an operation that has begun.
+  /// Returns whether an operation with the given name called `of` directly or indirectly. If
+  /// `caller` is given, only operations that `caller` called directly count.
+  /// @param name  the number of a name of which at least one operation has begun.
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Both the callers and the operations of this name are in the order of the stack.
+    // Searches for an operation that is in two lists: the callers of `of`, and the open operations
+    // with this name. Both lists are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);
       if (end == named.begin()) return false;
@@ -89,8 +96,8 @@ class call_stack {
     on_end(last);
   }
 
-  /// The jump target of a call from `parent`. With these, any caller is reached in O(log depth)
-  /// steps (Myers, An applicative random-access stack, 1983).
+  /// Returns call::jump for a call whose direct caller is at index `parent`. With these jumps, any
+  /// caller is reached in O(log depth) steps (Myers, An applicative random-access stack, 1983).
   std::size_t jump_behind(std::size_t parent) const {
     const std::size_t first = open_[parent].jump;
     const std::size_t second = open_[first].jump;
@@ -99,7 +106,8 @@ class call_stack {
     return alike ? second : parent;
   }
 
-  /// The innermost of `from` and its callers that is at `place` or before it in the stack.
+  /// Returns the index of the innermost call among `from` and its callers that is at or before
+  /// index `place` in the stack.
   std::optional<std::size_t> caller_from(std::size_t from, std::size_t place) const {
     while (from > place) {
       const call& c = open_[from];
@@ -110,12 +118,14 @@ class call_stack {
   }
 
   std::vector<call> open_;
-  std::vector<std::size_t> longest_;  // indices of the calls that end later than all after them
-  std::vector<std::vector<std::size_t>> open_of_name_;  // indices, by number of the name
+  // Indices in `open_` of the calls that end later than all calls that began after them.
+  std::vector<std::size_t> longest_;
+  std::vector<std::vector<std::size_t>>
+      open_of_name_;  // for each name's number: indices in `open_`
 };
 
-/// Calls `on_end(const call_stack::call&, const call_stack&)` for all calls of one log, each when
-/// it ends. @param run  read with run_parts::operations.
+/// Calls `on_end(const call_stack::call&, const call_stack&)` for each call of one log in the order
+/// in which calls end. `run` must be read with run_parts::operations.
 template <class OnEnd>
 void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
   call_stack stack;
@@ -124,7 +134,7 @@ void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
   const off_cpu_time* const aggregated =
       file < run.side.aggregated.size() ? &run.side.aggregated[file] : nullptr;
   const auto begin = [&](const operation& op) {
-    const bool whole = aggregated == nullptr || aggregated->stretches().empty();
+    const bool whole = aggregated == nullptr || aggregated->intervals().empty();
     stack.begin(op, whole ? op.duration_ns : aggregated->split(op.start_ns, op.end_ns()).cpu_ns,
                 ended);
   };

@@ -1,4 +1,4 @@
-// Sorts a log's operations by their starts.
+// Sorts the operations of a log by their starts.
 #ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 #define LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 
@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// An operation, its name as a number of a name_table.
+/// An operation of one thread. Its `name` is a number of a name_table.
 struct operation {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -18,24 +18,25 @@ struct operation {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A log's lines are written when operations end, so a parent comes after its children; viewers
-/// need it before them. This class holds the last tens of thousands of operations and inserts each
-/// at its place. A parent of more children than that may come late, but memory stays constant.
-/// Time: O(log window) per operation, for any order of the log.
+/// Sorts operations so that parents come before their children, as trace viewers need them. A log
+/// has the opposite order, because a record is written when its operation ends. This class holds
+/// the last tens of thousands of operations and inserts each new operation at its place. Memory
+/// stays constant, but an operation that contains more operations than this may come too late in
+/// the order. Time: O(log window) per operation, for any order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
 
   nesting_order() { held_.reserve(window); }
 
-  /// Adds the next operation of the log; calls `emit(const operation&)` for those whose place is
-  /// final.
+  /// Adds the next operation of the log. Calls `emit(const operation&)` for each operation whose
+  /// place in the order is final.
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
     const place one{next, ++taken_};
-    // Nearly all belong near the end. Those that belong far before it are sorted later, all at
-    // once.
+    // Nearly all operations belong near the end of held_. Other operations are appended to far_;
+    // settle() sorts all of them at once.
     constexpr std::size_t near = 64;
     std::size_t at = held_.size();
     const std::size_t least = at > near ? at - near : 0;
@@ -47,7 +48,7 @@ class nesting_order {
     }
   }
 
-  /// Emits everything that is still held.
+  /// Calls `emit` for all operations that are still held, in order.
   template <class Emit>
   void finish(Emit&& emit) {
     settle(held_.size() + far_.size(), emit);
@@ -59,8 +60,8 @@ class nesting_order {
     std::uint64_t line = 0;  ///< number of the line in the log
   };
 
-  /// If two begin together, the longer one is the parent; if they are equal, the one in the later
-  /// line.
+  /// Orders operations by start. If two start together, the longer one is the parent and comes
+  /// first. If both are equally long, the one in the later line of the log is the parent.
   static bool comes_before(const place& a, const place& b) noexcept {
     if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
     if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;
@@ -80,7 +81,7 @@ class nesting_order {
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(n));
   }
 
-  std::vector<place> held_;  // sorted
+  std::vector<place> held_;  // operations not emitted yet, sorted by comes_before()
   std::vector<place> far_;
   std::uint64_t taken_ = 0;
 };

@@ -8,16 +8,17 @@
 
 namespace lotus::tool {
 
-/// Computes self times of nested operations from a log in which parents come after their children.
-/// Time: amortized O(log n) per operation, for any order of the log.
+/// Computes the self times of nested operations from a log, in which parents come after their
+/// children. Time: amortized O(log n) per operation, for any order of the log.
 class nesting_times {
  public:
-  /// Adds the next operation of the log; returns its self time: its duration without the operations
-  /// before it in the log that are inside it.
+  /// Adds the next operation of the log and returns its self time: its duration without the
+  /// operations inside it, which must have been added before.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
     return self_ns(start_ns, duration_ns, duration_ns);
   }
-  /// @param worked_ns  the duration without the calls inside it that are in no log.
+  /// @param worked_ns  the operation's duration minus the calls inside it that were counted but not
+  ///   logged.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns, std::int64_t worked_ns);
 
  private:
@@ -29,10 +30,10 @@ class nesting_times {
   };
   std::int64_t self_in_tree_ns(const span& next);
 
-  // Operations whose parent has not been seen yet, in order of start.
+  // Operations whose parent has not been seen yet, sorted by start.
   std::vector<span> ended_;
-  // Used instead once an operation belonged far before the end, which does not happen in logs of
-  // scopes.
+  // Used instead of `ended_` after an operation had to be inserted far before the end of `ended_`.
+  // Logs that scopes write never need this.
   std::multimap<std::int64_t, span> tree_;
 };
 

@@ -1,4 +1,4 @@
-// Sums up the cost of each operation, for runs that contain nothing else.
+// Sums up the cost of each operation, for runs that contain only operations.
 #ifndef LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 #define LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 
@@ -11,13 +11,14 @@
 namespace lotus::tool {
 
 struct operation_total {
-  std::string name;  ///< with the leading S
+  std::string name;  ///< name of the operation, with the S that logs put before it
   std::uint64_t calls = 0;
-  std::int64_t self_ns = 0;  ///< without the operations inside it
-  std::int64_t max_ns = 0;   ///< the longest call
+  std::int64_t self_ns = 0;  ///< total time without the operations inside it
+  std::int64_t max_ns = 0;   ///< duration of the longest call
 };
 
-/// Largest self time first. @param run  read with run_parts::operations.
+/// Returns the operations, sorted by descending self time. `run` must be read with
+/// run_parts::operations.
 std::vector<operation_total> operation_totals(const run_data& run);
 
 }  // namespace lotus::tool

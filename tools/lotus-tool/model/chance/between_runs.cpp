@@ -15,10 +15,10 @@
 namespace lotus::tool {
 namespace {
 
-/// Mean and variance of the logarithms of one side's values.
+/// Mean, variance and number of the logarithms of one side's values.
 struct spread {
   double mean = 0;
-  double variance = 0;  ///< of one value; 0 if there is only one
+  double variance = 0;  ///< variance of one value; 0 if there is only one value
   double count = 0;
 };
 
@@ -38,13 +38,15 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// The sum of a side's logarithms, which determines how far apart the sides are.
+/// Returns the sum of the logarithms of the chosen runs, which form one side. As the sum over all
+/// runs is fixed, this sum also determines how much the two sides differ.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
 }
 
-/// Advances to the next way to choose this many of `of`; returns false after the last one.
+/// Replaces `chosen`, a set of numbers below `of`, by the next set of the same size. Returns false
+/// if `chosen` was the last one.
 bool next_choice(std::vector<std::size_t>& chosen, std::size_t of) {
   for (std::size_t i = chosen.size(); i-- > 0;) {
     if (chosen[i] + chosen.size() == of + i) continue;
@@ -73,7 +75,8 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
   double degrees = 0;
   if (a.size() == 1 || b.size() == 1) {
     degrees = from.count + to.count - 2;
-    from.variance = to.variance = from.variance + to.variance;  // one of them is 0
+    // The side with one run has variance 0. Assign the other side's variance to it.
+    from.variance = to.variance = from.variance + to.variance;
   }
   const double of_a = from.variance / from.count;
   const double of_b = to.variance / to.count;
@@ -88,7 +91,7 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
 }
 
 std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b) {
-  if (std::min(a.size(), b.size()) < least_permuted_runs || !all_above_0(a) || !all_above_0(b)) {
+  if (std::min(a.size(), b.size()) < min_permuted_runs || !all_above_0(a) || !all_above_0(b)) {
     return std::nullopt;
   }
   std::vector<double> logs;
@@ -99,24 +102,23 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  // The sum of one side determines how far apart the means are. The tolerance covers rounding: sums
-  // of the same numbers in another order differ in their last digits.
+  // The tolerance covers rounding, because the order in which numbers are added affects their sum.
   const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
-  constexpr int most_ways = 20'000;
+  constexpr int max_assignments = 20'000;
   double ways = 0;
   double extreme = 0;
-  if (ways_to_choose(a.size(), logs.size()) <= most_ways) {
+  if (ways_to_choose(a.size(), logs.size()) <= max_assignments) {
     do {
       ++ways;
       extreme += is_apart() ? 1 : 0;
     } while (next_choice(chosen, logs.size()));
     return extreme / ways;
   }
-  std::mt19937_64 random(0x10705);  // any fixed seed: the same question gets the same answer
+  std::mt19937_64 random(0x10705);  // a fixed seed makes results reproducible
   std::vector<std::size_t> places(logs.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  for (int drawn = 0; drawn < most_ways; ++drawn) {
+  for (int drawn = 0; drawn < max_assignments; ++drawn) {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::size_t left = places.size() - i;
       std::swap(places[i], places[i + (((random() >> 32U) * left) >> 32U)]);
@@ -124,7 +126,8 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
     }
     extreme += is_apart() ? 1 : 0;
   }
-  return (extreme + 1) / (most_ways + 1);  // the observed assignment is one of the ways
+  // + 1, because the observed assignment counts as one of the random assignments
+  return (extreme + 1) / (max_assignments + 1);
 }
 
 }  // namespace lotus::tool

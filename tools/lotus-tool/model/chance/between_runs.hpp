@@ -1,4 +1,4 @@
-// Estimates the certainty of a difference if each side ran several times.
+// Tests whether two groups of runs, such as before and after a change, really differ.
 #ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 #define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 
@@ -10,20 +10,22 @@
 
 namespace lotus::tool {
 
-/// Returns the relative change from a to b, which contain one value per run, with its 95 %
-/// interval: the difference of the means of the logarithms, by Welch's t test (Welch, Biometrika
-/// 34, 1947). If one side has one run, its runs are assumed to vary as much as those of the other
-/// side (Student). Resampling the values of all runs, as bootstrap_change() does, would ignore that
-/// runs differ. Missing if neither side has two runs, or if a value is not above 0.
+/// Returns the relative change from `a` to `b` with its 95 % confidence interval. Each vector
+/// contains one value per run. The change is the difference of the means of the logarithms, tested
+/// by Welch's t test (Welch, Biometrika 34, 1947). If one side has only one run, its variance is
+/// assumed to equal that of the other side (Student's t test). Unlike bootstrap_change(), this
+/// takes into account that runs of the same program differ. Returns nullopt if neither side has two
+/// runs, or if any value is 0 or less.
 std::optional<change> change_between_runs(const std::vector<double>& a,
                                           const std::vector<double>& b);
 
-/// Returns how likely it is that equal runs would by chance differ as much as these two sides: of
-/// all ways to assign the runs to two sides of these sizes (or of 20,000 random ones if there are
-/// more), the share in which the means of logarithms differ at least as much (Good, Permutation
-/// Tests, ch. 3). Missing if a side has fewer than five runs.
+/// Returns the p-value of a permutation test (Good, Permutation Tests, ch. 3): the probability that
+/// two sides without any real difference differ at least as much as these two. The runs are
+/// assigned to two sides of the same sizes in all possible ways (or in 20,000 random ones if there
+/// are more); the result is the share of assignments in which the means of the logarithms differ at
+/// least as much. Returns nullopt if a side has fewer than five runs.
 std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b);
-inline constexpr std::size_t least_permuted_runs = 5;
+inline constexpr std::size_t min_permuted_runs = 5;
 
 }  // namespace lotus::tool
 

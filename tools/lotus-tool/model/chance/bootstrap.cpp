@@ -11,7 +11,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::size_t most_blocks = 1000;
+constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t rounds = 2000;
 
 double mean_of(const std::vector<value_block>& blocks) {
@@ -23,8 +23,8 @@ double mean_of(const std::vector<value_block>& blocks) {
 double drawn_mean(const std::vector<value_block>& blocks, std::mt19937_64& random) {
   value_block all;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    // The upper half of the random bits times the number of blocks: as uniform as a division, and
-    // cheaper.
+    // Scale the upper half of the random bits to an index of a block. This is cheaper than a
+    // division and as uniform.
     const value_block& b = blocks[((random() >> 32U) * blocks.size()) >> 32U];
     all = {all.sum + b.sum, all.count + b.count};
   }
@@ -34,9 +34,9 @@ double drawn_mean(const std::vector<value_block>& blocks, std::mt19937_64& rando
 }  // namespace
 
 change bootstrap_change(const value_blocks& a, const value_blocks& b) {
-  const std::vector<value_block> from = a.blocks(most_blocks);
-  const std::vector<value_block> to = b.blocks(most_blocks);
-  std::mt19937_64 random(0x10705);  // any fixed seed: the same question gets the same answer
+  const std::vector<value_block> from = a.blocks(max_blocks);
+  const std::vector<value_block> to = b.blocks(max_blocks);
+  std::mt19937_64 random(0x10705);  // a fixed seed makes results reproducible
   std::vector<double> changes;
   for (std::size_t i = 0; i < rounds; ++i) {
     const double before = drawn_mean(from, random);

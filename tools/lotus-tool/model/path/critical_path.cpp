@@ -8,11 +8,12 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/path/path_sum.hpp"
 #include "model/path/span_links.hpp"
-#include "model/path/span_pieces.hpp"
+#include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -20,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The reception of a batch in an epoch.
+/// The reception of a batch.
 struct handed_over {
   std::int64_t at_ns = 0;
   batch_id batch;
@@ -28,13 +29,13 @@ struct handed_over {
 
 class path_walker {
  public:
-  explicit path_walker(const run_data& run)
+  path_walker(const run_data& run, std::vector<path_activity>* activities)
       : run_(run),
         batches_(run.batches),
-        spans_(run.batches.making()),
-        with_pieces_(spans_with_pieces(run.batches)),
-        links_(run.batches, with_pieces_),
-        sum_(run) {}
+        spans_(run.batches.preprocessing_spans()),
+        is_segmented_(segmented_spans(run.batches)),
+        links_(run.batches, is_segmented_),
+        sum_(run, activities) {}
 
   critical_path walk() {
     critical_path path;
@@ -54,33 +55,39 @@ class path_walker {
       path.run_ns += ended_ns - begin_ns_;
       walk_epoch(hand_overs);
     }
-    for (const made_stretch& m : made_) {
+    for (const preprocessing_interval& m : made_) {
       path.made.push_back({spans_[m.span].batch, m.end_ns - m.start_ns});
     }
     add_made();
+    std::sort(segments_.begin(), segments_.end(),
+              [](const path_segment& a, const path_segment& b) { return a.start_ns < b.start_ns; });
+    path.segments = std::move(segments_);
     path.shares = sum_.shares();
     return path;
   }
 
  private:
-  /// A part of the path within a span.
-  struct made_stretch {
+  /// The part of a span that is on the critical path.
+  struct preprocessing_interval {
     span_number span;
     std::int64_t start_ns;
     std::int64_t end_ns;
   };
 
-  /// Adds the operations of the path's spans, once all of these are known.
+  /// Adds the times of the operations inside the path's spans to the totals of the path. Must be
+  /// called after all epochs were walked.
   void add_made() {
     std::sort(made_.begin(), made_.end(),
-              [](const made_stretch& a, const made_stretch& b) { return a.span < b.span; });
-    for_each_span(run_, [this](span_number n, const std::vector<span_piece>& pieces) {
-      const making_span& s = spans_[n];
-      auto at =
-          std::lower_bound(made_.begin(), made_.end(), n,
-                           [](const made_stretch& m, span_number span) { return m.span < span; });
+              [](const preprocessing_interval& a, const preprocessing_interval& b) {
+                return a.span < b.span;
+              });
+    for_each_span(run_, [this](span_number n, const std::vector<span_segment>& segments) {
+      const preprocessing_span& s = spans_[n];
+      auto at = std::lower_bound(
+          made_.begin(), made_.end(), n,
+          [](const preprocessing_interval& m, span_number span) { return m.span < span; });
       for (; at != made_.end() && at->span == n; ++at) {
-        for (const span_piece& p : pieces) {
+        for (const span_segment& p : segments) {
           const path_kind kind = !p.name                        ? path_kind::unrecorded
                                  : stage_id(*p.name) == s.stage ? path_kind::stage
                                                                 : path_kind::operation;
@@ -110,8 +117,8 @@ class path_walker {
     place_ = hand_overs.size() - 1;
     optional_span span;
     std::size_t turns = 0;
-    const std::size_t most_turns = 4 * (spans_.size() + hand_overs.size()) + 16;
-    while (now_ns_ > begin_ns_ && turns++ < most_turns) {
+    const std::size_t max_turns = 4 * (spans_.size() + hand_overs.size()) + 16;
+    while (now_ns_ > begin_ns_ && turns++ < max_turns) {
       span = span ? at_start(make(*span)) : at_hand_over();
       if (over_) break;
     }
@@ -122,18 +129,19 @@ class path_walker {
   void pass(path_kind kind, std::int64_t until_ns, optional_file file = std::nullopt) {
     until_ns = std::max(until_ns, begin_ns_);
     sum_.add(kind, std::nullopt, until_ns, now_ns_, file);
+    if (until_ns < now_ns_) segments_.push_back({until_ns, now_ns_, kind, file});
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// The rest is before the first batch was begun.
+  /// Ends the walk through an epoch: the time before the current moment is start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     over_ = true;
     return std::nullopt;
   }
 
-  /// Returns the span at whose end the walk continues; nullopt: it continues at the reception at
-  /// place_.
+  /// Walks back from the reception with the index place_. Returns the span at whose end the walk
+  /// continues; nullopt if the walk continues at another reception, whose index is in place_ then.
   optional_span at_hand_over() {
     const handed_over& h = (*hand_overs_)[place_];
     const batch& b = batches_.at(h.batch);
@@ -153,29 +161,33 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// The span that completed the batch.
+  /// Returns the span that completed the batch: the last to end that began before `used_ns`.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
-      if (!with_pieces_[n] || spans_[n].start_ns >= used_ns) continue;
+      if (!is_segmented_[n] || spans_[n].start_ns >= used_ns) continue;
       if (!last || spans_[*last].end_ns() < spans_[n].end_ns()) last = n;
     }
     return last;
   }
 
-  /// Walks back over a span that ended now or before. Returns it.
+  /// Walks back to the start of span `n`, which ended at or before the current time. Returns `n`.
   span_number make(span_number n) {
-    const making_span& s = spans_[n];
+    const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::hand_over, s.end_ns());
     const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
-    if (from_ns < now_ns_) made_.push_back({n, from_ns, now_ns_});
+    if (from_ns < now_ns_) {
+      made_.push_back({n, from_ns, now_ns_});
+      segments_.push_back({from_ns, now_ns_, path_kind::operation, s.file});
+    }
     now_ns_ = std::min(now_ns_, from_ns);
     return n;
   }
 
-  /// Finds what allowed a span to begin.
+  /// Finds what allowed span `n` to begin. Returns the span at whose end the walk continues;
+  /// nullopt if the walk continues at the reception with the index place_.
   optional_span at_start(span_number n) {
-    const making_span& s = spans_[n];
+    const preprocessing_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
     const optional_span before = links_.before(n);
     const optional_span earlier = links_.earlier(n);
@@ -198,8 +210,8 @@ class path_walker {
     return latest(before, earlier, place);
   }
 
-  /// Finds what allowed a span of the next stage to begin: the end of its thread's last span, or of
-  /// the previous span of its batch or item.
+  /// Finds what allowed a span of the next stage to begin: the end of the previous span of its
+  /// thread, or of the previous span of its batch or item.
   optional_span at_start_of_taker(span_number taker) {
     const optional_span before = links_.before(taker);
     const optional_span earlier = links_.earlier(taker);
@@ -211,7 +223,8 @@ class path_walker {
     return latest(before, std::nullopt, hand_over_before(now_ns_));
   }
 
-  /// Nothing ended just before: continues at what ended last.
+  /// Called if it is not clear what allowed a span to begin. Continues the walk at the event that
+  /// was the last before the span: the end of `before` or `earlier`, or the reception `place`.
   optional_span latest(optional_span before, optional_span earlier,
                        std::optional<std::size_t> place) {
     std::int64_t at_ns = INT64_MIN;
@@ -231,14 +244,14 @@ class path_walker {
     return to;
   }
 
-  bool by_consumer(const making_span& s) const {
+  bool by_consumer(const preprocessing_span& s) const {
     if (batches_.pushed()) return false;
     const batch_record* const used =
         batches_.record(batches_.at((*hand_overs_)[place_].batch).consumed);
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
-  optional_span consumer_before(const making_span& s) {
+  optional_span consumer_before(const preprocessing_span& s) {
     const std::optional<std::size_t> place = hand_over_before(s.start_ns);
     if (!place) return begin();
     place_ = *place;
@@ -247,7 +260,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// The index of the last reception up to that time.
+  /// Returns the index of the last reception at or before `time_ns`.
   std::optional<std::size_t> hand_over_before(std::int64_t time_ns) const {
     const auto behind =
         std::upper_bound(hand_overs_->begin(), hand_overs_->end(), time_ns,
@@ -258,15 +271,16 @@ class path_walker {
 
   const run_data& run_;
   const run_batches& batches_;
-  const std::vector<making_span>& spans_;
-  std::vector<bool> with_pieces_;  // by span
-  std::vector<made_stretch> made_;
+  const std::vector<preprocessing_span>& spans_;
+  std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
+  std::vector<preprocessing_interval> made_;
+  std::vector<path_segment> segments_;
   span_links links_;
   path_sum sum_;
-  const std::vector<handed_over>* hand_overs_ = nullptr;  // of this epoch
+  const std::vector<handed_over>* hand_overs_ = nullptr;  // all receptions of the current epoch
   std::int64_t begin_ns_ = 0;
   std::int64_t now_ns_ = 0;
-  std::size_t place_ = 0;  // index of the reception where the walk is, or from which it came
+  std::size_t place_ = 0;  // index of the reception at which the walk is or last was
   bool over_ = false;
 };
 
@@ -292,8 +306,28 @@ std::string_view path_kind_name(path_kind kind) noexcept {
   return "unrecorded";
 }
 
-critical_path find_critical_path(const run_data& run) {
-  return path_walker(run).walk();
+std::string path_title(path_kind kind, std::string_view name) {
+  switch (kind) {
+    case path_kind::operation:
+      return std::string(name);
+    case path_kind::stage:
+      return "stage " + std::string(name);
+    case path_kind::step:
+      return "the consumer's steps";
+    case path_kind::hand_over:
+      return "delivery to the consumer";
+    case path_kind::prefetch:
+      return "no more batches in flight";
+    case path_kind::start_up:
+      return "start-up";
+    case path_kind::unrecorded:
+      break;
+  }
+  return "not inside any LOTUS_SCOPE";
+}
+
+critical_path find_critical_path(const run_data& run, std::vector<path_activity>* activities) {
+  return path_walker(run, activities).walk();
 }
 
 }  // namespace lotus::tool

@@ -8,53 +8,85 @@
 #include <string_view>
 #include <vector>
 
+#include "model/identifiers.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
 
 enum class path_kind : std::uint8_t {
-  operation,   ///< while a batch is built
-  stage,       ///< work of a stage outside its operations
-  step,        ///< work of the consumer
-  hand_over,   ///< passing data from one thread to the next
-  prefetch,    ///< no more batches were allowed in flight
-  start_up,    ///< before the first batch was begun
-  unrecorded,  ///< while a batch is built, or between two, outside operations
+  operation,   ///< time inside a LOTUS_SCOPE while a worker builds a batch
+  stage,       ///< time in a stage, outside the operations in it
+  step,        ///< the consumer's work on a batch
+  hand_over,   ///< time for passing data from one thread to the next
+  prefetch,    ///< a worker's wait, because no more batches were allowed in flight
+  start_up,    ///< time before the work on the first batch began
+  unrecorded,  ///< a worker's time outside any operation or stage, even between batches
 };
 
-/// "operation", "hand-over" and so on.
+/// Returns "operation", "hand-over" and so on.
 std::string_view path_kind_name(path_kind kind) noexcept;
 
-/// One activity's share of the path.
+/// Returns a text for users, such as "Decode", "stage Decode" or "the consumer's steps".
+/// @param name  name of an operation or stage without the leading S; not used for other kinds.
+std::string path_title(path_kind kind, std::string_view name);
+
+/// The part of the critical path that one activity takes.
 struct path_share {
   path_kind kind = path_kind::unrecorded;
-  std::string name;  ///< of operations and stages, without the leading S; else ""
+  std::string name;  ///< name of the operation or stage without the leading S; "" for other kinds
   std::int64_t ns = 0;
-  std::optional<cpu_split> cpu;  ///< missing if unknown, or if it is no thread's time
+  /// How a thread spent the time; missing if unknown or if none worked.
+  std::optional<cpu_split> cpu;
+  /// Start of the longest interval, in ns after run_data::first_ns.
+  std::int64_t longest_at_ns = 0;
+  std::int64_t longest_ns = 0;
+  optional_file longest_file;  ///< log of the thread that worked in that interval, if any
 };
 
-/// The part of the path in the preprocessing of one batch.
+/// An interval of the path, either of one thread or between the work of two threads.
+struct path_segment {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  path_kind kind = path_kind::unrecorded;  ///< path_kind::operation means any preprocessing here
+  optional_file file;                      ///< log of the thread that worked, if any
+};
+
+/// What the critical path consists of in one range of time.
+struct path_activity {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<std::uint32_t> name;  ///< for operations and stages: index in run_data::names
+  path_kind kind = path_kind::unrecorded;
+  optional_file file;  ///< log of the thread; nullopt if no thread worked
+};
+
+/// The part of the critical path that is inside the preprocessing of one batch.
 struct made_on_path {
-  optional_batch batch;  ///< nullopt for an item that no batch took
+  optional_batch batch;  ///< the batch; nullopt for an item that no batch took
   std::int64_t ns = 0;
 };
 
 struct critical_path {
-  std::int64_t run_ns = 0;  ///< sum over all epochs, each from its first work to its last reception
-  std::vector<path_share> shares;  ///< largest first; their sum is run_ns
-  std::vector<made_on_path> made;  ///< a batch may occur more than once
+  std::int64_t run_ns = 0;  ///< sum of the epochs' lengths, each from first work to last reception
+  std::vector<path_share> shares;  ///< shares of all activities, largest first; their sum is run_ns
+  std::vector<made_on_path> made;  ///< preprocessings on the path; a batch may occur twice
+  std::vector<path_segment> segments;  ///< segments of the path, in order of time
 };
 
-/// Walks each epoch backwards from its last reception. At a reception: if the consumer waited and
-/// the batch was not ready when the wait began, continues in the preprocessing of the batch; else
-/// at the reception before, with the step in between. In preprocessing: continues back to the
-/// span's start. There, depending on what ended at that moment: at what its thread did before; or
-/// at the stage before; or, if its output was full, at the thread that took something from it; or
-/// at the reception that allowed it to begin; else the rest is start-up. Every nanosecond belongs
-/// to one activity.
-/// @param run  read with run_parts::operations; of one consumer.
-critical_path find_critical_path(const run_data& run);
+/// Finds the critical path by walking each epoch backwards from its last reception. At a reception,
+/// if the consumer waited and the batch was not ready when the wait began, the walk continues in
+/// the preprocessing of that batch; otherwise at the previous reception, with the consumer's step
+/// in between. In a preprocessing span, the walk goes back to the start of the span, and continues
+/// at the event just before the start that allowed the span to begin. This is the end of the
+/// thread's previous span; or the end of the batch's previous stage; or, if the output queue was
+/// full, the start of the next stage's span that made room; or a reception, if the number of
+/// batches in flight is limited. If there was no earlier event, the rest is start-up. Every
+/// nanosecond belongs to exactly one activity.
+/// @param run         read with run_parts::operations; must contain only one consumer.
+/// @param activities  receives the activities of the path, in unspecified order; may be nullptr.
+critical_path find_critical_path(const run_data& run,
+                                 std::vector<path_activity>* activities = nullptr);
 
 }  // namespace lotus::tool
 

@@ -1,4 +1,4 @@
-// Adds up the times of a walk along the critical path.
+// Adds up the intervals of the critical path by activity.
 #ifndef LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 #define LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 
@@ -15,15 +15,18 @@
 
 namespace lotus::tool {
 
-/// The shares of the path by kind and name.
+/// Sums up the critical path by kind and name.
 class path_sum {
  public:
-  explicit path_sum(const run_data& run) : run_(run) {}
+  /// @param activities  receives each added interval, in the order of calls; may be nullptr.
+  explicit path_sum(const run_data& run, std::vector<path_activity>* activities = nullptr)
+      : run_(run), activities_(activities) {}
 
-  /// @param file  log of the thread, if it is a thread's time.
+  /// @param file  the log of the thread that worked; nullopt if no thread did.
   void add(path_kind kind, std::optional<std::uint32_t> name, std::int64_t start_ns,
            std::int64_t end_ns, optional_file file) {
     if (end_ns <= start_ns) return;
+    if (activities_ != nullptr) activities_->push_back({start_ns, end_ns, name, kind, file});
     path_share& to = shares_[{kind, name}];
     if (to.ns == 0) {
       to.kind = kind;
@@ -31,6 +34,11 @@ class path_sum {
       to.cpu = cpu_split{0, 0, 0};
     }
     to.ns += end_ns - start_ns;
+    if (end_ns - start_ns > to.longest_ns) {
+      to.longest_ns = end_ns - start_ns;
+      to.longest_at_ns = start_ns - run_.first_ns;
+      to.longest_file = file;
+    }
     const off_cpu_time* const off = run_.side.off_cpu_of(file, kind == path_kind::step);
     if (off == nullptr) {
       to.cpu.reset();
@@ -50,6 +58,7 @@ class path_sum {
 
  private:
   const run_data& run_;
+  std::vector<path_activity>* activities_;
   std::map<std::pair<path_kind, std::optional<std::uint32_t>>, path_share> shares_;
 };
 

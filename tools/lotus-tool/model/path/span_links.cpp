@@ -6,17 +6,17 @@
 #include <tuple>
 #include <vector>
 
-#include "model/pipeline/ways.hpp"
+#include "model/pipeline/next_spans.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
 
-span_links::span_links(const run_batches& batches, const std::vector<bool>& with_pieces)
-    : spans_(batches.making()), before_(spans_.size()), earlier_(spans_.size()) {
+span_links::span_links(const run_batches& batches, const std::vector<bool>& is_segmented)
+    : spans_(batches.preprocessing_spans()), before_(spans_.size()), earlier_(spans_.size()) {
   std::vector<span_number> order;
   double sum_ns = 0;
   for (span_number n = 0; n < spans_.size(); ++n) {
-    if (!with_pieces[n]) continue;
+    if (!is_segmented[n]) continue;
     order.push_back(n);
     sum_ns += static_cast<double>(spans_[n].duration_ns);
   }
@@ -35,16 +35,16 @@ span_links::span_links(const run_batches& batches, const std::vector<bool>& with
     before_[n] = at->second;
     at->second = n;
   }
-  const std::vector<optional_span> next = next_makings(batches);
+  const std::vector<optional_span> next = next_spans(batches);
   for (const span_number n : order) {
-    if (!next[n] || !with_pieces[*next[n]]) continue;
+    if (!next[n] || !is_segmented[*next[n]]) continue;
     next_stage_[spans_[n].stage] = spans_[*next[n]].stage;
     optional_span& from = earlier_[*next[n]];
     if (!from || spans_[*from].end_ns() < spans_[n].end_ns()) from = n;
   }
 }
 
-optional_span span_links::taken_downstream(const making_span& span) const {
+optional_span span_links::taken_downstream(const preprocessing_span& span) const {
   const auto next = next_stage_.find(span.stage);
   if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;
   const auto starts = starts_.find(next->second);

@@ -1,4 +1,4 @@
-// Finds the spans that may have allowed a span to begin.
+// Finds the spans whose start or end may have allowed another span to begin.
 #ifndef LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
 #define LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
 
@@ -10,32 +10,33 @@
 
 namespace lotus::tool {
 
-/// Neighbors of the spans of run_batches::making() that are not nested in another span of their
-/// thread.
+/// Relations between the spans of run_batches::preprocessing_spans(). Spans that are nested in
+/// another span of their thread are left out.
 class span_links {
  public:
-  /// @param batches      must outlive this.
-  /// @param with_pieces  the result of spans_with_pieces(batches).
-  span_links(const run_batches& batches, const std::vector<bool>& with_pieces);
+  /// @param batches      must outlive this object.
+  /// @param is_segmented  the result of segmented_spans(batches).
+  span_links(const run_batches& batches, const std::vector<bool>& is_segmented);
 
-  /// The span before on the same thread.
+  /// Returns the previous span of the same thread.
   optional_span before(span_number span) const noexcept { return before_[span]; }
-  /// The last span of the same item or batch in the stage before.
+  /// Returns the last span of the same item or batch in the previous stage.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
-  /// A span of the next stage that began just before, and so made room.
-  optional_span taken_downstream(const making_span& span) const;
+  /// Returns a span of the next stage that began just before `span` and so made room in the queue
+  /// between the stages; nullopt if there is none.
+  optional_span taken_downstream(const preprocessing_span& span) const;
 
-  /// Whether one event may have caused the other: it was at most 20 us and a twentieth of the mean
-  /// span before.
+  /// Returns whether an earlier event may have caused a later one: the time between them is at most
+  /// 20 us plus 5 % of the mean span duration.
   bool just_before(std::int64_t earlier_ns, std::int64_t now_ns) const noexcept {
     return earlier_ns <= now_ns && now_ns - earlier_ns <= tolerance_ns_;
   }
 
  private:
-  const std::vector<making_span>& spans_;
+  const std::vector<preprocessing_span>& spans_;
   std::vector<optional_span> before_;
   std::vector<optional_span> earlier_;
-  std::map<stage_id, std::vector<span_number>> starts_;  // in order of start
+  std::map<stage_id, std::vector<span_number>> starts_;  // spans of each stage, sorted by start
   std::map<stage_id, stage_id> next_stage_;
   std::int64_t tolerance_ns_ = 20'000;
 };

@@ -1,4 +1,5 @@
-// Assembles asynchronous operations, which pause and continue, perhaps on another thread.
+// Assembles asynchronous operations from their segments. Such an operation pauses and continues,
+// perhaps on another thread.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ASYNC_OPERATIONS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ASYNC_OPERATIONS_HPP
 
@@ -10,17 +11,18 @@
 
 namespace lotus::tool {
 
-/// One asynchronous operation: from the start of its first segment to the end of its last.
+/// One asynchronous operation, from the start of its first segment to the end of its last segment.
 struct async_operation {
-  std::uint32_t name = 0;  ///< index in run_data::names, from its first segment
+  std::uint32_t name = 0;  ///< name of the first segment: index in run_data::names
   std::int64_t id = 0;
   std::uint64_t process = 0;
   time_span life;
-  std::int64_t running_ns = 0;        ///< the sum of its segments; it was suspended in the rest
-  std::vector<std::uint32_t> pieces;  ///< indices in side_data::pieces, in order of start
+  /// Sum of the segments' durations. For the rest of `life`, the operation was suspended.
+  std::int64_t running_ns = 0;
+  std::vector<std::uint32_t> segments;  ///< indices in side_data::segments, in order of start
 };
 
-/// In order of start.
+/// Returns the asynchronous operations in order of start.
 std::vector<async_operation> async_operations_of(const side_data& side);
 
 }  // namespace lotus::tool

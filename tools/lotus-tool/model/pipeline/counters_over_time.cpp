@@ -19,7 +19,7 @@ std::vector<counter_figures> counters_of(const run_data& run) {
   };
   std::vector<counter_figures> all;
   std::vector<sums> sum;
-  std::map<std::uint32_t, std::size_t> place;  // by name
+  std::map<std::uint32_t, std::size_t> place;  // index of a counter in the results, by name
   std::map<std::pair<std::uint32_t, std::uint64_t>, const counter_value*> before;
   for (const counter_value& c : run.side.counters) {
     const auto [at, is_new] = place.try_emplace(c.name, all.size());

@@ -1,4 +1,4 @@
-// Statistics of the counters of a run.
+// Computes statistics of the counters of a run.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
 
@@ -12,17 +12,18 @@
 namespace lotus::tool {
 
 struct counter_figures {
-  std::string name;  ///< decoded, without the leading S
+  std::string name;  ///< name of the counter, without the S that logs put before it
   std::size_t count = 0;
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::int64_t last = 0;
-  /// The mean over time: a value holds until its process records the next one. If all values are
-  /// from the same moment, their plain mean.
+  /// The mean over time. Each value counts until the same process records the next value. If all
+  /// values are from the same moment, this is their arithmetic mean.
   double mean = 0;
 };
 
-/// In order of first appearance. If several processes record a counter, all their values count.
+/// Returns the counters in order of first appearance. If several processes record the same counter,
+/// the statistics cover the values of all processes.
 std::vector<counter_figures> counters_of(const run_data& run);
 
 }  // namespace lotus::tool

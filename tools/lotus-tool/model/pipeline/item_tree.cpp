@@ -21,10 +21,10 @@ using operations_of_span = std::map<span_number, std::vector<operation>>;
 
 void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,
                      operations_of_span& found) {
-  const std::vector<making_span>& spans = run.batches.making();
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
   run.for_each_operation(file.value(), [&](const operation& op) {
     for (const span_number n : wanted) {
-      const making_span& s = spans[n];
+      const preprocessing_span& s = spans[n];
       if (op.start_ns < s.start_ns || op.end_ns() > s.end_ns()) continue;
       const bool itself = stage_id(op.name) == s.stage && op.start_ns == s.start_ns &&
                           op.duration_ns == s.duration_ns;
@@ -33,14 +33,14 @@ void find_operations(const run_data& run, file_id file, const std::vector<span_n
   });
 }
 
-std::string name_of(const run_data& run, const making_span& s) {
+std::string name_of(const run_data& run, const preprocessing_span& s) {
   return s.stage == preprocess_stage ? "preprocess" : shown_name(run.names.name(s.stage.value()));
 }
 
 }  // namespace
 
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items) {
-  const std::vector<making_span>& spans = run.batches.making();
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
   std::map<file_id, std::vector<span_number>> of_file;
   for (const item& it : items) {
     for (const span_number n : it.spans) {
@@ -53,7 +53,7 @@ std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vec
   for (const item& it : items) {
     std::vector<item_node>& tree = trees.emplace_back();
     for (const span_number n : it.spans) {
-      const making_span& s = spans[n];
+      const preprocessing_span& s = spans[n];
       const std::uint64_t thread = s.file ? run.log(*s.file).number : 0;
       tree.push_back({name_of(run, s), s.start_ns, s.duration_ns, thread, 0});
       std::vector<operation>& inside = operations[n];
@@ -65,7 +65,8 @@ std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vec
       for (const operation& op : inside) {
         while (!ends.empty() && ends.back() < op.end_ns()) ends.pop_back();
         ends.push_back(op.end_ns());
-        tree.push_back({run.names.name(op.name), op.start_ns, op.duration_ns, thread, ends.size()});
+        tree.push_back({std::string(run.names.name(op.name)), op.start_ns, op.duration_ns, thread,
+                        ends.size()});
       }
     }
   }

@@ -1,4 +1,4 @@
-// Lists what was done to an item: its stages, and the operations inside them.
+// Lists the work that was done on an item: its stages, and the operations inside them.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEM_TREE_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ITEM_TREE_HPP
 
@@ -13,20 +13,21 @@
 namespace lotus::tool {
 
 struct item_node {
-  std::string name;  ///< of a stage without the leading S, of an operation with it
+  /// Name of a stage, or of an operation with the S that logs put before it.
+  std::string name;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   std::uint64_t thread = 0;  ///< number of the thread's log
-  std::size_t depth = 0;     ///< 0: one of the item's own spans
+  std::size_t depth = 0;     ///< nesting depth; 0 for one of the item's own spans
 };
 
-/// Returns, for every item, its spans in order of start, each followed by the operations of its
-/// thread inside it, one level deeper than what they are nested in. The operation that is the stage
-/// itself is left out.
-/// @param run  read with run_parts::operations; without them there are only spans.
+/// Returns, for each item, its spans in order of start. Each span is followed by the operations
+/// inside it on the same thread. The depth of an operation is one more than that of the span or
+/// operation that contains it. The operation that a log contains for the stage itself is left out.
+/// @param run  read with run_parts::operations; otherwise the result contains only spans.
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items);
 
-/// The `count` items with the longest latency, longest first.
+/// Returns the `count` items with the longest latency, longest first.
 std::vector<item> slowest_items(std::vector<item> items, std::size_t count);
 
 }  // namespace lotus::tool

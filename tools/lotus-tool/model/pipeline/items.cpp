@@ -17,12 +17,12 @@
 namespace lotus::tool {
 
 std::vector<item> items_of(const run_batches& batches) {
-  const std::vector<making_span>& spans = batches.making();
+  const std::vector<preprocessing_span>& spans = batches.preprocessing_spans();
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
-  // The spans of a batch have the same batch, those of an item the same pass.
+  // The spans of a batch have the same `batch`, those of an item the same `pass`.
   const auto key = [&](span_number n) {
-    const making_span& s = spans[n];
+    const preprocessing_span& s = spans[n];
     return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,
                            s.of_item ? s.pass : pass_number());
   };
@@ -33,14 +33,14 @@ std::vector<item> items_of(const run_batches& batches) {
   for (std::size_t at = 0; at < order.size();) {
     const auto of = key(order[at]);
     item& it = items.emplace_back();
-    const making_span& first = spans[order[at]];
+    const preprocessing_span& first = spans[order[at]];
     it.number = first.number;
     it.of_item = first.of_item;
     it.epoch = first.of_item || !first.batch ? first.pass.value() : batches.at(*first.batch).epoch;
     it.life = {first.start_ns, first.end_ns()};
     work_time time;
     for (; at < order.size() && key(order[at]) == of; ++at) {
-      const making_span& s = spans[order[at]];
+      const preprocessing_span& s = spans[order[at]];
       it.spans.push_back(order[at]);
       it.life.end_ns = std::max(it.life.end_ns, s.end_ns());
       time.add(s);
@@ -57,21 +57,22 @@ std::vector<item> items_of(const run_batches& batches) {
 std::size_t workers_at_once(const run_batches& batches) {
   std::map<optional_file, std::pair<std::int64_t, std::int64_t>> lives;
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
-  for (const making_span& s : batches.making()) {
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
     if (s.stage != preprocess_stage) continue;
     auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
-    // If one begins when another ends, both existed at that moment.
-    if (!batches.in_pieces()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
+    // Add 1 ns to the end, so that spans overlap if one begins when another ends, because both
+    // workers existed at that moment.
+    if (!batches.in_parts()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {
-    const std::optional<time_span> made = batches.in_pieces() ? batches.made(b) : std::nullopt;
+    const std::optional<time_span> made = batches.in_parts() ? batches.made(b) : std::nullopt;
     if (made) spans.emplace_back(made->start_ns, made->end_ns);
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> all;
   all.reserve(lives.size());
   for (const auto& [file, life] : lives) all.push_back(life);
-  return std::min(most_at_once(all), most_at_once(spans));
+  return std::min(max_at_once(all), max_at_once(spans));
 }
 
 }  // namespace lotus::tool

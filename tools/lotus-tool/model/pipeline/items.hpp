@@ -1,4 +1,4 @@
-// Finds the items and batches that went through the stages of a loader, and the number of workers.
+// Finds the items and batches that went through the stages of a loader, and counts the workers.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 
@@ -11,23 +11,26 @@
 
 namespace lotus::tool {
 
-/// An item, batch or request, and the spans in which it was worked on.
+/// An item, batch or request, with the spans of work on it.
 struct item {
   std::int64_t number = 0;
-  std::uint32_t epoch = 0;  ///< of a known batch; otherwise how often this number came before
+  /// Epoch of the batch if the number belongs to a batch in run_batches; otherwise how often the
+  /// same number was preprocessed before.
+  std::uint32_t epoch = 0;
   bool of_item = false;
-  time_span life;  ///< from its first start to its last end
+  time_span life;  ///< from the first start to the last end of the item's spans
   std::int64_t service_ns = 0;
   std::int64_t queueing_ns = 0;
-  std::vector<span_number> spans;  ///< in order of start
+  std::vector<span_number> spans;  ///< the item's spans in order of start
 };
 
-/// Everything that went through stages with a number, in order of start. Items and the batches that
-/// they become part of are separate.
+/// Returns all items and batches that went through stages, in order of start. An item and the batch
+/// that it becomes part of are separate entries.
 std::vector<item> items_of(const run_batches& batches);
 
-/// The maximum number of preprocess spans (of batches, if they are in segments) that overlap; but
-/// no more than the workers that existed at once, each from its first span to its last.
+/// Returns the maximum number of preprocess spans that overlap. If batches are preprocessed in
+/// parts, returns the maximum number of whole preprocessings that overlap. The result is limited to
+/// the number of workers that existed at once, each from its first span to its last.
 std::size_t workers_at_once(const run_batches& batches);
 
 }  // namespace lotus::tool

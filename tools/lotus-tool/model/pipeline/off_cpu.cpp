@@ -19,19 +19,20 @@ cpu_split& cpu_split::operator+=(const cpu_split& other) {
   return *this;
 }
 
-off_cpu_time::off_cpu_time(std::vector<off_cpu_stretch> lines, cpu_measure measure)
-    : stretches_(std::move(lines)), measure_(measure) {
-  std::sort(stretches_.begin(), stretches_.end(),
-            [](const off_cpu_stretch& a, const off_cpu_stretch& b) { return a.end_ns < b.end_ns; });
+off_cpu_time::off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure measure)
+    : intervals_(std::move(lines)), measure_(measure) {
+  std::sort(
+      intervals_.begin(), intervals_.end(),
+      [](const off_cpu_interval& a, const off_cpu_interval& b) { return a.end_ns < b.end_ns; });
   std::int64_t last_ns = INT64_MIN;
-  for (off_cpu_stretch& s : stretches_) {
+  for (off_cpu_interval& s : intervals_) {
     s.start_ns = std::max(s.start_ns, last_ns);
     s.run_queue_ns = std::min(s.run_queue_ns, s.duration_ns());
     last_ns = s.end_ns;
   }
   sums at;
-  sums_.reserve(stretches_.size() + 1);
-  for (const off_cpu_stretch& s : stretches_) {
+  sums_.reserve(intervals_.size() + 1);
+  for (const off_cpu_interval& s : intervals_) {
     sums_.push_back(at);
     at.off_ns += s.duration_ns();
     (s.run_queue_ns < 0 ? at.unknown_ns : at.run_queue_ns) +=
@@ -41,23 +42,23 @@ off_cpu_time::off_cpu_time(std::vector<off_cpu_stretch> lines, cpu_measure measu
 }
 
 off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
-  // The first interval that ends after time_ns: usually near the one found last.
-  const std::size_t count = stretches_.size();
+  // Find the first interval that ends after time_ns, usually near the result of the last call.
+  const std::size_t count = intervals_.size();
   const auto is_it = [&](std::size_t i) {
-    return (i == 0 || stretches_[i - 1].end_ns <= time_ns) &&
-           (i == count || stretches_[i].end_ns > time_ns);
+    return (i == 0 || intervals_[i - 1].end_ns <= time_ns) &&
+           (i == count || intervals_[i].end_ns > time_ns);
   };
   std::size_t at = std::min(hint_, count);
   if (!is_it(at) && !(at < count && is_it(++at))) {
     at = static_cast<std::size_t>(
-        std::upper_bound(stretches_.begin(), stretches_.end(), time_ns,
-                         [](std::int64_t t, const off_cpu_stretch& s) { return t < s.end_ns; }) -
-        stretches_.begin());
+        std::upper_bound(intervals_.begin(), intervals_.end(), time_ns,
+                         [](std::int64_t t, const off_cpu_interval& s) { return t < s.end_ns; }) -
+        intervals_.begin());
   }
   hint_ = at;
   sums sum = sums_[at];
-  if (at == count || stretches_[at].start_ns >= time_ns) return sum;
-  const off_cpu_stretch& s = stretches_[at];
+  if (at == count || intervals_[at].start_ns >= time_ns) return sum;
+  const off_cpu_interval& s = intervals_[at];
   const std::int64_t part_ns = time_ns - s.start_ns;
   sum.off_ns += part_ns;
   if (s.run_queue_ns < 0) {

@@ -1,4 +1,4 @@
-// Computes when a thread was off the CPU, and how much of a span that was.
+// Computes when a thread was off the CPU, and for how much of a span.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
 
@@ -11,64 +11,66 @@
 
 namespace lotus::tool {
 
-/// How a span's wall time was spent. `run_queue_ns` and `blocked_ns` are missing if it is unknown
-/// which of them applies.
+/// How the wall time of a span was spent. `run_queue_ns` and `blocked_ns` are missing if it is
+/// unknown why the thread was off the CPU.
 struct cpu_split {
-  std::int64_t cpu_ns = 0;                   ///< the thread ran
-  std::optional<std::int64_t> run_queue_ns;  ///< the thread waited for a CPU
-  std::optional<std::int64_t> blocked_ns;    ///< it waited for something else: disk, lock, sleep
+  std::int64_t cpu_ns = 0;                   ///< time during which the thread ran
+  std::optional<std::int64_t> run_queue_ns;  ///< time during which the thread waited for a CPU
+  /// Time during which the thread waited for a disk, a lock, a sleep and so on.
+  std::optional<std::int64_t> blocked_ns;
 
   cpu_split& operator+=(const cpu_split& other);
 };
 
-/// An interval off the CPU, from one record. It may combine several intervals with running in
-/// between; their positions inside it are unknown and not needed.
-struct off_cpu_stretch {
+/// The time off the CPU that one record reports. The interval may stand for several shorter ones
+/// between which the thread ran; their exact positions are unknown and not needed.
+struct off_cpu_interval {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t run_queue_ns = -1;  ///< -1: unknown
+  std::int64_t run_queue_ns = -1;  ///< time during which the thread waited for a CPU; -1: unknown
 
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// What a thread mostly did in an interval off the CPU.
+/// What a thread mostly waited for in an interval off the CPU.
 enum class off_cpu_reason : std::uint8_t { blocked, no_cpu, unknown };
-constexpr off_cpu_reason reason_of(const off_cpu_stretch& s) noexcept {
+constexpr off_cpu_reason reason_of(const off_cpu_interval& s) noexcept {
   if (s.run_queue_ns < 0) return off_cpu_reason::unknown;
   return 2 * s.run_queue_ns > s.duration_ns() ? off_cpu_reason::no_cpu : off_cpu_reason::blocked;
 }
 
 /// The intervals off the CPU of one thread, in order of time; they do not overlap.
 ///
-/// A line off_cpu with time t and length n means that the thread was off the CPU for n since the
-/// last begin or end of a span before t, or since the previous line. So n fits in between, and the
-/// innermost span did not change during [t - n, t]: the time off the CPU is assigned to this
-/// interval, and a span contains what overlaps with it. Waiting for a CPU is assigned to the end of
-/// the interval, because a blocked thread waits for a CPU when it is woken. Two clocks may disagree
-/// by microseconds; then an interval is cut at the end of the one before, and a span's share at the
-/// ends of the span.
+/// An off_cpu line in a log, with time t and length n, means that the thread was off the CPU for n
+/// ns since the last begin or end of a span before t, or since the previous off_cpu line. Therefore
+/// no span began or ended during [t - n, t]. This class treats the thread as off the CPU in this
+/// interval, and splits it among the spans that overlap with it. A wait for a CPU is placed at the
+/// end of the interval, because a blocked thread waits for a CPU after it is woken. The clocks for
+/// wall time and time off the CPU may disagree by microseconds; therefore intervals are cut where
+/// they overlap with the previous one, and where they exceed a span.
 class off_cpu_time {
  public:
   off_cpu_time() = default;
-  /// @param lines    in any order, with the time of the line as end_ns and its length in between.
-  /// @param measure  what the process of the thread measured.
-  off_cpu_time(std::vector<off_cpu_stretch> lines, cpu_measure measure);
+  /// @param lines    intervals in any order: end_ns is the time t of the line, start_ns is t - n.
+  /// @param measure  which CPU times the process of the thread measured.
+  off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure measure);
 
-  /// Whether anything is known: false if nothing was measured, or if it is not recorded what was.
+  /// Returns whether the process measured time off the CPU, so that it is known for every span.
   bool known() const noexcept { return measure_ == cpu_measure::switches; }
-  /// Whether it is known at least for whole batches.
+  /// Returns whether time off the CPU is known for whole waits, batches and steps, or for every
+  /// span.
   bool known_of_batches() const noexcept { return known() || measure_ == cpu_measure::batches; }
 
-  /// Splits the wall time [start_ns, end_ns]; 0 <= cpu <= wall. Takes logarithmic time, and
-  /// constant time for spans in order of their ends. Not thread-safe.
+  /// Splits the wall time [start_ns, end_ns] so that 0 <= cpu <= wall. Takes logarithmic time, or
+  /// constant time if called for spans in order of their ends. Not thread-safe.
   cpu_split split(std::int64_t start_ns, std::int64_t end_ns) const;
 
-  const std::vector<off_cpu_stretch>& stretches() const noexcept { return stretches_; }
+  const std::vector<off_cpu_interval>& intervals() const noexcept { return intervals_; }
 
  private:
-  std::vector<off_cpu_stretch> stretches_;
-  // Sums over all intervals before each one, and after the last; unknown_ns sums the lengths of
-  // those with an unknown reason.
+  std::vector<off_cpu_interval> intervals_;
+  // Sums over all intervals before a time. `unknown_ns` is the length of the intervals for which it
+  // is unknown why the thread was off the CPU.
   struct sums {
     std::int64_t off_ns = 0;
     std::int64_t run_queue_ns = 0;
@@ -78,7 +80,7 @@ class off_cpu_time {
 
   std::vector<sums> sums_;
   cpu_measure measure_ = cpu_measure::unknown;
-  mutable std::size_t hint_ = 0;  // index found by the last call
+  mutable std::size_t hint_ = 0;  // index that the last call of before() found
 };
 
 }  // namespace lotus::tool

@@ -1,4 +1,5 @@
-// The contents of a run's side logs: stages, segments, counters, takings, ranges.
+// The contents of a run's side logs, which store what main logs cannot: stages, segments of
+// asynchronous operations, counters, which items became part of which batch, and named ranges.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 
@@ -11,31 +12,32 @@
 
 namespace lotus::tool {
 
-/// Numbers are unsigned with 64 bits but stored as signed; only the largest ones differ.
+/// Converts a stored number to the number in the program. Programs use unsigned 64-bit numbers,
+/// which are stored as signed ones.
 constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
   return static_cast<std::uint64_t>(number);
 }
 
-/// Work of one thread on one batch, item or request in a stage. The thread's log contains an
+/// The work of one thread on one batch, item or request in a stage. The thread's log contains an
 /// operation with the same name, start and duration.
 struct stage_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = 0;  ///< number of the batch, item or request: see shown_number()
-  std::uint32_t name = 0;   ///< index in run_data::names; the name has its leading S
+  std::int64_t number = 0;  ///< number of the batch, item or request; see shown_number()
+  std::uint32_t name = 0;   ///< index in run_data::names; that name begins with S
   optional_file file = {};
   consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A segment of an asynchronous operation, which is also an operation in the thread's log.
-struct async_piece {
+/// A segment of an asynchronous operation. The thread's log also contains it as an operation.
+struct async_segment {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t id = 0;        ///< id of the operation, unique in its process
-  std::uint64_t process = 0;  ///< its pid; if unknown, the same value for all
-  std::uint32_t name = 0;     ///< index in run_data::names
+  std::int64_t id = 0;        ///< id of the asynchronous operation, unique in its process
+  std::uint64_t process = 0;  ///< pid of the process; 0 if pids are unknown
+  std::uint32_t name = 0;     ///< index of the name in run_data::names
   optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
@@ -44,12 +46,12 @@ struct async_piece {
 struct counter_value {
   std::int64_t time_ns = 0;
   std::int64_t value = 0;
-  std::uint64_t process = 0;  ///< as in async_piece: each process has its own counters
-  std::uint32_t name = 0;     ///< index in run_data::names
+  std::uint64_t process = 0;  ///< pid of the process, or 0; each process has its own counters
+  std::uint32_t name = 0;     ///< index of the name in run_data::names
   optional_file file = {};
 };
 
-/// An item became part of a batch.
+/// The event that an item became part of a batch.
 struct batch_taking {
   std::int64_t time_ns = 0;
   std::int64_t batch = 0;
@@ -61,37 +63,38 @@ struct batch_taking {
 struct named_range {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = -1;  ///< number at the end of its name; -1: none
-  std::uint32_t name = 0;    ///< index in run_data::names
+  std::int64_t number = -1;  ///< number at the end of the range's name; -1: no number
+  std::uint32_t name = 0;    ///< index of the name in run_data::names
   optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// The arguments of the operation of this thread that began at `start_ns`.
+/// The arguments of the operation that began at `start_ns` on this thread.
 struct operation_arguments {
   std::int64_t start_ns = 0;
-  std::uint32_t text = 0;  ///< index in run_data::names; the text follows an S
+  std::uint32_t text = 0;  ///< index in run_data::names of the arguments' text with an S before it
   optional_file file = {};
 };
 
-/// All lists are in order of time. All entries count for first_ns and last_ns of a run.
+/// The contents of all side logs. Each list is in order of time.
 struct side_data {
   std::vector<stage_span> stages;
-  std::vector<async_piece> pieces;
+  std::vector<async_segment> segments;
   std::vector<counter_value> counters;
   std::vector<batch_taking> takings;
   std::vector<named_range> ranges;
   std::vector<operation_arguments> arguments;
-  std::vector<off_cpu_time> off_cpu;  ///< by index in run_files::files
+  /// When each thread was off the CPU, by index in run_files::files.
+  std::vector<off_cpu_time> off_cpu;
   heap_data heap;
-  /// Likewise: when a thread was in calls that are only aggregated, and in no other scope inside
-  /// them.
+  /// For each thread, by index in run_files::files: the time that it spent in calls that are only
+  /// counted, without recorded scopes inside these calls.
   std::vector<off_cpu_time> aggregated;
 
-  /// Returns when the thread was off the CPU; nullptr if unknown.
-  /// @param whole_batch  accept data that is valid only for whole waits, batches and steps, from
-  ///                     programs that read CPU clocks only at the ends of waits and batches.
+  /// Returns when the thread was off the CPU; nullptr if that is unknown.
+  /// @param whole_batch  also accept data that is valid only for whole waits, batches and steps,
+  ///   because the program read CPU clocks only at the ends of waits and batches.
   const off_cpu_time* off_cpu_of(optional_file file, bool whole_batch = false) const noexcept {
     if (!file || file->value() >= off_cpu.size()) return nullptr;
     const off_cpu_time& of = off_cpu[file->value()];

@@ -15,7 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// The log that contains a thread's operations; otherwise any of its logs.
+/// Returns the log that contains the operations of the thread with this number; otherwise any log
+/// of that thread.
 optional_file log_of(const run_files& run, std::uint64_t number) {
   optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {
@@ -32,7 +33,7 @@ class side_reader {
       : run_(run), processes_(processes), read_(read), diagnostics_(diagnostics) {}
 
   read_side read() && {
-    for (const log_file& file : run_.beside) read_own(file);
+    for (const log_file& file : run_.side_files) read_own(file);
     for (const log_file& file : run_.elsewhere) {
       read_lines<side_line>(file, nullptr, [&](const side_line& line) {
         if (line.kind == event_kind::off_cpu) add_off_cpu(file, line);
@@ -44,7 +45,7 @@ class side_reader {
     const auto by_time = [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; };
     side_data& data = found_.data;
     std::stable_sort(data.stages.begin(), data.stages.end(), by_start);
-    std::stable_sort(data.pieces.begin(), data.pieces.end(), by_start);
+    std::stable_sort(data.segments.begin(), data.segments.end(), by_start);
     std::stable_sort(data.counters.begin(), data.counters.end(), by_time);
     std::stable_sort(data.takings.begin(), data.takings.end(), by_time);
     std::stable_sort(data.ranges.begin(), data.ranges.end(), by_start);
@@ -59,7 +60,8 @@ class side_reader {
     const process_info* const process = processes_.process_of(file.number);
     const std::uint64_t pid = process == nullptr ? 0 : process->pid;
     side_data& data = found_.data;
-    std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;  // of name and start
+    // For spans of stages, by name and start: the number of the batch or item.
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
       if (line.kind == event_kind::off_cpu) return add_off_cpu(file, line);
       if (line.kind == event_kind::aggregated) return add_aggregated(file, line);
@@ -75,16 +77,16 @@ class side_reader {
           std::int64_t number = line.number();
           if (number < 0) {
             const auto whole = numbers.find({name, line.time_ns});
-            if (whole == numbers.end()) break;  // it is just an operation
+            if (whole == numbers.end()) break;  // the record is an operation, not a stage's span
             number = whole->second;
             numbers.erase(whole);
           }
           data.stages.push_back({line.time_ns, line.duration_ns(), number, name, log, consumer});
           break;
         }
-        case event_kind::async_piece:
-          data.pieces.push_back({line.time_ns, line.duration_ns(), line.number(), pid,
-                                 found_.names.id(line.name), log});
+        case event_kind::async_segment:
+          data.segments.push_back({line.time_ns, line.duration_ns(), line.number(), pid,
+                                   found_.names.id(line.name), log});
           break;
         case event_kind::counter:
           data.counters.push_back(
@@ -115,21 +117,21 @@ class side_reader {
         case event_kind::heap:
           data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),
                                              line.count());
-          // It is also shown over time, like the program's own counters.
+          // Heap use is also a counter, which is shown over time like the program's own counters.
           data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
                                    found_.names.id("Sheap bytes"), log});
           break;
         case event_kind::held:
-          data.heap.processes[pid].take_held(line.time_ns, found_.names.id(line.name), line.bytes(),
-                                             line.count());
+          data.heap.processes[pid].add_held(line.time_ns, found_.names.id(line.name), line.bytes(),
+                                            line.count());
           break;
         case event_kind::heap_total:
           data.heap.processes[pid].take_total(line.time_ns, line.bytes(), line.count());
           break;
-        // Handled above.
+        // These kinds were handled above.
         case event_kind::off_cpu:
         case event_kind::aggregated:
-        // These are not in side logs.
+        // These kinds never occur in side logs.
         case event_kind::none:
         case event_kind::operation:
         case event_kind::batch_preprocessed:
@@ -155,13 +157,14 @@ class side_reader {
     aggregated_[file.number].push_back({line.time_ns, line.time_ns + calls_ns, -1});
   }
 
-  using stretches_by_number = std::map<std::uint64_t, std::vector<off_cpu_stretch>>;
+  using intervals_by_number = std::map<std::uint64_t, std::vector<off_cpu_interval>>;
 
-  /// A thread's main log and its worker log get the same data.
+  /// Assigns the intervals off the CPU to the logs. If one thread has a main log and a worker log,
+  /// both get the same intervals.
   void place_off_cpu() {
-    const auto of = [](const stretches_by_number& lines, std::uint64_t number) {
+    const auto of = [](const intervals_by_number& lines, std::uint64_t number) {
       const auto at = lines.find(number);
-      return at == lines.end() ? std::vector<off_cpu_stretch>() : at->second;
+      return at == lines.end() ? std::vector<off_cpu_interval>() : at->second;
     };
     for (const log_file& file : run_.files) {
       found_.data.off_cpu.emplace_back(of(off_cpu_, file.number), processes_.cpu_of(file.number));
@@ -174,8 +177,8 @@ class side_reader {
   const time_window& read_;
   diagnostic_log& diagnostics_;
   read_side found_;
-  stretches_by_number off_cpu_;
-  stretches_by_number aggregated_;
+  intervals_by_number off_cpu_;
+  intervals_by_number aggregated_;
 };
 
 }  // namespace

@@ -14,16 +14,15 @@ namespace lotus::tool {
 
 struct read_side {
   side_data data;
-  name_table names;  ///< the names to which the numbers in `data` refer
+  name_table names;  ///< the names whose numbers `data` contains
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
 };
 
-/// Reads the side logs of a run, and from those of its other loaders what they contain about
-/// threads off the CPU, because a thread may work for several loaders in turn. Malformed lines are
-/// reported to `diagnostics`, those of other loaders' files when their run is read. Throws
-/// input_error.
-/// @param read  the part of the run to read.
+/// Reads the side logs of the run. From the side logs of the program's other loaders, reads only
+/// when threads were off the CPU, because a thread may work for several loaders in turn. Reports
+/// malformed lines in the run's own side logs to `diagnostics`. Throws input_error.
+/// @param read  the time range of the run to read.
 read_side read_side_logs(const run_files& run, const run_processes& processes,
                          const time_window& read, diagnostic_log& diagnostics);
 

@@ -17,13 +17,13 @@ struct window {
   std::int64_t last_ns = INT64_MIN;
 };
 
-/// The state between two moments.
+/// The state of a stage during an interval in which it does not change.
 struct moment {
   std::int64_t length_ns;
   std::size_t busy;
-  std::size_t lying;  ///< finished and not fetched
-  bool ready;         ///< the number that starts next is ready
-  bool starts_more;   ///< something else will start in this epoch
+  std::size_t lying;  ///< number of items that the stage has finished and that are not fetched yet
+  bool ready;         ///< whether the item that starts next is ready
+  bool starts_more;   ///< whether another item will start in this epoch
 };
 
 bool is_source(const std::vector<passage>& passages) {
@@ -32,7 +32,7 @@ bool is_source(const std::vector<passage>& passages) {
   return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
 }
 
-/// The times in which a stage has work: one range for each epoch, without overlaps.
+/// Returns when a stage works: one range for each epoch, joined if the ranges overlap.
 std::vector<window> windows_of(const std::vector<passage>& passages) {
   std::map<std::uint32_t, window> of_epoch;
   for (const passage& p : passages) {
@@ -58,7 +58,8 @@ std::vector<window> windows_of(const std::vector<passage>& passages) {
   return apart;
 }
 
-/// Calls `on_moment(const moment&)` for all times of the windows, in order.
+/// Splits the windows into intervals in which the state of the stage does not change, and calls
+/// `on_moment(const moment&)` for each of them, in order of time.
 template <class OnMoment>
 void for_each_moment(const std::vector<passage>& passages, const std::vector<window>& windows,
                      OnMoment&& on_moment) {
@@ -83,7 +84,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
             [](const change& a, const change& b) { return a.time_ns < b.time_ns; });
   std::int64_t busy = 0;
   std::int64_t lying = 0;
-  std::size_t next = 0;  // index of a passage
+  std::size_t next = 0;  // index of the passage that starts next
   auto in = windows.begin();
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
     busy += changes[i].busy;
@@ -102,22 +103,25 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   }
 }
 
-/// What the moments show about how many items the output can hold before slots are blocked.
+/// The number of items that the output can hold before slots are blocked; see measure_slots().
 struct output_bound {
-  /// This many were there, not counting those that idle slots may have held.
+  /// A lower limit for the bound, from the number of items that were in the output.
   std::size_t least = 0;
-  /// At this number, slots were idle although something was ready.
+  /// The bound: with this many items in the output, slots were idle although an item was ready.
   std::optional<std::size_t> exact;
 };
 
-/// A share of the time. Shorter times show nothing, because waking up takes time and an item is
-/// fetched a little before it is begun.
+/// States that last for less than this share of the time are ignored, because waking up takes time
+/// and an item is fetched a little before work on it begins.
 constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,
                                 const std::vector<window>& windows, std::size_t slots) {
-  std::map<std::size_t, std::int64_t> at_bound;  // durations at the bound, by number of items there
-  std::map<std::size_t, std::int64_t> below;     // likewise, at the bound or below
+  // Time with idle slots although an item was ready, by the number of items in the output.
+  std::map<std::size_t, std::int64_t> at_bound;
+  // Whole time, by the number of items in the output: finished items minus idle slots, because each
+  // idle slot may hold one of them.
+  std::map<std::size_t, std::int64_t> below;
   std::int64_t at_bound_ns = 0;
   std::int64_t whole_ns = 0;
   for_each_moment(passages, windows, [&](const moment& m) {
@@ -129,16 +133,16 @@ output_bound learn_output_bound(const std::vector<passage>& passages,
     at_bound[m.lying - idle] += m.length_ns;
     at_bound_ns += m.length_ns;
   });
-  const double least_ns = noticeable * static_cast<double>(whole_ns);
+  const double min_ns = noticeable * static_cast<double>(whole_ns);
   output_bound bound;
   std::int64_t above_ns = 0;
   for (auto b = below.rbegin(); b != below.rend(); ++b) {
     above_ns += b->second;
-    if (static_cast<double>(above_ns) < least_ns) continue;
+    if (static_cast<double>(above_ns) < min_ns) continue;
     bound.least = b->first;
     break;
   }
-  if (static_cast<double>(at_bound_ns) < least_ns) return bound;
+  if (static_cast<double>(at_bound_ns) < min_ns) return bound;
   std::int64_t up_to_ns = 0;
   for (const auto& [lying, ns] : at_bound) {
     up_to_ns += ns;
@@ -188,7 +192,7 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       starved_or_blocked += ns * static_cast<double>(above(bound.least));
     }
   });
-  // The middle is wrong by at most half of this time.
+  // Count half of this time as blocked, half as starved; so at most half is counted wrongly.
   times.blocked += starved_or_blocked / 2;
   times.starved -= starved_or_blocked / 2;
   slot_shares shares = times.shares();

@@ -1,4 +1,5 @@
-// Measures what the slots of a stage did: whether they were busy, starved or blocked.
+// Measures how the slots of a stage spent their time: busy, starved or blocked. A slot is the place
+// for one item that a stage can process at a time; usually this is one of its threads.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
 
@@ -9,42 +10,45 @@
 
 namespace lotus::tool {
 
-/// The passage of a number through one stage. Times in ns.
+/// The passage of one number (an item or a batch) through one stage. Times in ns.
 struct passage {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::optional<std::int64_t> ready_ns;  ///< when it came out of the stage before, if there is one
-  std::optional<std::int64_t> fetched_ns;  ///< when the next stage, or the consumer, fetched it
+  /// Time when the number left the previous stage; nullopt if there is no previous stage.
+  std::optional<std::int64_t> ready_ns;
+  /// Time when the next stage or the consumer fetched the number; nullopt if nothing did.
+  std::optional<std::int64_t> fetched_ns;
   std::uint32_t epoch = 0;
 };
 
-/// Shares of the slots' time, 0..1; their sum is 1, or 0 if there was no time.
+/// Shares of the slots' time, 0..1. The sum of the shares is 1, or 0 if the stage never worked.
 struct slot_shares {
   double busy = 0;
-  /// nullopt, like blocked, if the logs do not distinguish them.
+  /// Missing, like `blocked`, if the logs do not show whether slots were starved or blocked.
   std::optional<double> starved = 0.0;
   std::optional<double> blocked = 0.0;
 };
 
-/// Measures one stage with threads of its own, in each epoch from its first start to its last end.
+/// Measures one stage that has threads of its own, in each epoch from its first start to its last
+/// end.
 ///
-/// A slot takes what is ready at once, unless it still holds an item for which its output has no
-/// room. So if the item that this stage starts next is ready and a slot is idle nevertheless, the
-/// slot is blocked. The number of items in the output at such times, minus the idle slots, is the
-/// bound of the output (median over that time), and all items above that bound are held by blocked
-/// slots too: a stage may be blocked while nothing comes in. Other idle slots are starved. A source
-/// (most of its numbers come from nowhere) is never starved: idle slots are blocked, and do not
-/// count after its last start. Waking up also takes time: if slots are idle with something ready
-/// for less than 0.1 % of the time, it only follows that the bound is not below the number of items
-/// in the output next to idle slots. Idle time with more items than that in the output may be
-/// either; half of it counts as blocked, which is wrong by at most 2 percentage points; if this
-/// time is above 4 %, both shares are missing.
-/// @param passages  in order of start.
+/// A slot is starved if it waits for input. It is blocked if it holds a finished item because the
+/// queue after the stage (the output) is full. The logs do not show this, so it is derived:
+/// - An idle slot is blocked if an item is ready, because otherwise it would start this item.
+/// - The bound, how many items the output can hold, is the number of finished items minus that of
+/// idle slots at such times (the median over them).
+/// - Otherwise, blocked slots hold the finished items above the bound; other idle slots starve.
+/// - A source (its numbers mostly have no previous stage) is never starved: its idle slots are
+/// blocked, and do not count after its last start.
+/// - If slots are idle while an item is ready for less than 0.1 % of the time, they may just be
+/// waking up, and the bound may be higher. Then half the time of idle slots beyond the bound counts
+/// as blocked; if this time exceeds 4 %, both shares are missing.
+/// @param passages  sorted by start.
 slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slots);
 
-/// Measures a pool: its idle threads are blocked if something is ready for one of its stages, or if
-/// it contains a source; `busy` covers all stages.
-/// @param stages  the passages of each stage, in order of start.
+/// Measures a pool of threads that several stages share. Idle threads are blocked if an item is
+/// ready for any stage of the pool, or if any of the stages is a source. `busy` covers all stages.
+/// @param stages  the passages of each stage, sorted by start.
 slot_shares measure_pool(const std::vector<std::vector<passage>>& stages, std::size_t threads);
 
 }  // namespace lotus::tool

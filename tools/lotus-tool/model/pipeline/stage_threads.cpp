@@ -12,27 +12,27 @@
 namespace lotus::tool {
 namespace {
 
-using stretch = std::pair<std::int64_t, std::int64_t>;
+using interval = std::pair<std::int64_t, std::int64_t>;
 
-/// What one thread did in one stage.
+/// The time that one thread spent in one stage.
 struct share {
   std::int64_t self_ns = 0;
-  stretch life{INT64_MAX, INT64_MIN};
+  interval life{INT64_MAX, INT64_MIN};
 };
 
-void widen(stretch& life, const stretch& by) {
+void widen(interval& life, const interval& by) {
   life = {std::min(life.first, by.first), std::max(life.second, by.second)};
 }
 
 }  // namespace
 
-std::size_t most_at_once(const std::vector<stretch>& stretches) {
+std::size_t max_at_once(const std::vector<interval>& intervals) {
   std::vector<std::pair<std::int64_t, int>> changes;
-  for (const auto& [first, last] : stretches) {
+  for (const auto& [first, last] : intervals) {
     changes.emplace_back(first, 1);
     changes.emplace_back(std::max(last, first + 1), -1);
   }
-  std::sort(changes.begin(), changes.end());  // at equal times, ends come first
+  std::sort(changes.begin(), changes.end());  // at equal times, ends (-1) come before starts (+1)
   int open = 0;
   int most = 0;
   for (const auto& [time, by] : changes) most = std::max(most, open += by);
@@ -52,11 +52,12 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   }
   stage_pools found;
   found.stages.resize(stages.size());
-  std::vector<std::size_t> group(stages.size());  // union-find of the stages that share threads
+  // Union-find forest that joins the stages which share threads.
+  std::vector<std::size_t> group(stages.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<bool> shared(stages.size());
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    std::vector<stretch> own;
+    std::vector<interval> own;
     std::int64_t own_ns = 0;
     std::int64_t all_ns = 0;
     for (const auto& [file, on] : by_thread[s]) {
@@ -66,9 +67,10 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       own.push_back(on.life);
     }
     shared[s] = own_ns * 10 < all_ns * 9;
-    if (!shared[s]) found.stages[s].slots = most_at_once(own);
+    if (!shared[s]) found.stages[s].slots = max_at_once(own);
   }
-  std::map<optional_file, std::size_t> first_of;  // by thread: the first shared stage on it
+  // For each thread that runs several stages, by log: the first of these stages.
+  std::map<optional_file, std::size_t> first_of;
   const auto root = [&](std::size_t s) {
     while (group[s] != s) s = group[s];
     return s;
@@ -80,8 +82,9 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       if (!is_new) group[root(s)] = root(at->second);
     }
   }
-  std::map<std::size_t, std::size_t> pool_of;  // by root
-  std::vector<std::map<optional_file, stretch>> lives;
+  // For each root stage of the union-find forest: the number of its pool.
+  std::map<std::size_t, std::size_t> pool_of;
+  std::vector<std::map<optional_file, interval>> lives;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
     const auto [at, is_new] = pool_of.try_emplace(root(s), lives.size());
@@ -92,16 +95,16 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     }
   }
   for (const auto& threads : lives) {
-    std::vector<stretch> all;
+    std::vector<interval> all;
     all.reserve(threads.size());
     for (const auto& [file, life] : threads) all.push_back(life);
-    found.pools.push_back(most_at_once(all));
+    found.pools.push_back(max_at_once(all));
   }
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
-    std::vector<stretch> spans;
+    std::vector<interval> spans;
     for (const thread_span& span : stages[s]) spans.emplace_back(span.start_ns, span.end_ns);
-    found.stages[s].slots = std::min(most_at_once(spans), found.pools[*found.stages[s].pool]);
+    found.stages[s].slots = std::min(max_at_once(spans), found.pools[*found.stages[s].pool]);
   }
   return found;
 }

@@ -12,17 +12,19 @@
 
 namespace lotus::tool {
 
-/// The thread and times of a stage's span.
+/// The thread and the times of one span of a stage.
 struct thread_span {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t self_ns = 0;  ///< without other stages' spans inside it, on the same thread
+  /// Duration without the spans of other stages that are nested in this span on the same thread.
+  std::int64_t self_ns = 0;
   optional_file file;
 };
 
 struct stage_threads {
   std::size_t slots = 0;
-  std::optional<std::size_t> pool;  ///< index in stage_pools::pools
+  /// Index in stage_pools::pools; nullopt for a stage with threads of its own.
+  std::optional<std::size_t> pool;
 };
 
 struct stage_pools {
@@ -30,11 +32,11 @@ struct stage_pools {
   std::vector<std::size_t> pools;  ///< number of threads of each pool
 };
 
-/// The maximum number of overlapping ranges, each from `first` to `second`; those that only touch
-/// do not overlap.
-std::size_t most_at_once(const std::vector<std::pair<std::int64_t, std::int64_t>>& stretches);
+/// Returns the maximum number of intervals that overlap at one time. An interval reaches from
+/// `first` to `second`. Intervals that only touch do not overlap.
+std::size_t max_at_once(const std::vector<std::pair<std::int64_t, std::int64_t>>& intervals);
 
-/// Finds slots and pools by the rules described at measure_stages().
+/// Finds the slots and pools of the stages by the rules described at measure_stages().
 /// @param stages  the spans of each stage.
 stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages);
 

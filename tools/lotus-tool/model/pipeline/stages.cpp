@@ -21,23 +21,24 @@
 namespace lotus::tool {
 namespace {
 
-/// Data about a stage that is collected before its figures can be computed.
+/// What is collected about a stage before its figures can be computed.
 struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
   std::vector<passage> passages;
-  // An item is a different one in every pass, a batch in every epoch.
+  // Identifies items by number and pass, and batches by their id, which differs in every epoch.
   std::set<std::tuple<std::int64_t, pass_number, optional_batch, consumer_id>> numbers;
   std::set<batch_id> batches;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
-  double place = 0;  // sum over its spans of the time since their batch began
+  double place = 0;  // sum of the times from the batch's start to each of the stage's spans
   bool cpu_missing = false;
 };
 
 class stage_reader {
  public:
-  explicit stage_reader(const run_data& run) : run_(run), spans_(run.batches.making()) {}
+  explicit stage_reader(const run_data& run)
+      : run_(run), spans_(run.batches.preprocessing_spans()) {}
 
   std::vector<stage_figures> read() && {
     find_self_times();
@@ -58,20 +59,20 @@ class stage_reader {
   }
 
  private:
-  /// Computes the time of each span without the spans nested in it on its thread.
+  /// Computes the duration of each span without the spans that are nested in it on the same thread.
   void find_self_times() {
     std::vector<span_number> order(spans_.size());
     for (span_number n = 0; n < order.size(); ++n) order[n] = n;
     std::sort(order.begin(), order.end(), [this](span_number a, span_number b) {
-      const making_span& x = spans_[a];
-      const making_span& y = spans_[b];
+      const preprocessing_span& x = spans_[a];
+      const preprocessing_span& y = spans_[b];
       return std::make_tuple(x.file, x.start_ns, -x.duration_ns, a) <
              std::make_tuple(y.file, y.start_ns, -y.duration_ns, b);
     });
     self_ns_.resize(spans_.size());
     std::vector<span_number> open;
     for (const span_number n : order) {
-      const making_span& s = spans_[n];
+      const preprocessing_span& s = spans_[n];
       self_ns_[n] = s.duration_ns;
       while (!open.empty() &&
              (spans_[open.back()].file != s.file || spans_[open.back()].end_ns() < s.end_ns())) {
@@ -82,16 +83,16 @@ class stage_reader {
     }
   }
 
-  /// Finds when each span's number was ready and when it was fetched, from the order in time of the
-  /// spans of its item, followed by those of its batch.
+  /// Finds for each span when its number was ready for the stage, and when the next stage fetched
+  /// it. Both follow from the previous and the next span of the same item, and then of its batch.
   void find_passages() {
     passages_.resize(spans_.size());
     for (span_number n = 0; n < spans_.size(); ++n) {
-      const making_span& s = spans_[n];
+      const preprocessing_span& s = spans_[n];
       passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    // The batches' own spans, by batch, to find when their items were fetched.
+    // For each batch: its own spans (not those of items). They show when its items were fetched.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
@@ -114,18 +115,18 @@ class stage_reader {
     }
   }
 
-  /// Links the spans of one number, which are in order of start.
+  /// Sets ready_ns and fetched_ns for the spans of one number, which are sorted by start.
   void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
-      const making_span& s = spans_[spans[i]];
+      const preprocessing_span& s = spans_[spans[i]];
       for (std::size_t k = i + 1; k < spans.size(); ++k) {
-        const making_span& next = spans_[spans[k]];
+        const preprocessing_span& next = spans_[spans[k]];
         if (next.stage == s.stage || next.start_ns < s.end_ns()) continue;
         passages_[spans[i]].fetched_ns = next.start_ns;
         break;
       }
       for (std::size_t k = 0; k < i; ++k) {
-        const making_span& before = spans_[spans[k]];
+        const preprocessing_span& before = spans_[spans[k]];
         if (before.stage == s.stage || before.end_ns() > s.start_ns) continue;
         std::optional<std::int64_t>& ready_ns = passages_[spans[i]].ready_ns;
         ready_ns = std::max(ready_ns.value_or(before.end_ns()), before.end_ns());
@@ -133,10 +134,11 @@ class stage_reader {
     }
   }
 
-  /// An item is fetched by the first span of its batch after it, and makes that span ready.
+  /// Links an item to its batch. The batch's first span that starts after the item's end fetches
+  /// the item, so this span was not ready before the item ended.
   void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
     for (const span_number b : batch_spans) {
-      const making_span& next = spans_[b];
+      const preprocessing_span& next = spans_[b];
       if (next.start_ns < it.life.end_ns) continue;
       std::optional<std::int64_t>& ready_ns = passages_[b].ready_ns;
       ready_ns = std::max(ready_ns.value_or(it.life.end_ns), it.life.end_ns);
@@ -149,7 +151,7 @@ class stage_reader {
   }
 
   void add(span_number n) {
-    const making_span& s = spans_[n];
+    const preprocessing_span& s = spans_[n];
     const auto [at, is_new] = by_stage_.try_emplace(s.stage);
     gathered& g = at->second;
     if (is_new) {
@@ -199,7 +201,8 @@ class stage_reader {
       if (g.cpu_missing) g.figures.cpu.reset();
     }
     const stage_pools pools = find_pools(threads);
-    std::vector<double> pool_service_ns(pools.pools.size());  // per batch
+    // For each pool: service time per batch.
+    std::vector<double> pool_service_ns(pools.pools.size());
     for (std::size_t s = 0; s < all.size(); ++s) {
       const gathered& g = all[s];
       if (!pools.stages[s].pool) continue;
@@ -243,9 +246,9 @@ class stage_reader {
   }
 
   const run_data& run_;
-  const std::vector<making_span>& spans_;
-  std::vector<std::int64_t> self_ns_;  // by span
-  std::vector<passage> passages_;      // by span
+  const std::vector<preprocessing_span>& spans_;
+  std::vector<std::int64_t> self_ns_;  // indexed by span number
+  std::vector<passage> passages_;      // indexed by span number
   std::map<stage_id, gathered> by_stage_;
 };
 

@@ -14,41 +14,43 @@
 
 namespace lotus::tool {
 
-/// A stage of one loader.
+/// The measurements of one stage of one loader.
 struct stage_figures {
   stage_id stage = preprocess_stage;
-  std::string name;                        ///< decoded, without the leading S; or "preprocess"
-  bool of_items = false;                   ///< its numbers are items, not batches
-  std::size_t numbers = 0;                 ///< how many items or batches went through
-  double numbers_per_batch = 1;            ///< if of_items
-  std::vector<std::int64_t> durations_ns;  ///< of its spans, unordered
-  std::int64_t self_ns = 0;  ///< sum of its spans without other stages nested on their thread
-  /// The maximum number of spans at once: see measure_stages().
+  std::string name;                        ///< name of the stage; "preprocess" for preprocess_stage
+  bool of_items = false;                   ///< whether the stage processes items, not batches
+  std::size_t numbers = 0;                 ///< how many items or batches went through the stage
+  double numbers_per_batch = 1;            ///< mean number of items per batch, if of_items
+  std::vector<std::int64_t> durations_ns;  ///< durations of the stage's spans, unordered
+  /// Sum of the stage's spans without nested spans of other stages on the same thread.
+  std::int64_t self_ns = 0;
+  /// The maximum number of the stage's spans that may run at once; see measure_stages().
   std::size_t slots = 0;
-  /// The same for stages that share threads; nullopt for a stage with threads of its own.
+  /// The pool of a stage that shares its threads with others; nullopt for a stage with threads of
+  /// its own.
   std::optional<std::size_t> pool;
-  double mean_service_ns = 0;  ///< per number: the sum of its spans in this stage
-  /// Numbers (items or batches) per second, at the recorded contention.
+  /// Mean time that one number (item or batch) spends in spans of this stage.
+  double mean_service_ns = 0;
+  /// Numbers (items or batches) per second that the slots could process if they were always busy.
   std::optional<double> capacity_per_s;
-  std::optional<double> batches_per_s;  ///< the same in batches
-  slot_shares shares;                   ///< shares of its slots' time
-  std::optional<cpu_split> cpu;         ///< of all its spans
+  std::optional<double> batches_per_s;  ///< capacity in batches per second
+  slot_shares shares;                   ///< how the slots spent their time
+  /// How long all spans of the stage ran, waited for a CPU, and were blocked; nullopt if unknown.
+  std::optional<cpu_split> cpu;
 };
 
-/// Returns the stages in the order in which a batch passes through them (mean start within their
-/// batches).
+/// Returns the stages in the order in which a batch passes through them (by their mean start within
+/// their batches).
 ///
-/// Slots: the threads that serve only this stage (95 % of their stage time), as the maximum that
-/// existed at once, from first to last span in it. If such threads do less than 90 % of the stage's
-/// work, its threads are shared; then the maximum number of its spans that overlap, at most the
-/// threads of the pool. Capacity: slots / mean service time; for a pool, at most threads / sum of
-/// its stages' service times for a batch. Busy: relative to the stage's own time, from its first
-/// start to its last end in every epoch. Idle slots are blocked if the item that comes next is
-/// ready and an item of the stage is not fetched, at most as many as such items. These moments
-/// determine the bound of the output, and idle slots are blocked too when the output is at that
-/// bound. Other idle slots are starved; a source, which has no stage before it, is never starved.
-/// See measure_slots() for when this cannot be decided. The stages of a pool have separate shares
-/// of busy, and the idle time of the pool in common.
+/// Slots: a thread serves only this stage if it spends at least 95 % of its time in stages here.
+/// The slots are the maximum number of such threads that existed at once, each from its first to
+/// its last span. If these threads do less than 90 % of the stage's work, the stage shares the
+/// threads of a pool with other stages. Then the slots are the maximum number of the stage's spans
+/// that overlap, at most the threads of the pool. Capacity: slots / mean service time; for the
+/// stages of a pool, at most threads / sum of their service times for a batch. Busy: relative to
+/// the time from the stage's first start to its last end in each epoch. Starved and blocked: see
+/// measure_slots(). The stages of a pool have separate shares of busy time, but the starved and
+/// blocked shares are those of the whole pool.
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Sums up the work on a batch or an item, whose spans may overlap and nest.
+// Sums up the time of a batch's or an item's spans, which may overlap and nest.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 
@@ -11,22 +11,23 @@
 
 namespace lotus::tool {
 
-/// Expects spans in order of start.
+/// Adds up spans, which must be given in order of start.
 class work_time {
  public:
-  void add(const making_span& s) {
+  void add(const preprocessing_span& s) {
     covered_ns_ += std::max<std::int64_t>(0, s.end_ns() - std::max(s.start_ns, end_ns_));
     end_ns_ = std::max(end_ns_, s.end_ns());
-    // A span nested in another one of its thread is already part of that one's time.
+    // A span that is nested in another span of its thread is already part of the other span's time.
     const auto [until, is_new] = until_ns_.try_emplace(s.file, INT64_MIN);
     if (s.end_ns() <= until->second) return;
     service_ns_ += s.duration_ns;
     until->second = s.end_ns();
   }
 
-  /// The sum of the spans; it may exceed the time from the first start to the last end.
+  /// Returns the sum of the spans' durations. If spans overlap, the sum may exceed the time from
+  /// the first start to the last end.
   std::int64_t service_ns() const noexcept { return service_ns_; }
-  /// How long at least one of them was open.
+  /// Returns how long at least one of the spans was open.
   std::int64_t covered_ns() const noexcept { return covered_ns_; }
 
  private:

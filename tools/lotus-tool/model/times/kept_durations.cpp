@@ -14,31 +14,31 @@
 namespace lotus::tool {
 
 void kept_durations::count_all() {
-  counted_ = std::make_unique<counts>();
-  counted_->near_ns = values_.front();
-  for (const std::int64_t ns : values_) count(ns);
-  std::vector<std::int64_t>().swap(values_);
+  std::vector<std::int64_t> values;
+  values.swap(more_->values);
+  more_->near_ns = values.front();
+  for (const std::int64_t ns : values) count(ns);
 }
 
 void kept_durations::add(kept_durations&& others) {
-  if (others.counted_ == nullptr) {
+  if (others.are_all()) {
     if (size() == 0) {
       *this = std::move(others);
       return;
     }
-    for (const std::int64_t ns : others.values_) add(ns);
-    std::vector<std::int64_t>().swap(others.values_);
+    for (const std::int64_t ns : others.values()) add(ns);
+    others = {};
     return;
   }
-  if (counted_ == nullptr) {
-    // The order of the values is no longer kept.
-    const std::vector<std::int64_t> own = std::move(values_);
+  if (are_all()) {
+    // `others` has only counts of durations, whose order does not matter.
+    const std::vector<std::int64_t> own = values();
     *this = std::move(others);
     for (const std::int64_t ns : own) count(ns);
     return;
   }
-  counts& to = *counted_;
-  const counts& from = *others.counted_;
+  several& to = *more_;
+  const several& from = *others.more_;
   to.buckets.resize(std::max(to.buckets.size(), from.buckets.size()));
   for (std::size_t i = 0; i < from.buckets.size(); ++i) to.buckets[i] += from.buckets[i];
   to.count += from.count;
@@ -50,11 +50,11 @@ void kept_durations::add(kept_durations&& others) {
   const auto count = static_cast<long double>(from.count);
   to.squares += from.squares + 2 * apart * from.difference + count * apart * apart;
   to.difference += from.difference + count * apart;
-  others.counted_.reset();
+  others = {};
 }
 
 distribution kept_durations::sums() const {
-  const counts& c = *counted_;
+  const several& c = *more_;
   distribution d;
   d.count = c.count;
   const auto n = static_cast<long double>(c.count);

@@ -14,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// A range of durations, narrow relative to their size: each value below 256 ns has its own bucket,
-/// above that there are 128 for each power of two.
+/// Maps durations to buckets that are narrow relative to the duration. Each value below 256 ns has
+/// its own bucket. From 256 ns on, there are 128 buckets for each power of two.
 struct narrow_bucket {
   static constexpr unsigned bits = 7;
 
@@ -25,7 +25,7 @@ struct narrow_bucket {
     const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(value)) - bits;
     return (std::size_t{power} << bits) + (value >> power);
   }
-  /// The number of low bits of a duration that do not affect its bucket.
+  /// Returns the number of low bits of a duration that do not affect its bucket.
   static unsigned width_bits(std::size_t bucket) noexcept {
     return bucket < (std::size_t{2} << bits) ? 0 : static_cast<unsigned>((bucket >> bits) - 1);
   }
@@ -35,40 +35,55 @@ struct narrow_bucket {
   }
 };
 
-/// Keeps durations in the order in which they were added while they are few; then only the number
-/// in each bucket, and exact sums. Not thread-safe.
+/// Stores up to `few` durations one by one, in the order in which they were added. If there are
+/// more, stores only how many are in each bucket, and exact sums. Not thread-safe.
 class kept_durations {
  public:
   static constexpr std::size_t few = 4096;
 
   void add(std::int64_t ns) {
-    if (counted_ != nullptr) {
+    if (more_ == nullptr) {
+      if (only_ == none) {
+        only_ = ns;
+        return;
+      }
+      more_ = std::make_unique<several>();
+      more_->values.push_back(only_);
+    }
+    if (!more_->buckets.empty()) {
       count(ns);
     } else {
-      values_.push_back(ns);
-      if (values_.size() > few) count_all();
+      more_->values.push_back(ns);
+      if (more_->values.size() > few) count_all();
     }
   }
-  /// Adds `others` after those already added.
+  /// Adds the durations in `others` after those already added.
   void add(kept_durations&& others);
 
   std::uint64_t size() const noexcept {
-    return counted_ != nullptr ? counted_->count : values_.size();
+    if (more_ == nullptr) return only_ == none ? 0 : 1;
+    return are_all() ? more_->values.size() : more_->count;
   }
-  /// Whether values() contains all durations; otherwise use buckets().
-  bool are_all() const noexcept { return counted_ == nullptr; }
-  std::vector<std::int64_t>& values() noexcept { return values_; }
-  const std::vector<std::int64_t>& values() const noexcept { return values_; }
-  const std::vector<std::uint64_t>& buckets() const noexcept { return counted_->buckets; }
+  /// Returns whether values() contains all durations; otherwise use buckets().
+  bool are_all() const noexcept { return more_ == nullptr || more_->buckets.empty(); }
+  std::vector<std::int64_t> values() const {
+    if (more_ != nullptr) return more_->values;
+    return only_ == none ? std::vector<std::int64_t>() : std::vector<std::int64_t>{only_};
+  }
+  const std::vector<std::uint64_t>& buckets() const noexcept { return more_->buckets; }
 
-  // Only valid if are_all() is false:
-  std::uint64_t below_100us() const noexcept { return counted_->below_100us; }
-  std::uint64_t below_10ms() const noexcept { return counted_->below_10ms; }
-  /// All statistics except percentiles.
+  // The following functions are only valid if are_all() is false.
+  std::uint64_t below_100us() const noexcept { return more_->below_100us; }
+  std::uint64_t below_10ms() const noexcept { return more_->below_10ms; }
+  /// Returns the distribution of the durations without percentiles, which are 0.
   distribution sums() const;
 
  private:
-  struct counts {
+  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
+
+  struct several {
+    std::vector<std::int64_t> values;  // all durations; empty if they are counted in buckets
+    // Counts of narrow_bucket; empty if durations are in `values`.
     std::vector<std::uint64_t> buckets;
     std::uint64_t count = 0;
     std::uint64_t below_100us = 0;
@@ -77,11 +92,11 @@ class kept_durations {
     std::int64_t max_ns = std::numeric_limits<std::int64_t>::min();
     long double squares = 0;     // sum of squared differences from `near_ns`
     long double difference = 0;  // sum of differences from `near_ns`
-    std::int64_t near_ns = 0;    // a typical value, so that the squares lose little precision
+    std::int64_t near_ns = 0;  // a typical duration; differences from it keep precision in the sums
   };
 
   void count(std::int64_t ns) {
-    counts& c = *counted_;
+    several& c = *more_;
     const std::size_t bucket = narrow_bucket::of(ns);
     if (bucket >= c.buckets.size()) c.buckets.resize(bucket + 1);
     ++c.buckets[bucket];
@@ -96,8 +111,9 @@ class kept_durations {
   }
   void count_all();
 
-  std::vector<std::int64_t> values_;
-  std::unique_ptr<counts> counted_;
+  // There may be very many names with one call each, so a single duration takes only 16 bytes.
+  std::int64_t only_ = none;  // the first duration; `none` if there is none
+  std::unique_ptr<several> more_;
 };
 
 }  // namespace lotus::tool

@@ -13,9 +13,9 @@
 namespace lotus::tool {
 namespace {
 
-// Ranges of up to 8 us (128 of them cover 1 to 2 ms) are resolved to single nanoseconds. Takes 64
-// KiB per range, at most ten for a name.
-constexpr unsigned most_parts_bits = 13;
+// One pass splits a range into at most 2^13 parts. This resolves ranges of up to 8 us (buckets of
+// durations up to 2 ms) to 1 ns. A range takes 64 KiB of memory; a name has at most ten ranges.
+constexpr unsigned max_parts_bits = 13;
 
 double position_of(double share, std::uint64_t count) {
   return share * static_cast<double>(count - 1);
@@ -48,7 +48,7 @@ void percentile_search::make_ranges() {
   ranges_.clear();
   for (const place& p : places_) {
     if (p.width_bits == 0 || (!ranges_.empty() && ranges_.back().lowest == p.lowest)) continue;
-    const unsigned parts_bits = std::min(p.width_bits, most_parts_bits);
+    const unsigned parts_bits = std::min(p.width_bits, max_parts_bits);
     range& r = ranges_.emplace_back();
     r.lowest = p.lowest;
     r.before = p.before;

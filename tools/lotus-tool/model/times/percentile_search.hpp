@@ -14,43 +14,46 @@
 
 namespace lotus::tool {
 
-/// Finds the values at certain ranks. The buckets are counted already; those that contain the ranks
-/// are counted again in narrower ones in each pass over all durations, until they contain one
-/// value: mostly after one or two passes.
+/// Finds the values at certain ranks, such as the median. The durations are already counted in
+/// buckets. The caller passes all durations to look() again, usually once or twice. Each time, the
+/// search counts the durations in the buckets that contain the ranks in narrower ranges, until each
+/// range contains only one value.
 class percentile_search {
  public:
-  /// @param counted  with are_all() false. @param shares  0..1
+  /// @param counted  durations in buckets (are_all() is false).
+  /// @param shares  the percentiles to find, as shares 0..1.
   percentile_search(const kept_durations& counted, const std::vector<double>& shares);
 
   bool is_done() const noexcept { return ranges_.empty(); }
-  /// Counts one of the durations. Thread-safe.
+  /// Counts one duration. Thread-safe.
   void look(std::int64_t ns) noexcept {
     for (const range& r : ranges_) {
-      if (ns < r.lowest) return;  // ranges are ascending
+      if (ns < r.lowest) return;  // ranges_ is sorted, so no later range contains `ns`
       const auto off = static_cast<std::uint64_t>(ns - r.lowest);
       if (off >> r.width_bits != 0) continue;
       r.counts[off >> r.part_bits].fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
-  /// Call after each pass over all durations.
+  /// Narrows the ranges. Call this after look() was called for all durations.
   void next();
 
-  /// The percentile as defined by describe(), for a share given to the constructor. Requires
-  /// is_done().
+  /// Returns the percentile as defined by describe(), for a share given to the constructor.
+  /// Requires is_done().
   double at(double share) const;
 
  private:
   struct range {
     std::int64_t lowest;
-    std::uint64_t before;  // number of values below it
+    std::uint64_t before;  // number of values below `lowest`
     unsigned width_bits;
     unsigned part_bits;
     std::unique_ptr<std::atomic<std::uint64_t>[]> counts;  // NOLINT(modernize-avoid-c-arrays)
   };
   struct place {
     std::uint64_t rank;
-    std::int64_t lowest;  // of the range that contains it; the value itself if the width is 0 bits
+    // Lowest value of the range that contains the rank, or its only value if width_bits is 0.
+    std::int64_t lowest;
     std::uint64_t before;
     unsigned width_bits;
   };
@@ -59,12 +62,13 @@ class percentile_search {
   void make_ranges();
 
   std::uint64_t count_;
-  std::vector<place> places_;  // by rank
+  std::vector<place> places_;  // ranks to find, sorted
   std::vector<range> ranges_;
 };
 
-/// Calls `look_at_all(on_duration)` until all searches are done; it must call `on_duration(which,
-/// ns)` for each duration of each search, in any order, from any thread.
+/// Calls `look_at_all(on_duration)` until all searches are done. `look_at_all` must call
+/// `on_duration(search, ns)` for each duration of each search, in any order, from any thread; the
+/// argument `search` is the index of the search.
 template <class LookAtAll>
 void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   const auto left = [&searches] {
@@ -77,9 +81,10 @@ void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   }
 }
 
-/// The shares of the percentiles in a distribution.
+/// Returns the shares of the percentiles that a distribution contains.
 const std::vector<double>& described_shares();
-/// Describes durations that are not all in memory. @param search  done, for described_shares().
+/// Describes durations that are not all in memory. `search` is a completed search for
+/// described_shares().
 distribution describe(const kept_durations& counted, const percentile_search& search);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Sums of neighbors among very many values.
+// Stores very many values in little memory, as sums of neighboring values.
 #ifndef LOTUS_TOOL_MODEL_TIMES_VALUE_BLOCKS_HPP
 #define LOTUS_TOOL_MODEL_TIMES_VALUE_BLOCKS_HPP
 
@@ -13,8 +13,8 @@ struct value_block {
   double count = 0;
 };
 
-/// Keeps values in their order: each one while they are few, then sums of so many neighbors that a
-/// few thousand blocks remain. Not thread-safe.
+/// Stores values in their order: up to `few` values one by one; if there are more, as sums over
+/// blocks of neighboring values, at most 2 * few. Not thread-safe.
 class value_blocks {
  public:
   static constexpr std::size_t few = 8192;
@@ -25,7 +25,7 @@ class value_blocks {
   }
 
   void add(std::int64_t value) { add(value_block{static_cast<double>(value), 1}); }
-  /// Adds `others` after those already added.
+  /// Adds the values in `others` after those already added.
   void add(const value_blocks& others) {
     for (const value_block& b : others.all_) {
       all_.push_back(b);
@@ -37,7 +37,7 @@ class value_blocks {
 
   std::uint64_t count() const noexcept { return count_; }
   double mean() const noexcept { return sum_ / static_cast<double>(count_); }
-  /// At most `most` blocks of about equal size, in order.
+  /// Returns at most `most` blocks of about equal size, in order.
   std::vector<value_block> blocks(std::size_t most) const;
 
  private:

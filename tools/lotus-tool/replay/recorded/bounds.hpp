@@ -1,4 +1,4 @@
-// Finds the bounds of queues from the number of units in them.
+// Finds out how many batches or items a queue can hold, from how many were in the queue.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
 
@@ -8,31 +8,35 @@
 
 namespace lotus::tool {
 
-/// The begin of a thread's work on a unit.
+/// The start of a thread's work on a unit (a batch or an item).
 struct begin_of_unit {
   std::int64_t time_ns = 0;
-  bool was_idle = false;  ///< for longer than it needs to continue with the next unit
+  /// Whether the thread was idle before, for longer than the usual time between two units.
+  bool was_idle = false;
 };
 
 struct bound_seen {
-  std::size_t units = 0;  ///< begun and not taken: the bound if `held`, else the maximum seen
-  bool held = false;      ///< threads were idle because of the bound
+  /// Number of units that were begun and that the next stage or the consumer had not taken yet: the
+  /// limit if `held` is true, otherwise the maximum that occurred.
+  std::size_t units = 0;
+  bool held = false;  ///< whether threads had to wait because the queue was full
 };
 
 class bound_finder {
  public:
-  /// @param begins  of one stage in one epoch, in the order of dispatch.
-  /// @param takes   when the next stage, or the consumer, took units; in order of time.
+  /// Adds the events of one epoch.
+  /// @param begins  when a stage began to work on its units, in the order of dispatch.
+  /// @param takes   the times when the next stage, or the consumer, took units; sorted.
   void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes);
 
-  /// There was a bound if threads that had been idle mostly began with the same number of units
-  /// ahead. The maximum seen may be one too high, because the record that a unit was taken may come
-  /// a moment late.
+  /// Returns how many units the queue can hold. A limit exists if idle threads mostly began to work
+  /// again at the same number of units in the queue. The maximum that occurred may be one too high,
+  /// because the record that a unit was taken may come a moment late.
   bound_seen found() const;
 
  private:
-  std::vector<std::size_t>
-      after_idling_;  // number of begins after idling, by number of units ahead
+  // For each number of units in the queue: how often an idle thread began to work.
+  std::vector<std::size_t> after_idling_;
   std::size_t most_ = 0;
 };
 

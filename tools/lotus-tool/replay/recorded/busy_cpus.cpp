@@ -7,10 +7,10 @@
 
 namespace lotus::tool {
 
-busy_cpus::busy_cpus(const std::vector<cpu_stretch>& stretches) {
+busy_cpus::busy_cpus(const std::vector<cpu_interval>& intervals) {
   std::vector<std::pair<std::int64_t, double>> changes;
-  changes.reserve(2 * stretches.size());
-  for (const cpu_stretch& s : stretches) {
+  changes.reserve(2 * intervals.size());
+  for (const cpu_interval& s : intervals) {
     changes.emplace_back(s.start_ns, s.share);
     changes.emplace_back(s.end_ns, -s.share);
   }

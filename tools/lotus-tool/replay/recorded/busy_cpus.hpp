@@ -1,4 +1,4 @@
-// Computes how many CPUs a pipeline kept busy at any moment of its run.
+// Computes how many CPUs a pipeline kept busy at each moment of its run.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_BUSY_CPUS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_BUSY_CPUS_HPP
 
@@ -7,19 +7,21 @@
 
 namespace lotus::tool {
 
-/// An interval of one thread and the share of it that was on the CPU.
-struct cpu_stretch {
+/// An interval of one thread, with the share of the interval during which the thread was on the
+/// CPU.
+struct cpu_interval {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   double share = 0;
 };
 
-/// Sums up the CPU use of all threads, assumed to be even over each interval.
+/// Sums up the CPU use of all threads. Within an interval, a thread's CPU use is assumed to be
+/// constant.
 class busy_cpus {
  public:
-  explicit busy_cpus(const std::vector<cpu_stretch>& stretches);
+  explicit busy_cpus(const std::vector<cpu_interval>& intervals);
 
-  /// The mean between two times; 0 for an empty interval.
+  /// Returns the mean number of busy CPUs between two times; 0 for an empty interval.
   double mean(std::int64_t start_ns, std::int64_t end_ns) const;
 
  private:
@@ -30,7 +32,7 @@ class busy_cpus {
   };
   double until(std::int64_t time_ns) const;
 
-  std::vector<moment> moments_;  // in order of time
+  std::vector<moment> moments_;  // all changes of `busy`, sorted by time
 };
 
 }  // namespace lotus::tool

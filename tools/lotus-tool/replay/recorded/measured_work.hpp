@@ -1,4 +1,4 @@
-// Measures what a thread did in an interval.
+// Measures how a thread spent an interval.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
@@ -12,24 +12,25 @@ namespace lotus::tool {
 /// The index of a work in recorded_pipeline::works.
 using optional_work = optional_index<std::uint32_t>;
 
-/// The recorded activity of one thread in one interval.
+/// How one thread spent one interval of time.
 struct measured_work {
-  double cpu_ns = 0;       ///< on the CPU; 0 if unknown
-  double blocked_ns = 0;   ///< blocked; the whole wall time if unknown
-  double queued_ns = 0;    ///< it waited for a CPU
-  double others_busy = 0;  ///< mean number of CPUs that other threads kept busy meanwhile
-  /// The same over its first moments, which have the same length for all works of a stage.
+  double cpu_ns = 0;       ///< time on the CPU in ns; 0 if CPU time is unknown
+  double blocked_ns = 0;   ///< blocked time in ns; the whole wall time if CPU time is unknown
+  double queued_ns = 0;    ///< time in ns during which the thread waited for a CPU
+  double others_busy = 0;  ///< mean number of CPUs that other threads kept busy during the work
+  /// The mean of the same number over the first moments of the work (see first_moments()).
   double others_at_first = 0;
 
-  /// The share of its time that it was on the CPU.
+  /// Returns the share of the time that the thread was on the CPU.
   double on_cpu() const noexcept {
     const double all_ns = cpu_ns + blocked_ns + queued_ns;
     return all_ns > 0 ? cpu_ns / all_ns : 0;
   }
 };
 
-/// @param off    of the thread; nullptr: unknown, so all of the time counts as blocked.
-/// @param known  becomes false if it is unknown what the thread did.
+/// @param off    when the thread was off the CPU. If this is nullptr (unknown), all of the time
+///   counts as blocked.
+/// @param known  set to false if it is unknown how the thread spent the interval.
 inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
                              bool& known) {
   const auto wall_ns = static_cast<double>(end_ns - start_ns);
@@ -44,7 +45,7 @@ inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std
   return {cpu_ns, blocked_ns, wall_ns - cpu_ns - blocked_ns};
 }
 
-/// The length of an interval without the time in which the thread waited for a CPU.
+/// Returns the length of an interval without the time in which the thread waited for a CPU.
 inline double without_queueing_ns(const off_cpu_time* off, std::int64_t start_ns,
                                   std::int64_t end_ns) {
   bool known = true;

@@ -34,8 +34,8 @@ class policy_finder {
       look_at_dispatch(epoch);
     }
     take_bounds();
-    // If the order of completion is that of the numbers, the recording does not show which one
-    // matters; most consumers want batches by number.
+    // If batches were completed in the order of their numbers, the recording cannot show whether
+    // the consumer receives batches by number or in the order of completion. Assume by number.
     p_.ordered = out_of_order_ <= out_of_turn_ && !run_.batches.pushed();
     p_.round_robin =
         p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
@@ -43,26 +43,30 @@ class policy_finder {
   }
 
  private:
-  const making_span& span(span_number n) const { return run_.batches.making()[n]; }
+  const preprocessing_span& span(span_number n) const {
+    return run_.batches.preprocessing_spans()[n];
+  }
   const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
-  /// The span of a unit in a stage; nullptr if it has none.
-  const making_span* in_stage(std::uint32_t unit, std::size_t stage) const {
+  /// Returns the span of a unit in a stage; nullptr if the unit has no span in this stage.
+  const preprocessing_span* in_stage(std::uint32_t unit, std::size_t stage) const {
     for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
     }
     return nullptr;
   }
 
-  /// Whether the consumer waits for all of the preprocessing: it builds its batches itself, or
-  /// another thread begins with one only when the consumer asks for it.
+  /// Finds out whether the consumer waits for the whole preprocessing of each batch. It does if the
+  /// consumer builds its batches itself, or if another thread begins with a batch only when the
+  /// consumer asks for the batch.
   void find_threads() {
     if (run_.batches.pushed()) return;
     p_.makes_itself = makes_itself();
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
-    // Include what the consumer waits for before the work begins, such as the start of a thread.
+    // Include the time that the consumer waits before the work begins, for example for a thread to
+    // start.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -73,13 +77,13 @@ class policy_finder {
     }
   }
 
-  /// Whether nearly every batch was preprocessed within the consumer's wait for it, and
+  /// Returns whether nearly every batch was preprocessed within the consumer's wait for it, and
   /// preprocessing is most of that wait.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
     std::int64_t waits_ns = 0;
-    std::int64_t making_ns = 0;
+    std::int64_t preprocessing_ns = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -89,11 +93,11 @@ class policy_finder {
           made->end_ns <= wait->end_ns()) {
         ++within;
         waits_ns += wait->duration_ns;
-        making_ns += made->duration_ns();
+        preprocessing_ns += made->duration_ns();
       }
     }
     return p_.stages.size() == 1 && all >= 3 && 100 * within >= 95 * all &&
-           2 * making_ns > waits_ns;
+           2 * preprocessing_ns > waits_ns;
   }
 
   bool makes_itself() const {
@@ -110,7 +114,7 @@ class policy_finder {
     return 2 * own > all;
   }
 
-  /// Finds, for each span, when its thread ended the one before.
+  /// Finds for each span when the same thread ended its previous span.
   void find_ends_before() {
     std::vector<std::uint32_t> order;
     for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
@@ -118,7 +122,7 @@ class policy_finder {
       return span(a).start_ns < span(b).start_ns;
     });
     std::map<optional_file, std::optional<std::int64_t>> ended;
-    ended_before_.assign(run_.batches.making().size(), std::nullopt);
+    ended_before_.assign(run_.batches.preprocessing_spans().size(), std::nullopt);
     for (const std::uint32_t n : order) {
       std::optional<std::int64_t>& end_ns = ended[span(n).file];
       ended_before_[n] = end_ns;
@@ -130,14 +134,14 @@ class policy_finder {
     return e.first_unit == e.first_batch ? e.end_unit : e.first_batch;
   }
 
-  /// When units left a stage, in order: when the next stage began with them or the consumer
-  /// received them.
+  /// Returns the times when units left a stage, sorted. A unit leaves a stage when the next stage
+  /// begins to work on it, or when the consumer receives it.
   std::vector<std::int64_t> takes_from(const planned_epoch& e, std::size_t stage) const {
     std::vector<std::int64_t> takes;
     for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
       const planned_unit& unit = p_.units[u];
       if (stage < unit.first_stage || stage >= unit.end_stage) continue;
-      const making_span* next = nullptr;
+      const preprocessing_span* next = nullptr;
       for (std::size_t s = stage + 1; s < unit.end_stage && next == nullptr; ++s) {
         next = in_stage(u, s);
       }
@@ -151,24 +155,25 @@ class policy_finder {
     return takes;
   }
 
-  /// Measures the time of a first-stage thread between two units, without the time in which a bound
-  /// held it up. If every unit has a thread of its own, this is the time since it might have begun.
+  /// Measures how long a thread of the first stage needs between two units, without the time in
+  /// which a bound on the queue delayed it. If every unit has a thread of its own, this is the time
+  /// from the moment when the thread could have begun.
   void find_turnaround() {
-    double gaps_ns[2] = {0, 0};  // 0: threads that had a unit before; 1: new threads
+    double gaps_ns[2] = {0, 0};  // index 0: threads that worked on a unit before; 1: new threads
     double counts[2] = {0, 0};
-    double making_ns = 0;
+    double preprocessing_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
       std::vector<std::int64_t> takes = takes_from(e, 0);
-      // The bound on batches in flight may depend on when the consumer receives them, not on the
-      // next stage.
+      // With several stages, a thread may also have waited until the consumer received a batch,
+      // because the number of batches in flight is limited.
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
         takes.push_back(when_taken(run_.batches, batch_of(u)));
       }
       std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
-        const making_span* const s = in_stage(u, 0);
+        const preprocessing_span* const s = in_stage(u, 0);
         if (s == nullptr) continue;
-        making_ns += static_cast<double>(s->duration_ns);
+        preprocessing_ns += static_cast<double>(s->duration_ns);
         std::optional<std::int64_t> from_ns = ended_before_[place_of(*s)];
         const std::size_t is_new = from_ns ? 0 : 1;
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
@@ -181,13 +186,13 @@ class policy_finder {
     }
     const std::size_t most = counts[1] > counts[0] ? 1 : 0;
     if (counts[most] > 0) p_.turnaround_ns = gaps_ns[most] / counts[most];
-    making_ns /= static_cast<double>(p_.units.size());
-    p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * making_ns);
-    idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * making_ns);
+    preprocessing_ns /= static_cast<double>(p_.units.size());
+    p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * preprocessing_ns);
+    idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * preprocessing_ns);
   }
 
-  std::size_t place_of(const making_span& s) const {
-    return static_cast<std::size_t>(&s - run_.batches.making().data());
+  std::size_t place_of(const preprocessing_span& s) const {
+    return static_cast<std::size_t>(&s - run_.batches.preprocessing_spans().data());
   }
 
   void find_bounds(const planned_epoch& e) {
@@ -195,18 +200,18 @@ class policy_finder {
     for (std::size_t stage = 0; stage < p_.stages.size(); ++stage) {
       std::vector<begin_of_unit> begins;
       for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
-        const making_span* const s = in_stage(u, stage);
+        const preprocessing_span* const s = in_stage(u, stage);
         if (s == nullptr) continue;
         const std::optional<std::int64_t> before_ns = ended_before_[place_of(*s)];
         bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
-        if (idle && stage > 0) {  // only if a unit was available
-          const making_span* const from = before(u, stage);
+        if (idle && stage > 0) {  // if no unit was available, the thread waited for input
+          const preprocessing_span* const from = before(u, stage);
           idle =
               from != nullptr && static_cast<double>(s->start_ns - from->end_ns()) > idle_from_ns_;
         }
         begins.push_back({s->start_ns, idle});
       }
-      if (stage == 0) {  // units are in the order of dispatch
+      if (stage == 0) {  // in the first stage, units are already in the order of dispatch
         all_begins = begins;
       } else {
         std::sort(begins.begin(), begins.end(), [](const begin_of_unit& a, const begin_of_unit& b) {
@@ -234,10 +239,10 @@ class policy_finder {
     }
   }
 
-  /// The span of a unit in the stage before.
-  const making_span* before(std::uint32_t unit, std::size_t stage) const {
+  /// Returns the last span of a unit in a stage before `stage`; nullptr if there is none.
+  const preprocessing_span* before(std::uint32_t unit, std::size_t stage) const {
     for (std::size_t s = stage; s-- > p_.units[unit].first_stage;) {
-      const making_span* const found = in_stage(unit, s);
+      const preprocessing_span* const found = in_stage(unit, s);
       if (found != nullptr) return found;
     }
     return nullptr;
@@ -248,7 +253,7 @@ class policy_finder {
     p_.in_flight = std::max<std::size_t>(out.units, 1);
     p_.in_flight_held = out.held;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      p_.stages[s].most_ahead = std::max<std::size_t>(1, ahead_[s].found().units);
+      p_.stages[s].max_ahead = std::max<std::size_t>(1, ahead_[s].found().units);
     }
     double units = 0;
     double batches = 0;
@@ -277,12 +282,13 @@ class policy_finder {
     }
   }
 
-  /// Counts how often units that are as far apart as there are threads were on the same thread.
+  /// Counts how often unit u and unit u + (number of threads) ran on the same thread, as they do if
+  /// units are dispatched to the threads in turn.
   void look_at_dispatch(const planned_epoch& e) {
     const std::size_t threads = p_.stages.front().threads;
     for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
-      const making_span* const one = in_stage(u, 0);
-      const making_span* const other = in_stage(static_cast<std::uint32_t>(u + threads), 0);
+      const preprocessing_span* const one = in_stage(u, 0);
+      const preprocessing_span* const other = in_stage(static_cast<std::uint32_t>(u + threads), 0);
       if (one == nullptr || other == nullptr) continue;
       ++dispatched_;
       if (one->file == other->file) ++same_thread_;
@@ -319,9 +325,10 @@ class policy_finder {
     std::map<optional_file, bool> seen;
     for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
       if (e.threads_ready_ns.size() == threads) break;
-      const making_span* const s = in_stage(u, 0);
+      const preprocessing_span* const s = in_stage(u, 0);
       if (s == nullptr || !seen.emplace(s->file, true).second) continue;
-      // A thread that began after the bound was reached was held up by it; it did not start late.
+      // If the bound on units in flight had been reached, the thread was not late: the bound made
+      // it wait.
       const bool held = u - e.first_unit >= p_.in_flight;
       e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
                                        ? e.threads_ready_ns.front()
@@ -332,13 +339,14 @@ class policy_finder {
   const run_data& run_;
   const std::vector<spans_of_unit>& units_;
   recorded_pipeline& p_;
-  std::vector<std::optional<std::int64_t>> ended_before_;  // by span
-  std::vector<bound_finder> ahead_;                        // by stage
+  // For each span, when its thread ended the previous one.
+  std::vector<std::optional<std::int64_t>> ended_before_;
+  std::vector<bound_finder> ahead_;  // for each stage, the limit of the queue after it
   bound_finder out_;
   double idle_from_ns_ = 0;
-  std::optional<std::int64_t> ended_ns_;  // end of the previous epoch's last step
-  std::size_t out_of_order_ = 0;          // batches received after a larger number
-  std::size_t out_of_turn_ = 0;           // batches received after one that was ready later
+  std::optional<std::int64_t> ended_ns_;  // when the previous epoch's last step ended
+  std::size_t out_of_order_ = 0;  // number of batches received after a batch with a larger number
+  std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

@@ -1,4 +1,4 @@
-// Finds the rules by which a pipeline worked from what it did.
+// Derives the rules by which a pipeline worked from its recorded behavior.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 
@@ -11,14 +11,14 @@
 namespace lotus::tool {
 
 struct spans_of_unit {
-  batch_id batch;                  ///< for an item, the batch that it becomes part of
-  std::vector<span_number> spans;  ///< in order of start
+  batch_id batch;                  ///< the batch; for an item, the batch that contains the item
+  std::vector<span_number> spans;  ///< the unit's spans, sorted by start
 };
 
-/// Sets these members of the pipeline: when threads and consumer are ready in each epoch, which
-/// thread begins with which unit, what bounds the number in flight, and in which order batches are
-/// received.
-/// @param units  of pipeline.units.
+/// Sets the members of the pipeline that describe its rules: when the threads and the consumer are
+/// ready in each epoch, how units are assigned to threads, how many units may be in flight, and the
+/// order in which the consumer receives batches.
+/// @param units  the spans of each unit, by index in pipeline.units.
 void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
                    recorded_pipeline& pipeline);
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/path/span_pieces.hpp"
+#include "model/path/span_segments.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/recorded/measured_work.hpp"
@@ -22,26 +22,26 @@ void add(recorded_part& to, const recorded_part& part) {
   to.queued_ns += part.queued_ns;
 }
 
-/// Adds the operations of a span.
-void add_span(const run_data& run, span_number n, const std::vector<span_piece>& pieces,
+/// Adds the operations inside a span to `parts`, as parts of the work with the index `work`.
+void add_span(const run_data& run, span_number n, const std::vector<span_segment>& segments,
               std::uint32_t work, std::deque<recorded_part>& parts) {
-  const making_span& s = run.batches.making()[n];
+  const preprocessing_span& s = run.batches.preprocessing_spans()[n];
   const off_cpu_time* const off = run.side.off_cpu_of(s.file, s.stage == preprocess_stage);
   const bool parts_known = run.side.off_cpu_of(s.file) != nullptr;
   bool known = true;
   const measured_work all = work_in(off, s.start_ns, s.end_ns(), known);
   const auto wall_ns = static_cast<double>(s.duration_ns);
   const std::size_t first = parts.size();
-  for (const span_piece& piece : pieces) {
-    if (!piece.name) continue;
-    recorded_part part{work, *piece.name, 0, 0, 0};
+  for (const span_segment& segment : segments) {
+    if (!segment.name) continue;
+    recorded_part part{work, *segment.name, 0, 0, 0};
     if (parts_known || off == nullptr) {
-      const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
+      const measured_work own = work_in(off, segment.start_ns, segment.end_ns, known);
       part.cpu_ns = own.cpu_ns;
       part.blocked_ns = own.blocked_ns;
       part.queued_ns = own.queued_ns;
     } else {
-      const double share = static_cast<double>(piece.duration_ns()) / wall_ns;
+      const double share = static_cast<double>(segment.duration_ns()) / wall_ns;
       part.cpu_ns = share * all.cpu_ns;
       part.blocked_ns = share * all.blocked_ns;
       part.queued_ns = share * all.queued_ns;
@@ -60,13 +60,13 @@ void add_span(const run_data& run, span_number n, const std::vector<span_piece>&
 
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
   std::deque<recorded_part> parts;
-  for_each_span(run, [&](span_number n, const std::vector<span_piece>& pieces) {
-    if (work_of[n]) add_span(run, n, pieces, *work_of[n], parts);
+  for_each_span(run, [&](span_number n, const std::vector<span_segment>& segments) {
+    if (work_of[n]) add_span(run, n, segments, *work_of[n], parts);
   });
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
             [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
-  // Several spans may belong to one work: merge their parts.
+  // Several spans may belong to one work: merge the parts of these spans.
   auto last = parts.begin();
   for (const recorded_part& part : parts) {
     if (last != parts.begin() && key(*(last - 1)) == key(part)) {

@@ -12,8 +12,10 @@
 
 namespace lotus::tool {
 
-/// Returns the operations of all works, one part for each name; ordered by work, then by name.
-/// @param work_of  by span of run_batches::making(): its work, if it has one.
+/// Returns the parts of all elements of recorded_pipeline::works: one part for each of its
+/// operations. Parts are sorted by work, then by the operation's name.
+/// @param work_of  for each span of run_batches::preprocessing_spans(), the work to which the span
+///   belongs, if any.
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
 
 }  // namespace lotus::tool

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/path/span_pieces.hpp"
+#include "model/path/span_segments.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
@@ -32,8 +32,8 @@ class recorder_of_pipeline {
   explicit recorder_of_pipeline(const run_data& run)
       : run_(run),
         batches_(run.batches),
-        spans_(run.batches.making()),
-        with_pieces_(spans_with_pieces(run.batches)) {}
+        spans_(run.batches.preprocessing_spans()),
+        is_segmented_(segmented_spans(run.batches)) {}
 
   recording record() {
     recording result;
@@ -42,7 +42,7 @@ class recorder_of_pipeline {
     find_stages();
     find_units();
     if (p_.units.empty()) {
-      result.why_not = "no batch whose making and hand-over are both in the logs";
+      result.why_not = "no batch whose preprocessing and delivery are both in the logs";
       return result;
     }
     p_.has_consumer = !batches_.pushed();
@@ -66,11 +66,11 @@ class recorder_of_pipeline {
     return {};
   }
 
-  /// Whether a span is the work of a stage: it is in no other span of its thread. A nested span is
-  /// an operation.
+  /// Returns whether a span counts as work of a stage: the span lies in no other span of its
+  /// thread, and began before its batch was received. Nested spans are operations.
   bool is_work(span_number span) const {
-    const making_span& s = spans_[span];
-    if (!s.batch || !with_pieces_[span]) return false;
+    const preprocessing_span& s = spans_[span];
+    if (!s.batch || !is_segmented_[span]) return false;
     const std::optional<std::int64_t> used_ns = batches_.left_ns(batches_.at(*s.batch));
     return used_ns && (s.start_ns < *used_ns || batches_.pushed());
   }
@@ -91,12 +91,13 @@ class recorder_of_pipeline {
     }
     find_pool_sizes();
     const auto preprocess = place_.find(preprocess_stage);
-    if (batches_.in_pieces() && preprocess != place_.end()) {
+    if (batches_.in_parts() && preprocess != place_.end()) {
       p_.stages[preprocess->second].threads = std::max<std::size_t>(1, workers_at_once(batches_));
     }
   }
 
-  /// Sets the threads of each pool: the maximum that worked at once in the stages that remain.
+  /// Sets the number of threads of each pool to the maximum number of threads that worked at once
+  /// in those stages of the pool that occur in p_.stages.
   void find_pool_sizes() {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -107,7 +108,7 @@ class recorder_of_pipeline {
     std::map<std::size_t, std::size_t> places;
     for (const auto& [pool, spans] : by_pool) {
       places[pool] = p_.pools.size();
-      p_.pools.push_back(most_at_once(spans));
+      p_.pools.push_back(max_at_once(spans));
     }
     for (recorded_stage& s : p_.stages) {
       if (s.pool) s.pool = places[*s.pool];
@@ -164,7 +165,7 @@ class recorder_of_pipeline {
       for (const span_number n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
     }
     p_.parts = parts_of(run_, work_of);
-    for (std::uint32_t u = 0; batches_.in_pieces() && u < p_.units.size(); ++u) join_pieces(u);
+    for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
     for (const planned_epoch& epoch : p_.epochs) {
       for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
     }
@@ -177,7 +178,7 @@ class recorder_of_pipeline {
       }
     }
     if (p_.cpu_known) return;
-    // Incomplete CPU times would be worse than none: count all time as blocked.
+    // Incomplete CPU times would be worse than none, so count all time as blocked.
     for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (recorded_part& part : p_.parts) {
@@ -186,9 +187,9 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Returns the index of its work.
+  /// Adds the time of a span to the work of its unit in its stage. Returns the index of the work.
   std::uint32_t add_span(std::uint32_t unit, span_number n) {
-    const making_span& s = spans_[n];
+    const preprocessing_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
     const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
     const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
@@ -198,12 +199,13 @@ class recorder_of_pipeline {
     w.blocked_ns += all.blocked_ns;
     w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
-    if (wall_ns > 0) stretches_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
+    if (wall_ns > 0) intervals_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
     return place;
   }
 
-  /// Parallel segments of a batch count only as long as the time that they cover together.
-  void join_pieces(std::uint32_t unit) {
+  /// If several threads built a batch in parallel, shortens the work of the batch to the time that
+  /// its spans cover together.
+  void join_segments(std::uint32_t unit) {
     const auto stage = place_.find(preprocess_stage);
     const planned_unit& u = p_.units[unit];
     if (stage == place_.end() || stage->second < u.first_stage) return;
@@ -245,11 +247,11 @@ class recorder_of_pipeline {
     const file_id file = batches_.record(b.consumed)->file;
     p_.steps[unit] =
         work_in(run_.side.off_cpu_of(file, true), taken_ns, step->end_ns, p_.cpu_known);
-    stretches_.push_back({taken_ns, step->end_ns,
+    intervals_.push_back({taken_ns, step->end_ns,
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
 
-  /// Estimates the step of an epoch's last batch, whose end is unknown, from the other steps.
+  /// Estimates the step of an epoch's last batch, whose end is not recorded, from other steps.
   void add_last_step(const planned_epoch& epoch) {
     std::uint32_t last = epoch.first_batch;
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
@@ -275,7 +277,8 @@ class recorder_of_pipeline {
     }
   }
 
-  /// For each stage, the length of the first moments: 90 % of its spans take at least this long.
+  /// Returns for each stage how long the "first moments" of measured_work::others_at_first are: 90
+  /// % of the stage's spans take at least this long.
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {
@@ -294,16 +297,16 @@ class recorder_of_pipeline {
 
   void find_busy() {
     if (!p_.cpu_known) return;
-    const busy_cpus busy(stretches_);
+    const busy_cpus busy(intervals_);
     const std::vector<std::int64_t> first = first_moments();
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
       for (const span_number n : unit_spans_[u].spans) {
-        const making_span& s = spans_[n];
+        const preprocessing_span& s = spans_[n];
         const planned_unit& unit = p_.units[u];
         const std::uint32_t place = place_.at(s.stage);
         const std::int64_t first_end = s.start_ns + std::min(first[place], s.duration_ns);
         measured_work& w = p_.works[unit.first_work + (place - unit.first_stage)];
-        // `busy` contains the work itself, spread evenly over its duration.
+        // `busy` contains the work itself, spread evenly over its duration, so subtract it.
         w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }
@@ -317,13 +320,13 @@ class recorder_of_pipeline {
 
   const run_data& run_;
   const run_batches& batches_;
-  const std::vector<making_span>& spans_;
-  std::vector<bool> with_pieces_;  // by span
+  const std::vector<preprocessing_span>& spans_;
+  std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
   recorded_pipeline p_;
-  std::map<stage_id, std::uint32_t> place_;  // index of a stage in p_.stages
+  std::map<stage_id, std::uint32_t> place_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;
   std::vector<spans_of_unit> unit_spans_;
-  std::vector<cpu_stretch> stretches_;
+  std::vector<cpu_interval> intervals_;
 };
 
 }  // namespace

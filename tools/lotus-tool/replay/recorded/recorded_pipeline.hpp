@@ -1,5 +1,5 @@
 // Describes a run as a pipeline that can be simulated: the work, the threads that did it, and the
-// rules that held.
+// rules that applied.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
@@ -18,10 +18,10 @@
 
 namespace lotus::tool {
 
-/// The part of a unit's work that one operation did itself, without the operations inside it.
+/// The part of a unit's work that one operation did, without the operations inside that operation.
 struct recorded_part {
-  std::uint32_t work = 0;  ///< index in recorded_pipeline::works
-  std::uint32_t name = 0;  ///< index in run_data::names
+  std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
+  std::uint32_t name = 0;  ///< index of the name in run_data::names
   double cpu_ns = 0;
   double blocked_ns = 0;
   double queued_ns = 0;
@@ -29,45 +29,57 @@ struct recorded_part {
 
 struct recorded_stage {
   stage_id stage;
-  std::string name;  ///< decoded, without the leading S; or "preprocess"
+  std::string name;  ///< name of the stage without the S that logs put before it, or "preprocess"
   bool of_items = false;
   std::size_t threads = 1;
   std::optional<std::size_t> pool;
-  std::size_t most_ahead = 0;  ///< as in planned_stage, as far as seen
+  std::size_t max_ahead = 0;  ///< limit for planned_stage::max_ahead, or the recorded maximum
 };
 
-/// One loader of one run.
+/// One loader of a recorded run, in the form that plan_of() needs to plan simulations.
 struct recorded_pipeline {
   std::vector<recorded_stage> stages;
   std::vector<std::size_t> pools;
-  std::vector<planned_unit> units;  ///< by epoch, then in the order in which they began
+  std::vector<planned_unit> units;  ///< all batches and items, sorted by epoch, then by start
   std::vector<measured_work> works;
-  std::deque<recorded_part> parts;  ///< by work; a deque, because it grows without copying
+  /// Sorted by work; a deque because it grows without copying parts.
+  std::deque<recorded_part> parts;
   std::vector<shared_operation> shared;
-  std::vector<double> takes_ns;      ///< by unit, as in planned_use
-  std::vector<measured_work> steps;  ///< by unit, as in planned_use
+  /// For each unit, the time to receive it in ns; see planned_use::take_ns.
+  std::vector<double> takes_ns;
+  std::vector<measured_work> steps;  ///< for each unit, the consumer's step; see planned_use::step
   std::vector<planned_epoch> epochs;
   double turnaround_ns = 0;
-  std::size_t in_flight = 0;    ///< as in replay_plan, as far as seen
-  bool in_flight_held = false;  ///< threads were idle because of it, so it is a bound
+  std::size_t in_flight = 0;  ///< limit for replay_plan::in_flight, or the recorded maximum
+  /// Whether threads had to wait because of in_flight, so that in_flight is a limit.
+  bool in_flight_held = false;
   bool round_robin = false;
   bool ordered = true;
-  bool has_consumer = true;    ///< false: a batch is done after its last stage
-  bool makes_itself = false;   ///< the consumer waits for the whole preprocessing of each batch
-  bool on_demand = false;      ///< likewise, although another thread preprocesses
+  bool has_consumer = true;  ///< false: batches are done after the last stage
+  /// Whether the consumer waits for the whole preprocessing of each batch.
+  bool makes_itself = false;
+  /// Whether another thread preprocesses, but only on demand; makes_itself is true then.
+  bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
-  std::optional<double> cpus;  ///< that it could use
-  double items_per_batch = 1;  ///< units of the first stage per batch
-  double achieved_per_s = 0;   ///< as in run_batches
+  std::optional<double> cpus;  ///< number of CPUs that the run could use, if known
+  double items_per_batch = 1;  ///< mean number of units in the first stage per batch
+  double achieved_per_s = 0;   ///< measured throughput; see run_batches::achieved_per_s()
   double steady_per_s = 0;
 
-  /// Batches in flight per worker.
+  /// Returns the maximum number of batches in flight per worker.
   std::size_t prefetch() const {
     return static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch /
                                                 static_cast<double>(stages.front().threads)));
   }
 
-  /// The number of threads of the first stage, or of its pool if it shares one.
+  /// Returns whether one number of workers describes the run: whether there is only one stage, or
+  /// whole batches come first, or the first stage shares a pool of threads.
+  bool has_workers() const {
+    const recorded_stage& first = stages.front();
+    return stages.size() == 1 || first.stage == preprocess_stage || first.pool;
+  }
+
+  /// Returns the number of threads of the first stage, or of the pool that it shares.
   std::size_t workers() const {
     const recorded_stage& first = stages.front();
     return first.pool ? pools[*first.pool] : first.threads;
@@ -80,7 +92,7 @@ struct recording {
   std::string why_not;
 };
 
-/// @param run  read with run_parts::operations.
+/// Extracts the pipeline of a run. `run` must be read with run_parts::operations.
 recording record_pipeline(const run_data& run);
 
 }  // namespace lotus::tool

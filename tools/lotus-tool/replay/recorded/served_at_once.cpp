@@ -23,8 +23,9 @@ struct call {
 };
 
 constexpr std::size_t statistics = 8;
-constexpr double far_off = 3.2;  // standard deviations
-constexpr double least_sd = 0.02;
+// Deviation that rejects a number of servers, in standard deviations.
+constexpr double far_off = 3.2;
+constexpr double min_sd = 0.02;
 using statistic_values = std::array<double, statistics>;
 
 double mean_of(const std::vector<double>& values) {
@@ -63,7 +64,7 @@ double quantile_of(std::vector<double>& values, double share) {
   return values[at];
 }
 
-/// @param calls  in order of their ends.
+/// @param calls  sorted by their ends; not empty.
 statistic_values statistics_of(const std::vector<call>& calls) {
   const std::size_t n = calls.size();
   std::vector<double> starts(n);
@@ -80,20 +81,20 @@ statistic_values statistics_of(const std::vector<call>& calls) {
                             [](double t, const call& c) { return t < c.end; }) -
            calls.begin();
   };
-  std::vector<double> found(n);  // number of calls open when each began
+  std::vector<double> found(n);  // for each call: number of calls open when it began
   for (std::size_t i = 0; i < n; ++i) {
     const auto began = std::lower_bound(starts.begin(), starts.end(), calls[i].start);
     found[i] =
         static_cast<double>(began - starts.begin()) - static_cast<double>(ended_by(calls[i].start));
   }
-  std::vector<double> gaps;  // between successive ends while a call was open
+  std::vector<double> gaps;  // times between successive ends of calls while another was open
   for (std::size_t i = 1; i < n; ++i) {
     const auto begun = std::upper_bound(starts.begin(), starts.end(), calls[i - 1].end);
     const double gap = calls[i].end - calls[i - 1].end;
     if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
   }
   const double median = std::max(1e-9, quantile_of(durations, 0.5));
-  constexpr double least = 0.003;  // part of the median; shorter gaps are not distinguished
+  constexpr double least = 0.003;  // gaps shorter than this share of the median count as equal
   const auto gap = [&](double share) {
     return std::log(quantile_of(gaps, share) / median + least);
   };
@@ -111,8 +112,8 @@ statistic_values statistics_of(const std::vector<call>& calls) {
           mean_of(found)};
 }
 
-/// Simulates threads that alternate between thinking and calling; `servers` calls are served at
-/// once.
+/// Simulates threads that alternate between pausing (`thinks`) and calling. `servers` calls are
+/// served at once, for a time from `services`; other calls wait.
 class closed_loop {
  public:
   closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
@@ -170,7 +171,8 @@ class closed_loop {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
 };
 
-/// Returns consecutive calls from the middle, because the begin and the end of a run differ.
+/// Returns consecutive calls from the middle, because the start and the end of a run differ from
+/// the rest.
 std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
   constexpr std::size_t most = 300;
   if (calls.size() <= most) return calls;
@@ -179,7 +181,7 @@ std::vector<operation_call> window_of(const std::vector<operation_call>& calls) 
           calls.begin() + static_cast<std::ptrdiff_t>(from + most)};
 }
 
-std::size_t most_at_once(const std::vector<operation_call>& calls) {
+std::size_t max_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, int>> changes;
   for (const operation_call& c : calls) {
     changes.emplace_back(c.start_ns, 1);
@@ -192,8 +194,8 @@ std::size_t most_at_once(const std::vector<operation_call>& calls) {
   return static_cast<std::size_t>(most);
 }
 
-/// Times between the calls of a thread; if threads make few calls, those of `at_once` virtual
-/// threads.
+/// Returns the times between successive calls of a thread. If each thread makes only few calls,
+/// they are distributed to `at_once` virtual threads instead.
 std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
   std::vector<operation_call> by_start = calls;
   std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {
@@ -209,7 +211,8 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
       before = c.end_ns;
     }
   } else {
-    std::deque<std::int64_t> free;  // when each virtual thread became free
+    // For each virtual thread without a call: the time since which it has none.
+    std::deque<std::int64_t> free;
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
     for (const operation_call& c : by_start) {
       while (!open.empty() && open.top() <= c.start_ns) {
@@ -228,14 +231,14 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
   return thinks;
 }
 
-/// Interquartile range divided by the median.
+/// Returns the interquartile range divided by the median.
 double spread_of(std::vector<double> values) {
   const double median = quantile_of(values, 0.5);
   if (median <= 0) return HUGE_VAL;
   return (quantile_of(values, 0.75) - quantile_of(values, 0.25)) / median;
 }
 
-/// Returns 1, 2, 3, ... with growing steps, up to `most`.
+/// Returns the numbers of servers to try: 1, 2, 3, ... with growing steps, up to `most`.
 std::vector<std::size_t> candidates_up_to(std::size_t most) {
   std::vector<std::size_t> all;
   for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) all.push_back(c);
@@ -243,13 +246,14 @@ std::vector<std::size_t> candidates_up_to(std::size_t most) {
   return all;
 }
 
-/// How far the recording deviates from simulations with `servers` servers: the worst of the
-/// statistics, in standard deviations.
+/// Returns how far the recording deviates from simulations with `servers` servers: the largest
+/// deviation of the statistics, in standard deviations.
 double deviation_of(const std::vector<call>& calls, std::size_t servers, std::size_t at_once,
                     const std::vector<double>& services, const std::vector<double>& thinks) {
   constexpr std::size_t times = 20;
   constexpr std::size_t some = 6;
-  constexpr double never = 12;  // gives up above this after `some` simulations
+  // If the deviation is larger than this after `some` simulations, no more are needed.
+  constexpr double never = 12;
   const statistic_values recorded = statistics_of(calls);
   std::mt19937_64 random(servers);
   double best = HUGE_VAL;
@@ -271,7 +275,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
       for (std::size_t s = 0; s < statistics; ++s) {
         const double mean = sum[s] / n;
         const double sd = std::sqrt(std::max(0.0, squares[s] / n - mean * mean));
-        worst = std::max(worst, std::abs(recorded[s] - mean) / std::max(least_sd, sd));
+        worst = std::max(worst, std::abs(recorded[s] - mean) / std::max(min_sd, sd));
       }
       if (worst > never) break;
     }
@@ -280,7 +284,8 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
   return best;
 }
 
-/// CPU time divided by the time in which any call was open: at least this many were served at once.
+/// Returns the CPU time of all calls divided by the time in which at least one call was open. At
+/// least this many calls were served at once.
 double busy_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;
@@ -299,7 +304,7 @@ double busy_at_once(const std::vector<operation_call>& calls) {
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// Sets the durations of calls that began alone and of all others.
+/// Sets the members alone_*, shared_ns and gap_ns of `found`.
 void compare_alone(const std::vector<operation_call>& calls, served_at_once& found) {
   std::vector<std::int64_t> starts;
   std::vector<std::int64_t> ends;
@@ -309,12 +314,12 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   }
   std::sort(starts.begin(), starts.end());
   std::vector<double> alone;
-  std::vector<double> beside;
+  std::vector<double> shared;
   std::vector<double> gaps;
   const auto begun_by = [&](std::int64_t time) {
     return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
   };
-  // Of calls that began at the same moment, the first one to end counts as alone.
+  // If several calls began at the same moment, the first one to end counts as alone.
   std::vector<operation_call> by_start = calls;
   std::stable_sort(
       by_start.begin(), by_start.end(),
@@ -323,24 +328,24 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
     const operation_call& c = by_start[i];
     const auto ended = std::upper_bound(ends.begin(), ends.end(), c.start_ns) - ends.begin();
     const bool nobody = static_cast<std::ptrdiff_t>(i) <= ended;
-    (nobody ? alone : beside).push_back(static_cast<double>(c.end_ns - c.start_ns));
+    (nobody ? alone : shared).push_back(static_cast<double>(c.end_ns - c.start_ns));
   }
   for (std::size_t i = 1; i < calls.size(); ++i) {
     const bool occupied = begun_by(ends[i - 1]) > static_cast<std::ptrdiff_t>(i);
     if (occupied) gaps.push_back(static_cast<double>(ends[i] - ends[i - 1]));
   }
   found.gap_ns = mean_of(gaps);
-  found.beside_ns = mean_of(beside);
+  found.shared_ns = mean_of(shared);
   if (alone.empty()) return;
   found.alone_ns = mean_of(alone);
-  // Few calls are alone, so their spread is estimated from all calls.
+  // Few calls are alone, so their standard deviation is assumed to be at least that of the others.
   const auto sd_share = [](const std::vector<double>& of, double mean) {
     double squares = 0;
     for (const double v : of) squares += (v - mean) * (v - mean);
     return mean > 0 ? std::sqrt(squares / static_cast<double>(of.size())) / mean : 0;
   };
   const double share =
-      std::max(sd_share(alone, found.alone_ns), sd_share(beside, found.beside_ns)) + 0.02;
+      std::max(sd_share(alone, found.alone_ns), sd_share(shared, found.shared_ns)) + 0.02;
   const double error = std::exp(1.645 * share / std::sqrt(static_cast<double>(alone.size())));
   found.alone_low_ns = found.alone_ns / error;
   found.alone_high_ns = found.alone_ns * error;
@@ -361,11 +366,11 @@ std::vector<double> service_times(const std::vector<operation_call>& calls, std:
 
 served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   served_at_once found;
-  found.most_inside = std::max<std::size_t>(1, most_at_once(all));
-  found.likeliest = found.most_inside;
+  found.max_inside = std::max<std::size_t>(1, max_at_once(all));
+  found.likeliest = found.max_inside;
   const std::vector<operation_call> window = window_of(all);
-  const std::size_t at_once = std::max<std::size_t>(1, most_at_once(window));
-  std::vector<std::size_t> candidates = candidates_up_to(found.most_inside);
+  const std::size_t at_once = std::max<std::size_t>(1, max_at_once(window));
+  std::vector<std::size_t> candidates = candidates_up_to(found.max_inside);
   found.plausible = candidates;
   compare_alone(all, found);
   constexpr std::size_t fewest = 24;
@@ -402,15 +407,16 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
     if (spreads[i] > std::max(tight, much_wider * tightest)) deviations[i] = HUGE_VAL;
   }
   constexpr double far_slower = 1.5;
-  if (found.is_slower_beside_others() && found.beside_ns > far_slower * found.alone_high_ns) {
+  if (found.is_slower_beside_others() && found.shared_ns > far_slower * found.alone_high_ns) {
     deviations.back() = HUGE_VAL;
   }
   const double best = *std::min_element(deviations.begin(), deviations.end());
   found.plausible.clear();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const std::size_t c = candidates[i] == at_once ? found.most_inside : candidates[i];
+    const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // "Nothing is limited" is rejected last, and with few calls only if it is very far off.
+    // The candidate `at_once` means "no limit". To reject it, a larger deviation is needed than for
+    // the others, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

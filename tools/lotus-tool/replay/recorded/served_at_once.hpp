@@ -1,4 +1,4 @@
-// Estimates how many calls of an operation are served at once, as far as a recording shows it.
+// Estimates from a recording how many calls of an operation are served at once.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 
@@ -9,53 +9,56 @@
 
 namespace lotus::tool {
 
-/// A call of an operation, or the whole work of a stage on one unit. Time in which it waits for a
-/// CPU is removed at its start, because it is not time spent waiting for a server.
+/// A call of an operation, or the whole work of a stage on one unit. The start is moved later by
+/// the time for which the call waited for a CPU, because the call did not wait for a server then.
 struct operation_call {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint32_t file = 0;  ///< log of its thread
-  std::uint32_t work = 0;  ///< index in recorded_pipeline::works
+  std::uint32_t file = 0;  ///< index of the log of the call's thread
+  std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
   double cpu_ns = 0;
 };
 
-/// What a recording shows of one operation.
+/// How many calls of one operation are served at once, as far as the recording shows this. "Served"
+/// means that a call does not wait for a server, such as a lock or a channel of a device.
 struct served_at_once {
-  std::size_t most_inside = 0;  ///< the maximum number of calls open at the same time
-  /// Numbers of servers, up to most_inside, that are consistent with the recording; ascending. If
-  /// most_inside is among them, the true number may be any higher one.
+  std::size_t max_inside = 0;  ///< the maximum number of calls open at the same time
+  /// Numbers of servers, up to max_inside, that are consistent with the recording, ascending. If
+  /// max_inside is one of these numbers, the true number may also be higher.
   std::vector<std::size_t> plausible;
   std::size_t likeliest = 0;
-  /// Mean duration of calls that began while no other call was open (with a 90 % interval), and of
-  /// all other calls. 0 if there are none.
+  /// alone_ns is the mean duration of calls that began while no other call was open, with a 90 %
+  /// confidence interval. shared_ns is the mean duration of all other calls. 0: no calls.
   double alone_ns = 0;
   double alone_low_ns = 0;
   double alone_high_ns = 0;
-  double beside_ns = 0;
-  /// Mean time between the ends of successive calls while at least one call was always open.
+  double shared_ns = 0;
+  /// Mean time in ns between the ends of successive calls, if a call was open all the time between.
   double gap_ns = 0;
 
   bool may_be(std::size_t servers) const {
     return std::find(plausible.begin(), plausible.end(), servers) != plausible.end();
   }
-  /// Whether there may be no limit.
-  bool may_be_free() const { return may_be(most_inside); }
-  /// Whether calls took significantly longer while other calls were open.
-  bool is_slower_beside_others() const { return alone_ns > 0 && beside_ns > 1.1 * alone_high_ns; }
+  /// Returns whether the number of calls served at once may be unlimited.
+  bool may_be_free() const { return may_be(max_inside); }
+  /// Returns whether calls took significantly longer while other calls were open.
+  bool is_slower_beside_others() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
 };
 
-/// For each number of servers: computes the implied service times (a call is served from its start,
-/// or from when its server became free, to its end) and the times between calls; simulates the
-/// closed loop (Lazowska et al., Quantitative System Performance, ch. 6); and compares eight
-/// statistics of the recording with the simulated ones. A number stays plausible unless one of the
-/// statistics is far off. Three more criteria decide: if service times hardly vary, only the right
-/// number gives a narrow distribution; calls that were on the CPU at the same time were served at
-/// the same time; and calls that do not wait take as long together with others as alone.
-/// @param all  in order of their ends. The result is deterministic.
+/// Estimates how many calls are served at once. For each possible number of servers, the function
+/// computes from the recording how long calls were served (from the start of the call, or from the
+/// moment when a server became free, to its end) and the times between calls. With these times it
+/// simulates a closed loop of threads that call and pause (Lazowska et al., Quantitative System
+/// Performance, ch. 6), and compares eight statistics of the recording with those of the
+/// simulation. A number of servers is plausible unless one of the statistics is far off. Three
+/// criteria exclude more numbers: only the right number leads to similar service times, if these
+/// times hardly vary; calls that were on the CPU at the same time were served at the same time; and
+/// if calls take much longer while others are open, some limit exists.
+/// @param all  sorted by their ends. The result is deterministic.
 served_at_once find_served_at_once(const std::vector<operation_call>& all);
 
-/// Returns how long each call was served, if `servers` calls were served at once. Times in ns.
-/// @param calls  in order of their ends.
+/// Returns how long each call was served, in ns, if `servers` calls were served at once.
+/// @param calls  sorted by their ends.
 std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
 
 }  // namespace lotus::tool

@@ -31,9 +31,9 @@ class call_finder {
   call_finder(const run_data& run, const std::vector<optional_work>& work_of, stage_id stage,
               bool cpu_known)
       : run_(run), cpu_known_(cpu_known) {
-    const std::vector<making_span>& spans = run.batches.making();
+    const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
     for (std::uint32_t n = 0; n < spans.size(); ++n) {
-      const making_span& s = spans[n];
+      const preprocessing_span& s = spans[n];
       if (!work_of[n] || s.stage != stage || !s.file) continue;
       outer_[s.file->value()].push_back({s.start_ns, s.end_ns(), *work_of[n]});
       all_ns_ += static_cast<double>(s.duration_ns);
@@ -44,7 +44,8 @@ class call_finder {
     }
   }
 
-  /// Names with at least `least` of the stage's time, largest first, and their share of it.
+  /// Returns the operations that take at least the share `least` of the stage's time, as pairs of
+  /// share and name, largest first.
   std::vector<std::pair<double, std::uint32_t>> larger_names(double least) const {
     std::vector<double> sums;
     for_each_inner([&](std::uint32_t, const outer_span&, const operation& op) {
@@ -103,7 +104,7 @@ class call_finder {
                              [](std::int64_t t, const outer_span& s) { return t < s.start_ns; });
         if (next == of.begin()) return;
         const outer_span& in = *(next - 1);
-        // Skip what ends after the stage's span. What is exactly as long is the stage itself.
+        // Skip operations that end after the stage's span, because they are not inside it.
         if (op.end_ns() > in.end_ns) return;
         on_operation(file, in, op);
       });
@@ -127,7 +128,7 @@ class call_finder {
     return c;
   }
 
-  /// Sorts calls by their ends; of nested calls of one name only the outer one stays.
+  /// Removes calls inside another call of the same operation, and sorts the others by their ends.
   static std::vector<operation_call> without_recursion(std::vector<operation_call> calls) {
     std::sort(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
       return std::tie(a.file, a.start_ns, b.end_ns) < std::tie(b.file, b.start_ns, a.end_ns);
@@ -145,7 +146,8 @@ class call_finder {
   }
 
   const run_data& run_;
-  std::map<std::uint32_t, std::vector<outer_span>> outer_;  // by file, in order of start
+  // For each log: spans sorted by start.
+  std::map<std::uint32_t, std::vector<outer_span>> outer_;
   double all_ns_ = 0;
   bool cpu_known_;
 };

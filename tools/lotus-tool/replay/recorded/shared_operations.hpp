@@ -1,4 +1,4 @@
-// Finds operations whose calls may have to wait for each other.
+// Finds operations whose calls may have to wait for each other, such as for a lock.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 
@@ -14,22 +14,28 @@ namespace lotus::tool {
 
 /// An operation that takes a large part of a stage's work, or a whole stage.
 struct shared_operation {
-  std::string name;   ///< as in pipeline_change::faster
-  std::string stage;  ///< likewise: the stage that it runs in, or is
+  std::string name;  ///< name of the operation or stage, as in pipeline_change::faster
+  /// Name of the stage in which the operation runs; its own name if it is a stage.
+  std::string stage;
   bool is_stage = false;
-  std::vector<operation_call> calls;  ///< in order of their ends
+  std::vector<operation_call> calls;  ///< calls of the operation, sorted by their ends
   served_at_once served;
-  double blocked_share = 0;  ///< blocked part of its time, without waiting for a CPU; 1 if unknown
+  /// Share of the calls' time in which they were blocked, 0..1; waits for a CPU count as no time. 1
+  /// if CPU time is unknown.
+  double blocked_share = 0;
 };
 
-/// Returns the operations of one stage with at least a quarter of its time, at most three. Also the
-/// stage itself if no operation has half of its time, or if only one thread at a time ever worked
-/// in it: then the recording shows nothing about two.
+/// Returns the operations that take at least a quarter of a stage's time, at most three. The stage
+/// itself is also returned if no operation takes half of its time. It is returned too if only one
+/// thread at a time worked in the stage, because the recording then does not show how two threads
+/// would delay each other.
 ///
-/// If the reasons why threads were blocked (which lock, which device) are recorded one day, they
-/// belong here: they would determine served_at_once::plausible without statistics.
-/// @param work_of     by span of run_batches::making(): its work, if it has one.
-/// @param stage       as in making_span. @param name  of the stage.
+/// If a later log format records why threads were blocked (which lock, which device), use it here:
+/// it would determine served_at_once::plausible without statistics.
+/// @param work_of     for each span of run_batches::preprocessing_spans(), the work to which the
+///   span belongs, if any.
+/// @param stage       the stage as in preprocessing_span.
+/// @param name        the name of the stage.
 /// @param cpu_known   whether the threads' time off the CPU was recorded.
 std::vector<shared_operation> shared_operations_of(const run_data& run,
                                                    const std::vector<optional_work>& work_of,

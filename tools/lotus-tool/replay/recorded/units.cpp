@@ -22,7 +22,7 @@ void put_into_order(std::vector<found_unit>& epoch, std::size_t threads) {
   if (!epoch.empty() && epoch.front().of_item) return;
   std::vector<found_unit> by_number = epoch;
   std::sort(by_number.begin(), by_number.end(), [](const found_unit& a, const found_unit& b) {
-    return a.batch < b.batch;  // ids are in order of the index
+    return a.batch < b.batch;  // within an epoch, ids of batches are in the order of batch numbers
   });
   std::map<batch_id, std::size_t> began;
   for (std::size_t i = 0; i < epoch.size(); ++i) began[epoch[i].batch] = i;
@@ -47,7 +47,7 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
     u.of_item = it.of_item;
     for (const span_number n : it.spans) {
       if (!is_used(n)) continue;
-      const making_span& s = batches.making()[n];
+      const preprocessing_span& s = batches.preprocessing_spans()[n];
       if (u.spans.empty()) u.start_ns = s.start_ns;
       u.batch = *s.batch;
       u.spans.push_back(n);

@@ -1,4 +1,4 @@
-// Finds the units that went through a pipeline.
+// Finds the units (batches and items) that went through a pipeline.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_UNITS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_UNITS_HPP
 
@@ -11,25 +11,27 @@
 
 namespace lotus::tool {
 
-/// A batch, or an item that goes into one.
+/// A batch, or an item that becomes part of a batch.
 struct found_unit {
-  batch_id batch;  ///< for an item, the batch that it becomes part of
+  batch_id batch;  ///< the batch; for an item, the batch that contains the item
   bool of_item = false;
-  std::vector<span_number> spans;  ///< in order of start
+  std::vector<span_number> spans;  ///< the unit's spans, sorted by start
   std::int64_t start_ns = 0;
 };
 
-/// Returns the units of each epoch, items before batches. Batches that were dispatched by number
-/// are ordered by number, even if a thread began late; all others in the order in which they began.
-/// @param is_used  whether a span counts.
-/// @param threads  of the first stage: if a batch is further than four times this from the place of
-///                 its number, dispatch was not by number.
+/// Returns the units of each epoch, items before batches. Batches that were dispatched in the order
+/// of their numbers are sorted by number, even if a thread began late. All other units are sorted
+/// by their start.
+/// @param is_used  returns whether a span counts as work on a unit.
+/// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
+///   places earlier or later than its number suggests, dispatch was not in the order of numbers.
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(span_number)>& is_used,
                                               std::size_t threads);
 
-/// When the consumer had a batch: at the end of its wait, which may be before SBatchConsumed.
-/// @param b  was received.
+/// Returns when the consumer received a batch: at the end of its wait, or at the SBatchConsumed
+/// record if that is earlier or no wait is recorded.
+/// @param b  a batch that was received.
 std::int64_t when_taken(const run_batches& batches, const batch& b);
 
 }  // namespace lotus::tool

@@ -38,7 +38,7 @@ const joined_samples& total_of(const joined_function& function) {
   return function.total;
 }
 
-/// Sorts by value, the largest first.
+/// Returns the elements sorted by value, the largest first.
 template <class Value>
 std::vector<std::pair<std::string, Value>> by_value(const std::map<std::string, Value>& values) {
   std::vector<std::pair<std::string, Value>> sorted(values.begin(), values.end());
@@ -48,7 +48,7 @@ std::vector<std::pair<std::string, Value>> by_value(const std::map<std::string, 
   return sorted;
 }
 
-/// {"name":count,…}
+/// Writes a JSON object {"name":count,…}.
 template <class Counts, class CountOf>
 void write_counts(const Counts& counts, CountOf&& count_of, json_writer& to) {
   to.begin_object();
@@ -56,7 +56,7 @@ void write_counts(const Counts& counts, CountOf&& count_of, json_writer& to) {
   to.end_object();
 }
 
-/// {"name":samples,…}
+/// Writes a JSON object {"name":samples,…}.
 template <class Value>
 void write_samples(const std::map<std::string, Value>& values, json_writer& to) {
   write_counts(
@@ -74,7 +74,7 @@ void write_threads(const thread_groups& threads, const joined_run& run, json_wri
   to.end_array();
 }
 
-/// @param threads  the threads to write under the key `threads_key`.
+/// @param threads  groups of threads, written under the key `threads_key`.
 void write_op(const joined_op& op, const joined_run& run, std::string_view threads_key,
               const thread_groups& threads, json_writer& to) {
   to.begin_object().member("samples", op.total.samples).member("cpu_ns", cpu_ns(op.total, run));
@@ -85,7 +85,7 @@ void write_op(const joined_op& op, const joined_run& run, std::string_view threa
   write_threads(threads, run, to);
   to.key("functions");
   write_samples(op.functions, to);
-  to.key("inlined").begin_object();  // contains only functions with inlined code
+  to.key("inlined").begin_object();  // this object contains only functions with inlined code
   for (const auto& [key, function] : by_value(op.functions)) {
     if (function.inlined.empty()) continue;
     to.key(key);
@@ -133,7 +133,7 @@ void inlined_rows(const joined_function& function, table& to) {
   }
 }
 
-/// Prints a note if an operation may cost more than its CPU time shows.
+/// Prints a note if an operation may cost more than its CPU time (may_wait_for_others()).
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
                   std::ostream& out) {
   if (!may_wait_for_others(op, run)) return;
@@ -150,7 +150,7 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {
-  constexpr std::size_t most_functions = 10;
+  constexpr std::size_t max_functions = 10;
   table summary;
   summary.row({"operation", "samples", "CPU time", "own wall", "share"});
   const auto add = [&](const std::string& name, const joined_samples& of, const std::string& wall) {
@@ -174,8 +174,8 @@ void print_tables(const joined_run& run, std::ostream& out) {
     rows.row({"function|module", "samples", "share"});
     std::size_t shown = 0;
     for (const auto& [key, of] : by_value(op.functions)) {
-      if (shown++ == most_functions) {
-        rows.row({"... " + std::to_string(op.functions.size() - most_functions) + " more"});
+      if (shown++ == max_functions) {
+        rows.row({"... " + std::to_string(op.functions.size() - max_functions) + " more"});
         break;
       }
       rows.row({shortened(key), std::to_string(of.total.samples),
@@ -208,7 +208,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   const std::vector<run_files> runs =
       whole_runs(find_runs(options.dir, options.prefix, diagnostics));
   if (!options.samples.empty()) {
-    // Samples are assigned by thread id, so with several runs a sample could count in two of them.
+    // Samples are assigned by thread id, and two runs may contain the same thread id.
     if (runs.size() > 1) {
       throw usage_error(options.dir + ": holds several runs; give the folder of one");
     }
@@ -216,7 +216,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   bool any = false;
   for (const run_files& run : runs) {
     located_samples samples;
-    if (options.samples.empty()) samples = samples_beside(run.dir, diagnostics);
+    if (options.samples.empty()) samples = samples_of_run(run.dir, diagnostics);
     for (const std::string& file : options.samples) add_samples(file, samples, diagnostics);
     if (samples.samples.empty()) continue;
     any = true;
@@ -224,7 +224,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   }
   if (!any) {
     throw input_error(options.dir +
-                      ": no samples beside the logs; make them with 'lotus-tool map record', or "
+                      ": no samples next to the logs; make them with 'lotus-tool map record', or "
                       "give perf's with --samples");
   }
   return result;

@@ -1,5 +1,4 @@
-// lotus-tool map join: assigns every sample of a real run to the operation that was open at its
-// time.
+// Provides lotus-tool map join, which assigns samples of a real run to the open operations.
 #ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 #define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 
@@ -15,7 +14,8 @@ namespace lotus::tool {
 
 struct map_join_options {
   std::string dir;
-  std::vector<std::string> samples;  ///< files; empty: the samples stored with the logs
+  /// Files with samples; empty: use the samples stored with the logs.
+  std::vector<std::string> samples;
   std::string prefix = std::string(default_prefix);
   print_as print = print_as::table;
   bool quiet = false;

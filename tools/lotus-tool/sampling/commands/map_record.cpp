@@ -13,8 +13,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the path of the samples; empty, after a warning, if they cannot be written, because a
-/// problem with the samples must not affect the program.
+/// Samples the program until it ends. Returns the path of the samples. If they cannot be written,
+/// prints a warning and returns "", because the program must not be affected.
 std::string sample_until_end(child_process& child, sample_recorder& recorder,
                              diagnostic_log& diagnostics) {
   constexpr int wait_ms = 100;
@@ -29,8 +29,8 @@ std::string sample_until_end(child_process& child, sample_recorder& recorder,
   return {};
 }
 
-void tell_what_next(const map_record_options& options, const sample_recorder& recorder,
-                    const std::string& path, diagnostic_log& diagnostics) {
+void report_what_next(const map_record_options& options, const sample_recorder& recorder,
+                      const std::string& path, diagnostic_log& diagnostics) {
   if (!recorder.saw_logs()) {
     diagnostics.warning(
         "the program has recorded nothing: it contains no markers such as LOTUS_SCOPE, or none "
@@ -57,7 +57,7 @@ int run_map_record(const map_record_options& options, std::ostream& err) {
   sample_recorder recorder(child.pid(), options.rate_hz, options.output);
   child.go();
   const std::string path = sample_until_end(child, recorder, diagnostics);
-  if (!path.empty()) tell_what_next(options, recorder, path, diagnostics);
+  if (!path.empty()) report_what_next(options, recorder, path, diagnostics);
   return child.state().status;
 }
 

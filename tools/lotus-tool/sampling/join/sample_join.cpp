@@ -43,9 +43,9 @@ void count(const located_sample& s, const located_samples& all, std::string_view
   if (!inlined.empty()) function.inlined[inlined] += one;
 }
 
-/// Calls `on_wall(name, ns)` with the parts of [from_ns, to_ns] during which each operation was the
-/// innermost one of its thread.
-/// @param ops  sorted as for sweep().
+/// Calls `on_wall(name, ns)` with the length of each part of [from_ns, to_ns] during which an
+/// operation of this name was the innermost open operation of its thread.
+/// @param ops  operations of the thread, sorted as for sweep().
 template <class OnWall>
 void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int64_t to_ns,
               OnWall&& on_wall) {
@@ -72,7 +72,7 @@ void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int6
 
 /// Calls `on_sample(sample, innermost operation or null)` for one thread's samples in order of
 /// time.
-/// @param ops  sorted by start; if two begin together, the longer one first.
+/// @param ops  operations of the thread, sorted by start; of equal starts, the longer one first.
 template <class OnSample>
 void sweep(const std::vector<operation>& ops, const std::vector<const located_sample*>& samples,
            OnSample&& on_sample) {
@@ -91,7 +91,7 @@ void sweep(const std::vector<operation>& ops, const std::vector<const located_sa
   }
 }
 
-/// The threads of a run's logs.
+/// Finds the processes and names of the threads that have logs in a run.
 class log_threads {
  public:
   explicit log_threads(const run_files& run)
@@ -109,30 +109,30 @@ class log_threads {
   }
   bool is_of_several(std::uint64_t tid) const { return several_.count(tid) != 0; }
   bool has_log(std::uint64_t tid) const { return process_of_.count(tid) != 0; }
-  /// 0 if it is not known.
+  /// Returns the id of the thread's process; 0 if unknown.
   std::uint64_t pid_of(std::uint64_t tid) const {
     const auto at = process_of_.find(tid);
     return at == process_of_.end() || at->second == nullptr ? 0 : at->second->pid;
   }
-  /// The name that the sampler saw, else the name that the process recorded.
+  /// Returns the name that the sampler saw, otherwise the name that the process recorded.
   std::string name_of(std::uint32_t tid, const located_samples& samples) const {
     const auto seen = samples.thread_names.find(tid);
     if (seen != samples.thread_names.end()) return seen->second;
     const auto at = process_of_.find(tid);
     if (at == process_of_.end() || at->second == nullptr) return {};
-    const auto told = at->second->threads.find(tid);
-    return told == at->second->threads.end() ? std::string() : told->second;
+    const auto thread = at->second->threads.find(tid);
+    return thread == at->second->threads.end() ? std::string() : thread->second;
   }
 
  private:
   run_processes processes_;
-  std::map<std::uint64_t, const process_info*> process_of_;  // by thread id
+  std::map<std::uint64_t, const process_info*> process_of_;  // process by thread id
   std::set<std::uint64_t> several_;
 };
 
 }  // namespace
 
-located_samples samples_beside(const std::string& dir, diagnostic_log& diagnostics) {
+located_samples samples_of_run(const std::string& dir, diagnostic_log& diagnostics) {
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
@@ -158,7 +158,7 @@ joined_samples joined_run::total() const noexcept {
 void join(const run_files& run, const located_samples& samples, joined_run& to,
           diagnostic_log& diagnostics) {
   if (to.event.empty() && !samples.events.empty()) {
-    to.event = samples.events[most_like_time(samples.events)];
+    to.event = samples.events[max_like_time(samples.events)];
   }
   const run_data data = read_run(run, {false, false, true}, diagnostics);
   std::unordered_map<std::uint64_t, std::vector<operation>> by_thread;
@@ -175,8 +175,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
   const auto joined = [&](std::uint32_t name) -> joined_op& {
     return to.ops[shown_name(data.names.name(name))];
   };
-  // Threads without a log may work for the operations of other threads, so their samples are kept
-  // separately.
+  // Collect the samples of threads without a log separately, because these threads may work for the
+  // operations of other threads.
   std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
   std::vector<const located_sample*> without_log;
   std::uint64_t left_out = 0;
@@ -208,7 +208,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     });
   }
   sort(without_log);
-  std::vector<std::set<std::uint32_t>> counted(without_log.size());  // operations, by sample
+  // By index of the sample: operations for which the sample was counted.
+  std::vector<std::set<std::uint32_t>> counted(without_log.size());
   const bool everything = samples.from_ns > samples.to_ns;
   for (const auto& [tid, ops] : by_thread) {
     if (ops.empty()) continue;

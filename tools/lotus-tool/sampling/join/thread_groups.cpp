@@ -9,7 +9,7 @@
 namespace lotus::tool {
 namespace {
 
-/// "av:h264:df3" becomes "av:h264:df". A name that has only digits stays as it is.
+/// Removes a number at a name's end: "av:h264:df3" -> "av:h264:df". Keeps a name of digits only.
 std::string_view without_number(std::string_view name) {
   const std::size_t last = name.find_last_not_of("0123456789");
   return last == std::string_view::npos ? name : name.substr(0, last + 1);

@@ -12,26 +12,27 @@
 
 namespace lotus::tool {
 
-/// Samples of joined_run::event. Shares are shares of values, because sampling rates may differ.
+/// Number and summed value of samples of the event joined_run::event. Shares are computed from
+/// values, because sampling rates may differ.
 struct joined_samples {
   std::uint64_t samples = 0;
-  std::uint64_t value = 0;  ///< the sum of the samples' values: ns of CPU time, cycles, …
+  std::uint64_t value = 0;  ///< sum of the samples' values, in the event's unit: ns, cycles, …
 
   joined_samples& operator+=(const joined_samples& more) noexcept;
-  /// 0..1
+  /// Returns the share of `value` in the value of `whole`, 0..1.
   double share_of(const joined_samples& whole) const noexcept;
 };
 
 /// Threads with the same name except for a number at its end, such as those of a thread pool.
 struct thread_group {
-  bool recorded = false;        ///< whether the threads have scopes or batches
-  std::set<std::string> names;  ///< "" if a name is not known
+  bool recorded = false;        ///< whether the threads recorded scopes or batches
+  std::set<std::string> names;  ///< names of the threads; "" for an unknown name
   std::set<std::uint32_t> tids{};
   joined_samples total{};
 
-  /// "av:h264", or "av:h264:df*" if there are several names.
+  /// Returns a text such as "av:h264", or "av:h264:df*" if there are several names.
   std::string name() const;
-  /// "4 threads named av:h264 that have no scope"
+  /// Returns a text such as "4 threads named av:h264 that have no scope".
   std::string description() const;
 };
 
@@ -39,7 +40,7 @@ class thread_groups {
  public:
   void count(std::uint32_t tid, std::string_view name, bool recorded, const joined_samples& more);
 
-  /// The groups, the one with the largest value first.
+  /// Returns the groups, the group with the largest value first.
   std::vector<thread_group> sorted() const;
 
  private:

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Converts "4065.297663020" to nanoseconds; nullopt if no clock can show it. Two results can be
-/// added without overflow.
+/// Converts seconds such as "4065.297663020" to ns; nullopt if the text is no valid time or too
+/// large. Two results can be added without overflow.
 std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   const std::size_t dot = text.find('.');
   std::string digits(text.substr(0, dot));
@@ -38,13 +38,14 @@ std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   std::int64_t value = 0;
   const char* const end = digits.data() + digits.size();
   const auto [at, error] = std::from_chars(digits.data(), end, value);
-  constexpr std::int64_t end_of_time = std::int64_t{1} << 62U;  // in the year 2116
+  // As time since 1970: in the year 2116.
+  constexpr std::int64_t end_of_time = std::int64_t{1} << 62U;
   if (error != std::errc{} || at != end || value < 0 || value >= end_of_time) return std::nullopt;
   return value;
 }
 
-/// The offset from perf's times to nanoseconds since the epoch, from the line "# reference time: …
-/// = <epoch> (TOD) = <time> (monotonic)" of perf's header.
+/// Returns the ns to add to perf's times to get ns since 1970. Reads the line "# reference time: …
+/// = <epoch> (TOD) = <time> (monotonic)" in perf's header.
 std::int64_t epoch_offset_ns(const std::string& path, const std::string& header) {
   constexpr std::string_view start = "# reference time:";
   text_lines lines(header);
@@ -72,7 +73,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// Whether `line` begins with a thread and a time, in digits: "  7/8  4065.357157840: ".
+/// Whether `line` begins with ids and a time, in digits: " 7/8 4065.357157840: ".
 bool begins_with_ids(std::string_view line) {
   const auto digits_and = [](std::string_view word, char separator) {
     const std::size_t at = word.find_first_not_of("0123456789");
@@ -81,8 +82,8 @@ bool begins_with_ids(std::string_view line) {
   return digits_and(next_word(line), '/') && digits_and(next_word(line), '.');
 }
 
-/// Reads "thread's name  pid/tid  4065.357157840:  500000 cpu-clock:u:  7fade0bcc9d4 function name
-/// (/path)". Returns false for other lines, such as perf's warnings.
+/// Parses a line "thread's name pid/tid 4065.357157840: 500000 cpu-clock:u: 7fade0bcc9d4 function
+/// name (/path)". Returns false for other lines, such as perf's warnings.
 bool read_script_line(std::string_view line, std::int64_t offset_ns, located_samples& to) {
   const std::string_view whole = line;
   while (!line.empty() && !begins_with_ids(line)) next_word(line);
@@ -92,7 +93,7 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   std::string_view time = next_word(line);
   const std::string_view period = next_word(line);
   std::string_view event = next_word(line);
-  next_word(line);  // the address
+  next_word(line);  // skips the address
   const std::size_t module = line.rfind(" (");
   if (slash == std::string_view::npos || time.empty() || time.back() != ':' || event.empty() ||
       event.back() != ':' || module == std::string_view::npos || line.back() != ')') {
@@ -121,8 +122,8 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   return true;
 }
 
-/// The last message in perf's output: the last line that is neither a sample nor a comment.
-std::string last_words(const std::string& output) {
+/// Returns the last message in perf's output: the last line that is neither a sample nor a comment.
+std::string last_lines(const std::string& output) {
   std::ifstream in(output);
   std::string words;
   located_samples samples;
@@ -134,7 +135,7 @@ std::string last_words(const std::string& output) {
   return words;
 }
 
-/// @param path  the file that perf reads.
+/// @param path  the file that perf reads, for error messages.
 void run_perf(const std::string& path, const std::vector<std::string>& arguments,
               const std::string& output) {
   command what;
@@ -142,7 +143,7 @@ void run_perf(const std::string& path, const std::vector<std::string>& arguments
   what.output = output;
   const exit_state end = run_command(what);
   if (end.status == 0) return;
-  const std::string words = last_words(output);
+  const std::string words = last_lines(output);
   throw input_error(path + ": " + arguments[0] + ' ' + arguments[1] + " cannot read it: " +
                     (words.empty() ? "status " + std::to_string(end.status) : words));
 }

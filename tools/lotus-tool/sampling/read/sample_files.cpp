@@ -29,8 +29,8 @@ std::string_view magic() noexcept {
   return {static_cast<const char*>(layout::samples_file_magic), sizeof layout::samples_file_magic};
 }
 
-/// Limits for times in samples. The epoch time covers the years until 2116, and the monotonic time
-/// half as long a time without restart, so that adding two of them does not overflow.
+/// Limits for times in a file: 73 years without a restart for the monotonic clock, and the year
+/// 2116 for times since 1970. Sums of two such times do not overflow.
 constexpr std::int64_t end_of_clock_ns = std::int64_t{1} << 61U;
 constexpr std::int64_t end_of_time_ns = end_of_clock_ns * 2;
 
@@ -42,19 +42,19 @@ bool take(std::string_view bytes, Record& record) noexcept {
   return true;
 }
 
-/// The zero-terminated text after a record's fixed part.
+/// Returns the zero-terminated text after a record's fixed part.
 std::string text_behind(std::string_view bytes, std::size_t fixed) {
   const std::string_view text = bytes.substr(fixed);
   return std::string(text.substr(0, text.find('\0')));
 }
 
-/// The fields that the kernel appends to a record that is not a sample, for our sample_type.
+/// The fields that the kernel appends to records other than samples, given our sample_type.
 struct record_end {
   std::uint32_t pid, tid;
   std::uint64_t time_ns;
 };
 
-/// PERF_RECORD_MMAP2 of perf_event_open(2); the file's name follows.
+/// A PERF_RECORD_MMAP2 of perf_event_open(2). The file's name follows the record.
 struct mmap_record {
   perf_event_header header;
   std::uint32_t pid, tid;
@@ -63,20 +63,20 @@ struct mmap_record {
   std::uint32_t protection, flags;
 };
 
-/// PERF_RECORD_FORK.
+/// A PERF_RECORD_FORK of perf_event_open(2).
 struct fork_record {
   perf_event_header header;
   std::uint32_t pid, parent_pid, tid, parent_tid;
   std::uint64_t time_ns;
 };
 
-/// PERF_RECORD_COMM; the thread's name follows.
+/// A PERF_RECORD_COMM of perf_event_open(2). The thread's name follows the record.
 struct name_record {
   perf_event_header header;
   std::uint32_t pid, tid;
 };
 
-/// PERF_RECORD_LOST.
+/// A PERF_RECORD_LOST of perf_event_open(2).
 struct lost_record {
   perf_event_header header;
   std::uint64_t id, lost;
@@ -86,7 +86,7 @@ struct lost_record {
 struct map_change {
   std::uint64_t time_ns;
   std::uint32_t pid;
-  std::uint32_t parent_pid;  ///< 0: a mapping
+  std::uint32_t parent_pid;  ///< parent of a forked process; 0: the change is a mapping
   module_map::mapped code;
 };
 
@@ -94,7 +94,7 @@ struct map_change {
 struct name_change {
   std::uint64_t time_ns;
   std::uint32_t tid;
-  std::uint32_t parent_tid;  ///< 0: a new name
+  std::uint32_t parent_tid;  ///< parent of a started thread; 0: the change is a new name
   std::string name;
 };
 
@@ -174,7 +174,7 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
       return;
     }
     default:
-      return;  // written by the kernel, but not needed here
+      return;  // a record of the kernel that is not needed here
   }
 }
 
@@ -192,7 +192,7 @@ void module_map::forked(std::uint32_t parent, std::uint32_t child) {
 const module_map::mapped* module_map::find(const sample& s) const {
   const auto maps = by_pid_.find(s.pid);
   if (maps == by_pid_.end()) return nullptr;
-  // Prefer the last mapping made before the sample to the first one made after it.
+  // The last mapping made before the sample and the first mapping made after it.
   const mapped* before = nullptr;
   const mapped* after = nullptr;
   for (const mapped& m : maps->second) {
@@ -215,7 +215,8 @@ std::int64_t samples_file::to_epoch_ns(std::uint64_t monotonic_ns) const {
   const clock_pair& from = after == clocks.begin() ? *after : *(after - 1);
   const std::int64_t offset_ns = from.realtime_ns - from.monotonic_ns;
   if (after == clocks.begin() || after == clocks.end()) return now + offset_ns;
-  // Between two readings the wall clock drifts evenly; a jump counts from the reading after it.
+  // Interpolate between two readings of the wall clock. If the clock jumped, interpolation would be
+  // wrong, so use the reading before the time.
   const std::int64_t drift_ns = after->realtime_ns - after->monotonic_ns - offset_ns;
   constexpr std::int64_t step_ns = 1'000'000;
   if (drift_ns > step_ns || drift_ns < -step_ns) return now + offset_ns;
@@ -238,7 +239,7 @@ bool is_samples_file(const std::string& path) {
 }
 
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) {
-  // A file with the name of stored samples is in a folder of logs, which is not trusted.
+  // A file with this name is in a folder of logs, where other users may have put links or pipes.
   const bool found = is_samples_name(path.substr(path.rfind('/') + 1));
   const std::string text = found ? read_found(path) : read_text(path);
   layout::samples_file_header head{};
@@ -261,7 +262,7 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) 
     read_record(header, rest.substr(0, header.size), file, changes);
     rest.remove_prefix(header.size);
   }
-  // The records of one processor are in order of time, but not those of several processors.
+  // Only records of the same processor are in order of time, so sort the records of all processors.
   const auto sort = [](auto& of) {
     std::stable_sort(of.begin(), of.end(),
                      [](const auto& x, const auto& y) { return x.time_ns < y.time_ns; });

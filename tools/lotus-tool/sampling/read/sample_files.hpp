@@ -1,4 +1,4 @@
-// Reads a file of samples that the built-in collector or `map record` wrote.
+// Reads a file of samples that the built-in collector of `lotus-tool map` or `map record` wrote.
 #ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
 
@@ -14,7 +14,7 @@
 
 namespace lotus::tool {
 
-/// Times are nanoseconds of CLOCK_MONOTONIC, as in the file.
+/// One sample of a thread. Here and below, times are in ns of CLOCK_MONOTONIC, as in the file.
 struct sample {
   std::uint64_t time_ns = 0;
   std::uint64_t address = 0;
@@ -23,7 +23,7 @@ struct sample {
   bool in_kernel = false;
 };
 
-/// One collected pass of an operation.
+/// A period during which the built-in collector sampled an operation.
 struct sampled_region {
   std::string op;
   std::uint64_t begin_ns = 0;
@@ -32,7 +32,7 @@ struct sampled_region {
   std::uint32_t tid = 0;
 };
 
-/// The code that processes had mapped over time.
+/// The files that each process had mapped as code, with the time of each mapping.
 class module_map {
  public:
   struct mapped {
@@ -44,19 +44,19 @@ class module_map {
   };
 
   void add(std::uint32_t pid, mapped code);
-  /// A new process starts with the mappings of its parent.
+  /// Adds a forked process, which starts with the mappings of its parent.
   void forked(std::uint32_t parent, std::uint32_t child);
 
-  /// What was mapped at an address: the last mapping made before the sample; else the first one
-  /// made after it, because the built-in collector writes down mappings only after it finds them.
-  /// Null if no file was mapped there.
+  /// Returns the file that was mapped at a sample's address; null if there was none. This is the
+  /// last mapping made before the sample, otherwise the first one made after it, because the
+  /// built-in collector records a mapping only when it first sees the mapping.
   const mapped* find(const sample& s) const;
 
  private:
   std::map<std::uint32_t, std::vector<mapped>> by_pid_;
 };
 
-/// The same moment on two clocks, for samples_file::to_epoch_ns().
+/// The time of the same moment on two clocks, for samples_file::to_epoch_ns().
 struct clock_pair {
   std::int64_t monotonic_ns = 0;
   std::int64_t realtime_ns = 0;
@@ -66,26 +66,27 @@ struct samples_file {
   std::uint64_t interval_ns = 0;
   std::vector<sample> samples;
   std::vector<sampled_region> regions;
-  std::vector<clock_pair> clocks;  ///< in order of time; both >= 0, below 2^61 and 2^62
+  std::vector<clock_pair> clocks;  ///< sorted by time; times are in 0..2^61 and 0..2^62
   module_map modules;
-  std::map<std::uint32_t, std::string> thread_names;  ///< by thread id, the last name it had
-  std::set<std::uint32_t> own_threads;  ///< threads of our library; `samples` does not contain them
-  std::uint64_t lost = 0;  ///< samples that the kernel lost because its buffer was full
+  std::map<std::uint32_t, std::string> thread_names;  ///< last name of each thread, by thread id
+  std::set<std::uint32_t> own_threads;  ///< the library's threads, without samples in `samples`
+  std::uint64_t lost = 0;  ///< number of samples that the kernel lost because its buffer was full
 
-  /// Converts a time of the file to nanoseconds since the epoch, as used in logs. A time too large
-  /// for any clock becomes 2^61.
+  /// Converts a time of the file to ns since 1970, as in logs. Times above 2^61 count as 2^61.
   std::int64_t to_epoch_ns(std::uint64_t monotonic_ns) const;
 };
 
-/// Whether a file of this name (without folders) holds samples.
+/// Whether a file of this name (without folders) contains samples.
 bool is_samples_name(std::string_view name) noexcept;
-/// Whether the file's name or its beginning shows that it holds samples. False if it is unreadable.
+/// Whether a file contains samples, judged by its name or its first bytes. False if unreadable.
 bool is_samples_file(const std::string& path);
 
-/// Reads a file of samples. An incomplete end is ignored, with a note. Throws input_error.
+/// Reads a file of samples. Ignores an incomplete record at the end, with a note. Throws
+/// input_error.
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics);
 
-/// The function that a sample hit: "[kernel]" in the kernel, "[unknown]" outside of mapped files.
+/// Returns the function at a sample's address; "[kernel]" in the kernel, "[unknown]" outside of
+/// mapped files.
 /// @param file  the file that contains the sample.
 code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols);
 

@@ -14,13 +14,14 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the index of the innermost region that a sample belongs to, or the number of regions if
-/// it belongs to none. Samples of a thread that opens regions belong only to its own regions, even
-/// during warm-up; samples of other threads belong to any region that is open.
+/// Returns the index of the innermost region that a sample belongs to; the number of regions if
+/// there is none. A sample of a thread with regions can only belong to a region of this thread; a
+/// sample of another thread belongs to any region that is open.
 std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions,
                       const std::set<std::uint32_t>& threads_with_regions) {
   const bool has_own = threads_with_regions.count(s.tid) != 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {  // inner regions end first, so they come first
+  // Inner regions come first, because they end first.
+  for (std::size_t i = 0; i < regions.size(); ++i) {
     const sampled_region& r = regions[i];
     if (has_own && s.tid != r.tid) continue;
     if (s.time_ns >= r.begin_ns && s.time_ns <= r.end_ns) return i;

@@ -1,4 +1,4 @@
-// Converts the samples of a probe to one report per collected pass of an operation.
+// Converts the samples of the built-in collector to one report for each sampled_region.
 #ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_REPORTS_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SAMPLE_REPORTS_HPP
 
@@ -9,8 +9,9 @@
 
 namespace lotus::tool {
 
-/// A sample of any thread belongs to the pass during which it was taken. Samples outside of all
-/// passes, such as those of the random wait before a pass, are left out. Throws input_error.
+/// Reads a file of samples. A sample counts for the innermost region during which it was taken; for
+/// a thread with regions, only this thread's regions count. Samples outside of all regions are
+/// ignored. Throws input_error.
 reports_by_op read_sample_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

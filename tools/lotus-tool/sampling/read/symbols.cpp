@@ -12,11 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,7 +41,7 @@ std::string demangled(const char* name) {
   return status == 0 && text ? bare_function(text.get()) : std::string(name);
 }
 
-/// The name of a function's DIE, demangled if its linkage name is known.
+/// Returns a function's name from its debug info entry (DIE), demangled if it has a linkage name.
 std::string name_of(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
@@ -49,8 +51,8 @@ std::string name_of(Dwarf_Die& die) {
   return plain != nullptr ? plain : "";
 }
 
-/// When a file was last written or replaced, since the epoch; 0 if unknown. Uses the change time,
-/// because files from a package keep the modification time of their build.
+/// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. This is the
+/// change time (ctime), because files from a package have the modification time of their build.
 std::int64_t changed_ns(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return 0;
@@ -58,9 +60,9 @@ std::int64_t changed_ns(const std::string& path) {
   return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
 }
 
-/// Finds the innermost inlined call below `outer` that contains the code at `pc`. dwarf_getscopes
-/// cannot do this: it does not look into namespaces, where clang puts functions.
-bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
+/// Finds the inlined calls below `outer` that contain the code at `pc`, the outermost first.
+/// dwarf_getscopes cannot do this: it does not look into namespaces, where clang puts functions.
+bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found) {
   Dwarf_Die die;
   if (dwarf_child(&outer, &die) != 0) return false;
   do {
@@ -71,17 +73,36 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
                            tag == DW_TAG_catch_block;
     if (without_code && find_inlined(die, pc, found)) return true;
     if (!with_code || dwarf_haspc(&die, pc) <= 0) continue;
-    if (find_inlined(die, pc, found)) return true;
-    if (tag != DW_TAG_inlined_subroutine) return false;
-    found = die;
-    return true;
+    const bool is_inlined = tag == DW_TAG_inlined_subroutine;
+    if (is_inlined) found.push_back(die);
+    return find_inlined(die, pc, found) || is_inlined;
   } while (dwarf_siblingof(&die, &die) == 0);
   return false;
 }
 
+/// Returns the file of the call of an inlined function, from DW_AT_call_file.
+std::string file_of_call(Dwarf_Die& inlined, Dwarf_Die& unit) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word number = 0;
+  Dwarf_Files* files = nullptr;
+  if (dwarf_formudata(dwarf_attr(&inlined, DW_AT_call_file, &attribute), &number) != 0 ||
+      dwarf_getsrcfiles(&unit, &files, nullptr) != 0) {
+    return {};
+  }
+  const char* const path = dwarf_filesrc(files, number, nullptr, nullptr);
+  return path != nullptr ? path : "";
+}
+
+int line_of_call(Dwarf_Die& inlined) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word line = 0;
+  const bool known = dwarf_formudata(dwarf_attr(&inlined, DW_AT_call_line, &attribute), &line) == 0;
+  return known ? static_cast<int>(line) : 0;
+}
+
 }  // namespace
 
-/// One ELF file and its debug info.
+/// Looks up functions in one ELF file and its debug info.
 class symbol_source::module {
  public:
   module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path) {
@@ -89,7 +110,7 @@ class symbol_source::module {
                                               dwfl_offline_section_address, nullptr};
     dwfl_ = dwfl_begin(&callbacks);
     std::error_code error;
-    // Opening a pipe would block.
+    // Only regular files, because opening a pipe would block.
     if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
       dwfl_report_begin(dwfl_);
       module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
@@ -123,8 +144,34 @@ class symbol_source::module {
     return place->second;
   }
 
+  std::vector<source_frame> frames(std::uint64_t file_offset) {
+    source_frame function{at(file_offset).function, {}, 0, 0};
+    const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
+    if (address && function.function == no_symbols) function.begin = begin_of(*address);
+    const unit_range* const unit = address ? unit_at(*address) : nullptr;
+    if (unit == nullptr) return {function};
+    source_frame place;
+    if (Dwarf_Line* const line = dwarf_getsrc_die(unit->die, *address - unit->bias)) {
+      const char* const path = dwarf_linesrc(line, nullptr, nullptr);
+      if (path != nullptr && dwarf_lineno(line, &place.line) == 0) place.file = path;
+    }
+    std::vector<Dwarf_Die> calls;
+    find_inlined(*unit->die, *address - unit->bias, calls);
+    std::vector<source_frame> all;
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      place.function = name_of(*call);
+      all.push_back(place);
+      place.file = file_of_call(*call, *unit->die);
+      place.line = line_of_call(*call);
+    }
+    place.function = function.function;
+    place.begin = function.begin;
+    all.push_back(place);
+    return all;
+  }
+
  private:
-  /// Whether names come from a full symbol table, in the file or in its separate debug file.
+  /// Whether the file or its separate debug file has a full symbol table.
   bool has_symbol_table() {
     GElf_Addr bias = 0;
     Dwarf* debug = dwfl_module_getdwarf(module_, &bias);
@@ -162,7 +209,7 @@ class symbol_source::module {
     GElf_Sym symbol{};
     const char* name =
         dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
-    // The nearest symbol may end before this code, which then belongs to an unknown function.
+    // If the nearest symbol ends before this address, the function at the address is unknown.
     if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
       place.function = demangled(name);
     }
@@ -170,17 +217,69 @@ class symbol_source::module {
     return place;
   }
 
-  std::string inlined_at(GElf_Addr address) {
+  struct unit_range {
+    GElf_Addr begin;
+    GElf_Addr end;
+    Dwarf_Addr bias;
+    Dwarf_Die* die;
+  };
+
+  /// Returns the address, without bias, at which the function at an address begins, from the index
+  /// of the unwind tables; 0 if it does not contain the address.
+  std::uint64_t begin_of(GElf_Addr address) {
+    if (!begins_read_) read_begins();
+    const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);
+    return after == begins_.begin() ? 0 : *(after - 1);
+  }
+
+  /// Reads where functions begin from the section .eh_frame_hdr (Linux Standard Base, 10.6.2), in
+  /// the only encoding that compilers use.
+  void read_begins() {
+    begins_read_ = true;
+    constexpr std::array<unsigned char, 4> usual{1, 0x1b, 0x03, 0x3b};
+    std::size_t names = 0;
+    if (elf_getshdrstrndx(elf_, &names) != 0) return;
+    Elf_Scn* section = nullptr;
+    while ((section = elf_nextscn(elf_, section)) != nullptr) {
+      GElf_Shdr header;
+      if (gelf_getshdr(section, &header) == nullptr) continue;
+      const char* const name = elf_strptr(elf_, names, header.sh_name);
+      if (name == nullptr || std::string_view(name) != ".eh_frame_hdr") continue;
+      const Elf_Data* const data = elf_rawdata(section, nullptr);
+      constexpr std::size_t table_at = 12;
+      constexpr std::size_t row_bytes = 8;
+      if (data == nullptr || data->d_buf == nullptr || data->d_size < table_at ||
+          std::memcmp(data->d_buf, usual.data(), usual.size()) != 0) {
+        return;
+      }
+      const auto* const bytes = static_cast<const char*>(data->d_buf);
+      for (std::size_t at = table_at; at + row_bytes <= data->d_size; at += row_bytes) {
+        std::int32_t distance = 0;
+        std::memcpy(&distance, bytes + at, sizeof distance);
+        begins_.push_back(header.sh_addr + static_cast<std::uint64_t>(std::int64_t{distance}));
+      }
+      return;
+    }
+  }
+
+  /// Returns the compilation unit that contains an address; null if there is no debug info.
+  const unit_range* unit_at(GElf_Addr address) {
     if (!units_read_) read_units();
     auto unit = std::upper_bound(
         units_.begin(), units_.end(), address,
         [](GElf_Addr wanted, const unit_range& range) { return wanted < range.begin; });
-    if (unit == units_.begin() || address >= (--unit)->end) return {};
-    Dwarf_Die innermost{};
-    return find_inlined(*unit->die, address - unit->bias, innermost) ? name_of(innermost) : "";
+    if (unit == units_.begin() || address >= (--unit)->end) return nullptr;
+    return &*unit;
   }
 
-  /// Reads which compilation unit contains which addresses from the units themselves, because clang
+  std::string inlined_at(GElf_Addr address) {
+    const unit_range* const unit = unit_at(address);
+    std::vector<Dwarf_Die> calls;
+    if (unit == nullptr || !find_inlined(*unit->die, address - unit->bias, calls)) return {};
+    return calls.empty() ? "" : name_of(calls.back());
+  }
+
+  /// Reads the address ranges of all compilation units from the units themselves, because clang
   /// omits the table (.debug_aranges) that dwfl_module_addrdie needs.
   void read_units() {
     units_read_ = true;
@@ -197,16 +296,11 @@ class symbol_source::module {
               [](const unit_range& a, const unit_range& b) { return a.begin < b.begin; });
   }
 
-  struct unit_range {
-    GElf_Addr begin;
-    GElf_Addr end;
-    Dwarf_Addr bias;
-    Dwarf_Die* die;
-  };
-
   std::string path_;
   std::vector<unit_range> units_;
   bool units_read_ = false;
+  std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
+  bool begins_read_ = false;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   Elf* elf_ = nullptr;
@@ -217,11 +311,21 @@ class symbol_source::module {
 symbol_source::symbol_source(diagnostic_log& diagnostics) : said_(diagnostics) {}
 symbol_source::~symbol_source() = default;
 
-const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset,
-                                    std::int64_t seen_ns) {
+symbol_source::module& symbol_source::find(const std::string& module_path, std::int64_t seen_ns) {
   std::unique_ptr<module>& found = modules_[module_path];
   if (!found) found = std::make_unique<module>(module_path, seen_ns, said_);
-  return found->at(file_offset);
+  return *found;
+}
+
+const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset,
+                                    std::int64_t seen_ns) {
+  return find(module_path, seen_ns).at(file_offset);
+}
+
+std::vector<source_frame> symbol_source::frames_at(const std::string& module_path,
+                                                   std::uint64_t file_offset,
+                                                   std::int64_t seen_ns) {
+  return find(module_path, seen_ns).frames(file_offset);
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Finds the function at an address of a module.
+// Finds the function at an address of a module (a program or library).
 #ifndef LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
 
@@ -6,16 +6,27 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/diagnostics.hpp"
 
 namespace lotus::tool {
 
-/// A function, and the function that was inlined at that address.
+/// The function at an address, and the innermost function inlined at the address.
 struct code_place {
-  std::string function;  ///< bare_function(); "[no symbols]" if it is unknown
-  std::string module;    ///< path
-  std::string inlined;  ///< the innermost inlined function; empty if there is none or no debug info
+  std::string function;  ///< name as from bare_function(); "[no symbols]" if unknown
+  std::string module;    ///< path of the module
+  std::string inlined;   ///< innermost inlined function; "" if there is none or no debug info
+};
+
+/// A call, which may be inlined, with its place in the source.
+struct source_frame {
+  std::string function;  ///< as in code_place
+  std::string file;      ///< as in the debug info; "" if there is none
+  int line = 0;          ///< 0: unknown
+  /// Address in the module at which the function begins, from the unwind tables; set for a function
+  /// without a name. 0: unknown.
+  std::uint64_t begin = 0;
 };
 
 /// Reads ELF symbols and debug info with elfutils' libdw: static functions, inlined functions, and
@@ -23,22 +34,29 @@ struct code_place {
 /// address only once. Not thread-safe.
 class symbol_source {
  public:
-  /// @param diagnostics  gets one message for each module that is stripped, unreadable or changed;
-  ///     must outlive this object.
+  /// @param diagnostics  receives one message for each module that is stripped, unreadable or
+  /// changed; must outlive this object.
   explicit symbol_source(diagnostic_log& diagnostics);
   symbol_source(const symbol_source&) = delete;
   symbol_source& operator=(const symbol_source&) = delete;
   ~symbol_source();
 
-  /// @param file_offset  of the instruction in the module's file, in bytes.
-  /// @param seen_ns  when the program used the module, since the epoch: a file that has changed
-  ///     since then may have other functions at this offset.
-  /// @return a reference that is valid as long as this object.
+  /// @param file_offset  position of the instruction in the module's file, in bytes.
+  /// @param seen_ns  when the program used the module, in ns since 1970. If the file was changed
+  /// later, it may contain another function at this offset.
+  /// @return the function; the reference is valid as long as this object exists.
   const code_place& at(const std::string& module_path, std::uint64_t file_offset,
                        std::int64_t seen_ns);
 
+  /// Returns the calls at an address: those that were inlined, the innermost first, and last the
+  /// function that contains the address. See at().
+  std::vector<source_frame> frames_at(const std::string& module_path, std::uint64_t file_offset,
+                                      std::int64_t seen_ns);
+
  private:
   class module;
+
+  module& find(const std::string& module_path, std::int64_t seen_ns);
 
   diagnostic_log& said_;
   std::map<std::string, std::unique_ptr<module>> modules_;

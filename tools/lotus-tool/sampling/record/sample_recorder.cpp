@@ -31,11 +31,11 @@ namespace {
 namespace layout = lotus::detail;
 
 constexpr std::size_t ring_pages = 128;
-/// Records are kept in memory until the folder of the logs is known or until this limit is reached.
-constexpr std::size_t most_pending_bytes = std::size_t{64} << 20U;
+/// Maximum number of bytes kept in memory while the folder of the logs is not known.
+constexpr std::size_t max_pending_bytes = std::size_t{64} << 20U;
 constexpr std::int64_t clock_every_ns = 1'000'000'000;
 
-/// In libstdc++ steady_clock is CLOCK_MONOTONIC and system_clock is CLOCK_REALTIME.
+/// In libstdc++, steady_clock uses CLOCK_MONOTONIC and system_clock uses CLOCK_REALTIME.
 template <class Clock>
 std::int64_t now_ns() {
   return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
@@ -50,7 +50,7 @@ std::string_view bytes_of(const Record& record) noexcept {
   return {reinterpret_cast<const char*>(&record), sizeof record};  // NOLINT(*-reinterpret-cast)
 }
 
-/// The folder of "…/.lotus_ring_1_2" or, while that file is being created, "…/.lotus_new_1_2".
+/// Returns the folder of a ring file, "…/.lotus_ring_1_2" or, during creation, "…/.lotus_new_1_2".
 std::string_view folder_of_ring_file(std::string_view path) noexcept {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return {};
@@ -104,7 +104,7 @@ void sample_recorder::open_events(pid_t process, double rate_hz) {
     }
     if (event < 0) {
       error = -event;
-      continue;  // this processor is offline
+      continue;  // usually because this processor is offline
     }
     layout::perf_ring ring;
     error = ring.map(event, ring_pages);
@@ -131,16 +131,16 @@ void sample_recorder::stop() noexcept {
   events_.clear();
 }
 
-void sample_recorder::work(int most_ms) {
-  // Also waits for the process, so that poll() returns as soon as the process ends.
+void sample_recorder::work(int max_ms) {
+  // The process descriptor makes poll() return as soon as the process ends.
   std::vector<pollfd> waits{{process_descriptor_, POLLIN, 0}};
   for (const int event : events_) waits.push_back({event, POLLIN, 0});
-  ::poll(waits.data(), static_cast<nfds_t>(waits.size()), most_ms);
+  ::poll(waits.data(), static_cast<nfds_t>(waits.size()), max_ms);
   const bool no_more_samples = std::all_of(
       waits.begin() + 1, waits.end(), [](const pollfd& w) { return (w.revents & POLLHUP) != 0; });
-  // poll() returns immediately for events whose threads have all ended, so wait for the process
-  // only.
-  if (no_more_samples && waits[0].revents == 0) ::poll(waits.data(), 1, most_ms);
+  // poll() returns immediately for an event whose threads have all ended. So if no more samples
+  // will come, wait only for the process.
+  if (no_more_samples && waits[0].revents == 0) ::poll(waits.data(), 1, max_ms);
   drain();
 }
 
@@ -151,7 +151,7 @@ void sample_recorder::drain() {
     ring.drain([this](const char* data, std::size_t bytes) { ring_bytes_.append(data, bytes); });
     take(ring_bytes_);
   }
-  if (file_ < 0 && pending_.size() > most_pending_bytes) open_file("");
+  if (file_ < 0 && pending_.size() > max_pending_bytes) open_file("");
   if (file_ >= 0) write_out();
 }
 
@@ -163,7 +163,7 @@ void sample_recorder::take(std::string_view records) {
     records.remove_prefix(header.size);
     if (header.type == PERF_RECORD_MMAP2) {
       look_for_logs(record);
-      // Mappings of data are far more frequent than those of code, and contain no functions.
+      // Skip mappings of data, which are frequent and contain no functions.
       if ((header.misc & PERF_RECORD_MISC_MMAP_DATA) != 0) continue;
     }
     pending_ += record;
@@ -171,7 +171,8 @@ void sample_recorder::take(std::string_view records) {
 }
 
 void sample_recorder::look_for_logs(std::string_view mapping) {
-  constexpr std::size_t name_at = 72;  // in PERF_RECORD_MMAP2, perf_event_open(2)
+  // Offset of the file name in PERF_RECORD_MMAP2, see perf_event_open(2).
+  constexpr std::size_t name_at = 72;
   if (saw_logs() || mapping.size() <= name_at) return;
   std::string_view path = mapping.substr(name_at);
   path = path.substr(0, path.find('\0'));
@@ -197,7 +198,7 @@ void sample_recorder::open_file(const std::string& folder) {
             static_cast<const char*>(layout::samples_file_start) + std::to_string(process_) + '_' +
             std::to_string(now_ns<std::chrono::system_clock>());
   }
-  // Rename before writing, so that the samples of a killed recorder can be read.
+  // Rename the file before writing, so that its samples can be read even if this process is killed.
   const new_output made = open_new_output(path_);
   file_ = made.descriptor;
   if (!made.incomplete.empty() && ::rename(made.incomplete.c_str(), path_.c_str()) != 0) {

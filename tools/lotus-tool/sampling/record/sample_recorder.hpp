@@ -13,35 +13,35 @@
 
 namespace lotus::tool {
 
-/// Samples a process that is about to exec, with all its threads and descendants. The samples are
-/// stored with the Lotus logs of the first of these processes that records: the kernel reports
-/// every mapping, and a recording process maps its ring file in the folder of its logs.
+/// Samples a process that is about to exec, with all its threads and descendants. Stores the
+/// samples with the Lotus logs of the first of these processes that records. The recorder finds
+/// these logs because the kernel reports every file mapping, and a recording process maps its ring
+/// file, which is in the folder of its logs.
 class sample_recorder {
  public:
-  /// Opens the events; sampling begins with exec. Throws input_error, which says what to change, if
-  /// the kernel forbids it or `output` cannot be written.
-  /// @param output  file of the samples; empty: stored with the logs, as described above.
+  /// Prepares sampling, which begins when the process calls exec. Throws input_error with advice if
+  /// the kernel forbids sampling or `output` cannot be written.
+  /// @param output  file for the samples; empty: store the samples with the logs.
   sample_recorder(pid_t process, double rate_hz, std::string output);
   sample_recorder(const sample_recorder&) = delete;
   sample_recorder& operator=(const sample_recorder&) = delete;
   ~sample_recorder();
 
-  /// Waits at most `most_ms` for records or for the end of the process, then stores the available
-  /// records. Throws input_error if they cannot be written; sampling continues until stop().
-  void work(int most_ms);
+  /// Waits at most `max_ms` for records or for the end of the process, then stores the available
+  /// records. Throws input_error if writing fails; sampling then continues until stop().
+  void work(int max_ms);
 
-  /// Ends sampling.
   void stop() noexcept;
 
-  /// Stores the remaining records and closes the file, which is in the current folder if no logs
-  /// were seen. Returns its path. Throws input_error.
+  /// Stores the remaining records and closes the file. Returns its path; if no logs were seen, the
+  /// file is in the current folder. Throws input_error.
   std::string finish();
 
-  /// Whether one of the processes has mapped a ring file of Lotus, that is, records.
+  /// Whether one of the processes records with Lotus, so that the folder of the logs is known.
   bool saw_logs() const noexcept { return !logs_.empty(); }
-  /// The folder of the logs; "" if none were seen.
+  /// Returns the folder of the logs; "" if saw_logs() is false.
   const std::string& logs() const noexcept { return logs_; }
-  /// Whether time in the kernel is sampled too, which needs more privileges.
+  /// Whether code in the kernel is sampled too, for which this process needs more privileges.
   bool with_kernel() const noexcept { return with_kernel_; }
 
  private:
@@ -54,13 +54,13 @@ class sample_recorder {
   void write_out();
 
   pid_t process_;
-  int process_descriptor_;  // negative if the kernel has no pidfd; the end is then noticed later
+  int process_descriptor_;  // pidfd; negative if the kernel has none, then the end is noticed late
   std::string output_;
   std::uint64_t interval_ns_;
   std::vector<int> events_;
   std::vector<lotus::detail::perf_ring> rings_;
-  std::string ring_bytes_;  // whole records of one ring
-  std::string pending_;     // not written to the file yet
+  std::string ring_bytes_;  // buffer for whole records of one ring
+  std::string pending_;     // records that are not written to the file yet
   std::string path_;
   int file_ = -1;
   std::string logs_;

@@ -33,14 +33,15 @@ namespace fs = std::filesystem;
 
 using lotus::detail::collector_id;
 
-/// The library's collector has the program's name, except for VTune, which collects what the
-/// library reports to ITT.
+/// Describes a collector whose name is the same in the library and in --collector. Only VTune
+/// differs: its data is collected by VTune, but the library marks regions for VTune through ITT.
 constexpr collector_kind same_name(collector_id collector, const char* program,
-                                   double usual_rate_hz, rates possible, bool one_op_a_launch,
+                                   double usual_rate_hz, rates possible,
+                                   bool one_operation_per_launch,
                                    void (probe_runner::*launch)(const probe_launch&)) {
   return {collector, lotus::detail::collector_names[static_cast<std::size_t>(collector)],
           program,   usual_rate_hz,
-          possible,  one_op_a_launch,
+          possible,  one_operation_per_launch,
           launch};
 }
 
@@ -49,7 +50,8 @@ constexpr std::array kinds{
     same_name(collector_id::perf, "perf", 1000, rates::any, true, &probe_runner::run_perf),
     same_name(collector_id::callgrind, "valgrind", 0, rates::only_usual, false,
               &probe_runner::run_callgrind),
-    // VTune's user-mode sampling; its driver may sample faster, but is not always installed.
+    // The rate is that of VTune's user-mode sampling. VTune's kernel driver may sample faster, but
+    // is not always installed.
     collector_kind{collector_id::itt, "vtune", "vtune", 100, rates::whole_ms, true,
                    &probe_runner::run_vtune},
     same_name(collector_id::uprof, "AMDuProfCLI", 1000, rates::only_usual, true,
@@ -59,8 +61,8 @@ static_assert(kinds.size() == std::size(lotus::detail::collector_names),
               "each collector of the library can be started");
 
 constexpr const char* log_variable = "LOTUS_LOG_FILE";
-/// Value of LOTUS_LOG_FILE for a probe that must not record. The variable is overwritten rather
-/// than kept, because its value may name the logs of the user's own run.
+/// Value of LOTUS_LOG_FILE for a probe that must not record. The user's value is replaced, because
+/// it may be the path of another run's logs.
 constexpr const char* no_log = "";
 
 /// Makes a path absolute, because a probe may change its directory.
@@ -68,14 +70,14 @@ std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
 
-/// The folder for temporary files. If its path contains a comma, which perf's --control does not
-/// accept, returns the default folder instead.
+/// Returns the folder for temporary files, or the default one if the path contains a comma: perf's
+/// option --control does not accept commas.
 fs::path comma_free_place() {
   const fs::path place = fs::temp_directory_path();
   return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
 }
 
-/// A folder for the FIFOs of perf's control channel; removed with its contents by the destructor.
+/// A folder for the FIFOs through which perf is controlled. The destructor removes the folder.
 class control_fifos {
  public:
   control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
@@ -99,7 +101,7 @@ class control_fifos {
   std::string folder_;
 };
 
-/// The last line that is not empty, for an error message.
+/// Returns the last line that is not empty, for use in an error message.
 std::string last_line(const std::string& text) {
   std::string last;
   text_lines lines(text);
@@ -137,7 +139,7 @@ std::string interval_text(double rate_hz, double unit_hz) {
   return std::to_string(std::llround(unit_hz / rate_hz));
 }
 
-/// The value for LOTUS_MAP_RATE; empty if there are no samples.
+/// Returns the value for LOTUS_MAP_RATE; empty if the collector does not sample.
 std::string whole_rate(double rate_hz) {
   return rate_hz > 0 ? std::to_string(std::max(std::llround(rate_hz), 1LL)) : "";
 }
@@ -200,7 +202,8 @@ void probe_runner::run_perf(const probe_launch& launch) {
 }
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
-  // No log: the recording thread would be counted too, and times mean little under valgrind.
+  // The probe must not record a log: callgrind would also count the recording thread, and times
+  // have little meaning under valgrind.
   command what = probe_command(launch, false);
   // valgrind treats '%' as a pattern; "%%" stands for '%'.
   std::string folder;
@@ -220,7 +223,7 @@ void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
-  // Not set for the usual rate, because the oldest versions do not know these two knobs.
+  // The usual rate needs no options, and old versions of VTune do not know these two.
   if (launch.rate_hz != kind_.usual_rate_hz) {
     append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
                                "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});
@@ -243,7 +246,7 @@ void probe_runner::run_uprof(const probe_launch& launch) {
                        "--start-paused", "--output-dir", session};
   append(collect.arguments, launch.program);
   execute(collect, launch.program[0]);
-  // uProf creates a folder there and chooses its name.
+  // uProf creates the data in a subfolder of `session` and chooses the subfolder's name.
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(session, ignored)) {
     if (entry.is_directory() && entry.path().filename().string().rfind("AMDuProf-", 0) == 0) {
@@ -280,7 +283,7 @@ std::vector<std::string> probe_runner::regions(const std::vector<std::string>& p
 void probe_runner::execute(const command& what, const std::string& who) {
   const exit_state end = run_command(what);
   const std::string output = what.output;
-  tell_messages(output);
+  report_messages(output);
   if (end.status == 0) return;
   const std::string last = last_line(read_text(output));
   throw input_error(
@@ -288,11 +291,11 @@ void probe_runner::execute(const command& what, const std::string& who) {
       (last.empty() ? " and printed nothing" : ": " + last + "; its whole output is in " + output));
 }
 
-void probe_runner::tell_messages(const std::string& output) {
+void probe_runner::report_messages(const std::string& output) {
   const std::string text = read_text(output);
   text_lines lines(text);
   for (std::string_view line; lines.next(line);) {
-    if (line.substr(0, 7) == "lotus: " && told_.emplace(line).second) {
+    if (line.substr(0, 7) == "lotus: " && reported_.emplace(line).second) {
       err_ << printable_line(line) << '\n';
     }
   }

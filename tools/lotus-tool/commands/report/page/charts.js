@@ -12,6 +12,13 @@ function axis(title, extra) {
   }, extra);
 }
 
+/** Returns an axis of seconds with times in suitable units. @param {number} [zero] value that stands for 0 if it is
+ * logarithmic */
+function timeAxis(title, extra, zero = -1) {
+  const ticks = { color: cssColour("quiet"), maxTicksLimit: 8, callback: (value) => value <= zero ? "0" : humanTime(Number((value * 1e9).toPrecision(6))) };
+  return axis(title, Object.assign({ ticks }, extra));
+}
+
 function options(x, y, legend) {
   return {
     animation: false, responsive: true, maintainAspectRatio: false,
@@ -21,7 +28,7 @@ function options(x, y, legend) {
   };
 }
 
-/** Fig. 4 of the paper. Chart.js has no box plots, so each is built from three floating bars. */
+/** Draws Fig. 4 of the Lotus paper. Chart.js has no box plots, so each box consists of three floating bars. */
 function boxPlots() {
   const figures = report.runs.map((run) => run.preprocess);
   const spans = (low, high) => figures.map((f) => f.count ? [seconds(f[low]), seconds(f[high])] : null);
@@ -32,7 +39,7 @@ function boxPlots() {
     label, data, backgroundColor: background, grouped: false, barPercentage: thickness,
     categoryPercentage: 1, skipNull: true, maxBarThickness: thickness * 90,
   });
-  const settings = options(axis("configuration"), axis("seconds", { beginAtZero: true }), false);
+  const settings = options(axis("configuration"), timeAxis("time of a batch", { beginAtZero: true }), false);
   settings.plugins.tooltip = { callbacks: { label: (item) => {
     const f = figures[item.dataIndex];
     return ["median " + humanTime(f.p50_ns), "middle half " + humanTime(f.p25_ns) + " to " +
@@ -51,17 +58,19 @@ function boxPlots() {
   });
 }
 
-const runColours = ["accent", "arrival", "step", "no-cpu", "blocked"];
+const runColours = ["accent", "arrival", "step", "wait", "quiet"];
 
-/** Runs are drawn as lines, which need colors that stand out from the page. */
+/** Returns the color of a run's line. Lines need colors that stand out from the page. */
 function runColour(i) { return i < runColours.length ? cssColour(runColours[i]) : colour(i); }
 
-/** Lines of runs also differ in their dashes, because color alone may not distinguish them. */
+/** Returns the dashes of a run's line, because the color alone may not distinguish it. */
 function runDash(i) { return [[], [6, 4], [2, 3], [9, 3, 2, 3]][i % 4]; }
 
-/** Fig. 5 of the paper: sorted values, with the 500 ms line. */
+/** Draws Fig. 5 of the Lotus paper: sorted values, with a line at 500 ms. */
 function curves(id, key) {
-  const floor = 1e-6;  // a logarithmic axis has no zero
+  // A logarithmic axis has no 0, so 0 is drawn a decade below the shortest time.
+  const times = report.runs.flatMap((run) => run[key]).filter((ns) => ns > 0);
+  const floor = 10 ** Math.floor(Math.log10(seconds(times.length ? Math.min(...times) : 1e9)) - 1);
   const lines = report.runs.map((run, i) => ({
     label: run.name, borderColor: runColour(i), backgroundColor: runColour(i), pointRadius: 0, borderWidth: 2, borderDash: runDash(i),
     data: run[key].map((ns, n) => ({
@@ -76,13 +85,13 @@ function curves(id, key) {
     type: "line",
     data: { datasets: lines },
     options: options(axis("% of the batches", { type: "linear", min: 0, max: 100 }),
-      axis("seconds", { type: "logarithmic", ticks: { color: cssColour("quiet"), maxTicksLimit: 8 } }), true),
+      timeAxis("time", { type: "logarithmic", min: floor }, floor), true),
   });
 }
 
 function operationSeconds() {
   const settings = options(axis("configuration", { stacked: true }),
-    axis("seconds", { stacked: true, beginAtZero: true }), true);
+    timeAxis("time on all threads", { stacked: true, beginAtZero: true }), true);
   return new Chart(byId("cpu"), {
     type: "bar",
     data: {
@@ -99,7 +108,7 @@ function operationSeconds() {
   });
 }
 
-/** One run, batch by batch in order of consumption, which shows start-up, drift and epochs. */
+/** Draws one run batch by batch in order of consumption, which shows start-up, drift and epochs. */
 function timesOverRun() {
   const lives = workbench.timeline.lives;
   const order = lives.inOrder();
@@ -114,13 +123,14 @@ function timesOverRun() {
   })).filter((set) => set.data.length);
   byId("times-part").hidden = !datasets.length;
   if (!datasets.length) return [];
-  const settings = options(axis("seconds into the run, at consumption", { type: "linear", min: 0 }), axis("seconds", { beginAtZero: true }), true);
+  const settings = options(timeAxis("into the run, at consumption", { type: "linear", min: 0 }), timeAxis("time", { beginAtZero: true }), true);
   Object.assign(settings.plugins.legend.labels, { usePointStyle: true, boxWidth: 7, boxHeight: 7 });
   return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
 }
 
-/** One run shows its batches, because a chart with a single bar says nothing; several runs are compared. */
-function drawCharts() {
+/** Draws the batches of a single run, because a chart with one bar would show nothing; compares several runs. Yields
+ * after each chart. */
+function* drawChartsInSteps() {
   const several = report.runs.length > 1;
   const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);
   for (const part of document.querySelectorAll(".of-batches")) /** @type {any} */ (part).hidden = !batches;
@@ -128,6 +138,20 @@ function drawCharts() {
   byId("seconds-part").hidden = !several;
   byId("times-part").hidden = several;
   charts.forEach((chart) => chart.destroy());
-  charts = [...(several ? [operationSeconds()] : timesOverRun()), ...(byId("preprocess-part").hidden ? [] : [boxPlots()]),
-    ...(batches ? [curves("waits", "waits_ns"), curves("delays", "delays_ns")] : []), ...heapChart(), ...hardwareCharts()];
+  charts = [];
+  charts.push(...(several ? [operationSeconds()] : timesOverRun()));
+  yield;
+  if (!byId("preprocess-part").hidden) charts.push(boxPlots());
+  yield;
+  if (batches) charts.push(curves("waits", "waits_ns"));
+  yield;
+  if (batches) charts.push(curves("delays", "delays_ns"));
+  yield;
+  charts.push(...heapChart());
+  yield;
+  charts.push(...hardwareCharts());
+}
+
+function drawCharts() {
+  Array.from(drawChartsInSteps());
 }

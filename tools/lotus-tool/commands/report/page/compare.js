@@ -1,7 +1,7 @@
 // Compares two runs: what became slower, by how much, and what else differed.
 "use strict";
 
-/** "+12.3 %"; from twice as much on, "8.37×". */
+/** Returns a change as "+12.3 %" or, if the value at least doubled, as "8.37×". */
 function changeText(change) {
   return change >= 1 ? threeDigits(1 + change) + "×" : (change > 0 ? "+" : "") + percent(change);
 }
@@ -13,7 +13,7 @@ function judgement(row) {
   return row.change > 0 ? "slower" : "faster";
 }
 
-/** The facts that differ between the runs: [what, before, after]. */
+/** Returns the facts that differ between the runs as [fact, before, after]. */
 function differences(a, b) {
   const facts = (run) => ({ command: commandText(run), host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,
     workers: run.verdict ? run.verdict.workers : undefined, batches: run.batch_count,
@@ -26,7 +26,7 @@ function differences(a, b) {
 
 let comparisonChart = undefined;
 
-/** The distributions of both runs' durations, drawn over each other. */
+/** Draws the distributions of both runs' durations over each other. */
 function drawComparison() {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;
@@ -54,13 +54,17 @@ function showComparison() {
   const rows = [...report.comparison.rows];
   const size = (row) => row.change === null ? 0 : Math.abs(Math.log(1 + row.change));
   rows.sort((x, y) => size(y) - size(x));
-  const table = simpleTable("Means of both runs", ["mean of", a.name, b.name, "change", "95 % interval", "is it?"], rows.map((row) =>
+  const table = simpleTable("Means of both runs", [
+    ["mean of", "An operation, or a quantity of each batch"], [a.name, "Mean in the first run"], [b.name, "Mean in the second run"],
+    ["change", "From the first run to the second; from twice as much on as a factor"],
+    ["95 % interval", "The change lies within these limits in 95 of 100 such pairs of runs"],
+    ["is it?", "Slower or faster; chance: the interval includes no change"]], rows.map((row) =>
     [row.title, mean(row.before), mean(row.after), row.change === null ? "–" : changeText(row.change),
       row.low === null ? "–" : changeText(row.low) + " to " + changeText(row.high), judgement(row)]));
   byId("compare-table").replaceChildren(...table.childNodes);
   const changed = differences(a, b);
   byId("compare-facts").replaceChildren(element("h3", "What was different"), changed.length ?
-    simpleTable("What was different", ["what", a.name, b.name], changed) : element("p", "Nothing that the logs tell of."));
+    simpleTable("What was different", [["what", "A fact of the run"], [a.name, "In the first run"], [b.name, "In the second run"]], changed) : element("p", "Nothing that the logs tell of."));
   const names = rows.filter((row) => row.kind === "op" && row.before.count && row.after.count).map((row) => row.title);
   fillChoice("compare-choice", names, drawComparison);
   if (names.length) drawComparison();

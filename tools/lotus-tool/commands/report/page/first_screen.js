@@ -1,10 +1,11 @@
-// The first screen: the verdict and its evidence, what to change, and how reliable this is.
+// Draws the first screen: the verdict and its evidence, what to change, and how reliable this is. Its parts are links
+// to the places on the page with the details.
 "use strict";
 
-/** A heading: below the name of a run if there are several runs, else below the page's title. */
+/** Returns a heading. It is one level lower if there are several runs, below the run's name. */
 function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", text, "part"); }
 
-/** The measured throughput and the capacity of each side, on one scale. */
+/** Draws the measured throughput and the capacity of each side as bars on one scale. */
 function rateTable(run) {
   const v = run.verdict;
   const rows = [["measured", v.achieved_batches_per_s, undefined],
@@ -13,7 +14,8 @@ function rateTable(run) {
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
-  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate, interval]) => {
+  const table = simpleTable("Batches per second", [["of what", "What was measured, or what could be reached"], ["rate", "Batches per second, as a range if there are few batches"],
+    ["as a bar", "The rates on one scale"]], rows.map(([name, rate, interval]) => {
     const bar = element("div", undefined, name === "measured" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
     return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
@@ -26,45 +28,85 @@ const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", 
 
 function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
 
-/** The run's critical path as a bar and as a list. */
+/** Goes to the target of a link. start.js replaces this function when the timeline exists, and then goes to `wanted`.
+ * */
+let goTo = (run, target) => { wanted = { run, target }; };
+let wanted = undefined;
+
+/** Returns a link to a target, which first_screen.cpp writes; without a target, returns a text. */
+function targetLink(run, text, target) {
+  if (!target) return element("span", text);
+  const link = linkTo(text, () => goTo(run, target));
+  link.title = targetText(target);
+  return link;
+}
+
+function targetText(target) {
+  switch (target.kind) {
+    case "operation": return "Show every call of " + target.name + " in the timeline";
+    case "stage": return "Show the stage in its table, and its calls in the timeline";
+    case "batches": return "Show the batches that the consumer waited for longest";
+    case "call": return "Show this call in the timeline";
+    default: return "Show the longest such time in the timeline";
+  }
+}
+
+/** Moves between the parts of the bar with the keys left and right; the Tab key stops only once for the whole bar. */
+function listenToBar(bar) {
+  const parts = [...bar.children];
+  bar.addEventListener("keydown", (event) => {
+    const next = parts[parts.indexOf(document.activeElement) + (event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : NaN)];
+    if (!next) return;
+    event.preventDefault();
+    for (const part of parts) part.tabIndex = part === next ? 0 : -1;
+    next.focus();
+  });
+}
+
+/** Draws the run's critical path as a bar and as a list. */
 function pathBar(run) {
   const shares = (run.verdict.critical_path || []).filter((share) => share.ns > 0);
   const all = run.verdict.run_ns;
   if (!shares.length || !all) return [];
   const bar = element("div", undefined, "path");
   const list = element("ul", undefined, "legend");
-  bar.setAttribute("role", "img");
-  const told = [];
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", "What the run's " + humanTime(all) + " consist of; left and right go from part to part");
   for (const share of shares) {
     const part = share.ns / all;
     const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
     const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
       (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
-    const piece = element("div", !fits(pathName(share), part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.name) : pathName(share));
+    const piece = element("button", !fits(pathName(share), part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.name) : pathName(share));
+    piece.type = "button";
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
     if (!share.name) piece.style.color = textOn(fill);
     piece.title = text;
+    piece.setAttribute("aria-label", text);
+    piece.tabIndex = bar.children.length ? -1 : 0;
+    piece.addEventListener("click", () => goTo(run, share.target));
     bar.append(piece);
-    if (told.length < 8) {
-      told.push(text);
+    if (list.children.length < 8) {
       const entry = element("li");
       const box = element("i");
       box.style.background = fill;
-      entry.append(box, text);
+      entry.append(box, targetLink(run, text, share.target));
       list.append(entry);
     }
   }
-  bar.setAttribute("aria-label", "The run's " + humanTime(all) + ": " + told.join("; "));
-  return [partHead("Where the run's time went (critical path)"), bar, list];
+  listenToBar(bar);
+  return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }
 
-/** The run time now and with one change, as `lotus-tool diagnose` prints it. */
-function adviceList(screen) {
+/** Shows the run time now and after one change, as `lotus-tool diagnose` prints them. */
+function adviceList(run, screen) {
   const parts = [];
   if (screen.advice.length) {
-    const table = simpleTable("Try first", ["try first", "run time", "likely range"],
-      screen.advice.map((a) => [a.change, a.now + " → " + a.then, a.low + " to " + a.high]));
+    const table = simpleTable("Try first", [["try first", "A change that you can make; the largest gain comes first"],
+      ["run time", "The length of the recorded run, and the predicted length with the change"],
+      ["likely range", "The predicted run time lies within these limits in 9 of 10 cases"]],
+      screen.advice.map((a) => [targetLink(run, a.change, a.target), a.now + " → " + a.then, a.low + " to " + a.high]));
     table.className = "advice";
     parts.push(table);
   }
@@ -72,7 +114,7 @@ function adviceList(screen) {
   return parts;
 }
 
-/** How much of what happened was recorded. */
+/** Shows how complete the records are. */
 function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
@@ -83,7 +125,7 @@ function qualityText(run) {
     (told.length ? told.join(", ") : "nothing malformed, dropped, recovered or only counted") + ".";
 }
 
-/** How the run's processes were started. */
+/** Shows how the run's processes were started. */
 function commandText(run) {
   const [first, ...others] = run.facts.commands;
   return others.length ? first + " and " + others.length + " others" : first;
@@ -94,7 +136,7 @@ function factsList(run) {
   const fact = (name, value) => {
     if (value === undefined || value === null || value === "" || value === 0) return;
     const pair = element("div");
-    pair.append(element("dt", name), element("dd", String(value)));
+    pair.append(element("dt", name), element("dd", value instanceof Node ? value : String(value)));
     facts.append(pair);
   };
   const f = run.facts;
@@ -108,7 +150,7 @@ function factsList(run) {
   fact("batches", run.batch_count);
   if (run.verdict && run.batch_count) {
     fact("workers", run.verdict.workers);
-    fact("waiting", percent(run.verdict.wait_share));
+    fact("waiting", targetLink(run, percent(run.verdict.wait_share), { kind: "batches" }));
     if (run.verdict.head_of_line_share > 0) fact("while a later batch was ready", percent(run.verdict.head_of_line_share));
   }
   fact("command", commandText(run));
@@ -121,16 +163,20 @@ function verdictBox(run) {
   if (report.runs.length > 1) box.append(element("h2", run.name, "run"));
   const screen = run.verdict ? run.verdict.screen : undefined;
   if (screen) box.append(element("p", screen.title, "title"));
-  box.append(element("p", screen ? screen.headline : run.no_verdict, "sentence"));
+  const sentence = element("p", screen ? screen.headline : run.no_verdict, "sentence");
+  sentence.setAttribute("elementtiming", "verdict");
+  box.append(sentence);
   if (screen && screen.why) box.append(element("p", screen.why));
+  const device = run.verdict ? run.verdict.accelerator : undefined;
+  if (device) box.append(element("p", "Accelerator: " + device.headline + ". " + device.advice));
   for (const text of run.verdict ? run.verdict.warnings : []) box.append(element("p", "▲ Warning: " + text, "check"));
   for (const check of run.checks) {
     box.append(element("p", (check.unsafe ? "✖ " : "▲ ") + check.id + ": " + check.text, check.unsafe ? "check unsafe" : "check"));
   }
   if (run.deleted) box.append(element("p", "▲ " + run.deleted, "check"));
   if (screen) {
-    box.append(...adviceList(screen), ...pathBar(run));
-    if (screen.slowest) box.append(element("p", screen.slowest));
+    box.append(...adviceList(run, screen), ...pathBar(run));
+    if (screen.slowest) box.append(element("p", targetLink(run, screen.slowest, screen.slowest_target)));
     const rates = rateTable(run);
     if (rates) {
       const more = element("details");
@@ -142,16 +188,45 @@ function verdictBox(run) {
   return box;
 }
 
-/** The conclusion that `lotus-tool compare` draws from two runs. */
+/** Shows the conclusion that `lotus-tool compare` draws from two runs. */
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
   const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
   return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
 }
 
+const mostCards = 2;  // if there are more runs, they are rows of a table, and their cards are folded
+
+/** Draws a table with one row for each run, which the user can sort. */
+function runTable() {
+  const table = element("table");
+  table.append(element("caption", "All runs", "unseen"));
+  const v = (run) => run.verdict || {};
+  const advice = (run) => v(run).screen && v(run).screen.advice.length ? v(run).screen.advice[0].change : "–";
+  new SortedTable(table, ["run", "The folder of the run; press it to see its timeline"], [
+    column("verdict", "What limits the run", (run) => v(run).verdict || "none", (run) => -report.runs.findIndex((of) => v(of).verdict === v(run).verdict)),
+    column("took", "The length of the recording", (run) => humanTime(run.facts.length_ns), (run) => run.facts.length_ns),
+    column("batches/s", "The measured throughput, over the whole run",
+      (run) => v(run).achieved_batches_per_s ? threeDigits(v(run).achieved_batches_per_s) : "–", (run) => v(run).achieved_batches_per_s),
+    shareColumnOf("waiting", "The share of the consumer's time in which it waited for data", (run) => v(run).wait_share),
+    column("workers", "How many workers worked at once", (run) => v(run).workers || "–", (run) => v(run).workers),
+    column("CPUs", "How many CPUs the run could use", (run) => run.facts.cpus || "–", (run) => run.facts.cpus),
+    column("try first", "The change with the largest gain", advice)],
+  (run) => linkTo(run.name, () => goTo(run, { kind: "run" })), (all) => all.runs, [report]);
+  const box = element("div", undefined, "scroll panel");
+  box.append(table);
+  return box;
+}
+
+function foldedCard(run) {
+  const card = element("details", element("summary", run.name));
+  card.append(verdictBox(run));
+  return card;
+}
+
 function showVerdicts() {
   const place = byId("verdicts");
-  place.replaceChildren(...report.runs.map(verdictBox));
+  place.replaceChildren(...(report.runs.length > mostCards ? [runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox)));
   byId("compare-sentence").hidden = !report.comparison;
   if (report.comparison) byId("compare-sentence").textContent = comparisonSentence();
   const names = report.runs.map((run) => run.name);

@@ -1,9 +1,9 @@
-// Functions and hardware counters of the operations.
+// Draws the functions and the hardware counters of the operations.
 "use strict";
 
-const mostFunctions = 9;  // functions with a color of their own
+const mostFunctions = 9;  // number of functions that have their own color
 
-/** The beginning and the end of a long name. */
+/** Returns the beginning and the end of a long name. */
 function shortName(text) {
   const room = window.innerWidth < 720 ? 30 : 60;
   return text.length > room ? text.slice(0, 0.6 * room) + "…" + text.slice(-0.35 * room) : text;
@@ -13,7 +13,7 @@ function functionOf(key) { return key.slice(0, key.lastIndexOf("|")); }
 
 function moduleOf(key) { return key.slice(key.lastIndexOf("|") + 1); }
 
-/** A name for the legend; code without a symbol is named after its module. */
+/** Returns a name for the legend; code without a symbol gets the name of its module. */
 function legendName(key) {
   return shortName(key.startsWith("[") ? functionOf(key) + " " + moduleOf(key) : functionOf(key));
 }
@@ -30,13 +30,13 @@ function fillChoice(id, names, onChange) {
   select.addEventListener("change", onChange);
 }
 
-/** The source of a run's functions: its own samples, else a mapping; undefined if there is neither. */
+/** Returns where a run's functions come from: its own samples, or else a mapping; undefined if there is neither. */
 function functionsSource(run) {
   const sources = report.hardware.functions;
   return sources.find((of) => of.of_run && of.name === run.name) || sources.find((of) => !of.of_run);
 }
 
-/** The functions with the largest shares of any operation. */
+/** Returns the functions with the largest share in any operation. */
 function mainFunctions(ops) {
   const shares = new Map();
   for (const op of ops) {
@@ -70,22 +70,32 @@ function functionTable() {
   const source = report.hardware.functions[chosen("functions-source")];
   const table = byId("functions-table");
   table.replaceChildren();
-  const row = (kind, cells) => {
+  const row = (cells) => {
     const line = element("tr");
     cells.forEach((text, i) => {
-      const cell = element(kind, text, i < 3 ? "text" : undefined);
+      const cell = element("td", text, i < 3 ? "text" : undefined);
       if (i < 3) cell.title = text;
       line.append(cell);
     });
-    table.append(line);
+    body.append(line);
   };
-  row("th", ["operation", "function", "module", source.unit, "share"]);
+  const titles = element("tr");
+  [["operation", "Where the functions were found"], ["function", "Name of the function; its full name where it is pointed at"],
+    ["module", "The library or program that contains the function"],
+    [source.unit, "How many " + source.unit + " of the operation the function has"],
+    ["share", "Part of the operation's " + source.unit]].forEach(([title, tip], i) => {
+    const cell = headCell(title, tip);
+    if (i < 3) cell.className = "text";
+    titles.append(cell);
+  });
+  const body = element("tbody");
+  table.append(element("thead", titles), body);
   for (const op of source.ops) {
     op.functions.forEach(([key, value], i) => {
-      row("td", [i ? "" : op.name, functionOf(key), moduleOf(key), Number(value.toPrecision(6)),
+      row([i ? "" : op.name, functionOf(key), moduleOf(key), Number(value.toPrecision(6)),
         percent(op.total ? value / op.total : 0)]);
     });
-    if (op.more) row("td", ["", "… " + op.more + " more", "", "", ""]);
+    if (op.more) row(["", "… " + op.more + " more", "", "", ""]);
   }
   byId("functions-note").textContent = source.note;
 }

@@ -1,42 +1,24 @@
-// Nested operations: each is drawn below its caller, with a width proportional to its time.
+// Draws nested operations as an icicle chart: each is below its caller, and its width is proportional to its time.
 "use strict";
 
-const thinnest = 0.002;  // share of the shown time; thinner nodes are left out
+const thinnest = 0.002;  // share of the shown time; thinner nodes are not drawn
 
-/** The call tree of a run's lanes: {name, ns, count, inner: by name}. */
-function callTree(lanes) {
-  const root = { name: "", ns: 0, count: 0, inner: new Map() };
-  for (const lane of lanes) {
-    const rows = lane.number === undefined ? [] : lane.rows.filter((row) => row.kind === "operations");
-    let outer = [];  // the nodes of the row above
-    rows.forEach((row, depth) => {
-      const nodes = new Array(row.length);
-      let at = 0;
-      for (let i = 0; i < row.length; ++i) {
-        let parent = root;
-        if (depth) {
-          const above = rows[depth - 1];
-          while (at + 1 < above.length && above.end[at] <= row.start[i]) ++at;
-          parent = outer[at];
-        }
-        let node = parent.inner.get(row.name[i]);
-        if (!node) {
-          node = { name: shownName(report.op_names[row.name[i]]), ns: 0, count: 0, inner: new Map() };
-          parent.inner.set(row.name[i], node);
-        }
-        node.ns += row.duration(i);
-        ++node.count;
-        nodes[i] = node;
-      }
-      outer = nodes;
-    });
+/** Returns the call tree of a run: {name, ns, count, inner: nodes}. @param {number[][]} calls as call_tree.hpp writes
+ * them */
+function callTree(calls) {
+  const root = { name: "", ns: 0, count: 0, inner: [] };
+  const nodes = [];
+  for (const [caller, name, ns, count] of calls) {
+    const node = { name: shownName(report.op_names[name]), ns, count, inner: [] };
+    (caller < 0 ? root : nodes[caller]).inner.push(node);
+    nodes.push(node);
   }
-  for (const node of root.inner.values()) root.ns += node.ns;
+  for (const node of root.inner) root.ns += node.ns;
   return root;
 }
 
-/** A node's time without that of the nodes inside it. */
-function ownTime(node) { return [...node.inner.values()].reduce((ns, inner) => ns - inner.ns, node.ns); }
+/** Returns a node's time without the time of the nodes inside it. */
+function ownTime(node) { return node.inner.reduce((ns, inner) => ns - inner.ns, node.ns); }
 
 class Icicle {
   constructor(box, told, note, select) {
@@ -46,21 +28,21 @@ class Icicle {
     this.select = select;
   }
 
-  /** @param {any} source of functions, as report.hardware has them, or undefined */
-  show(lanes, source) {
-    this.root = callTree(lanes);
+  /** @param {number[][]} calls @param {any} source of functions: an element of report.hardware, or undefined */
+  show(calls, source) {
+    this.root = callTree(calls);
     this.source = source;
-    byId("icicle-part").hidden = false;  // a hidden element has no width
+    byId("icicle-part").hidden = false;  // must come first, because a hidden element has no width
     this.functions = new Map(source ? source.ops.filter((op) => op.total > 0).map((op) => [op.name, op]) : []);
     this.draw([this.root]);
     const below = this.box.querySelector(".function");
     this.note.hidden = !below;
     this.note.textContent = source ? "Dashed, below an operation's own time: its functions, each as wide as its share of the " +
       "operation's " + source.unit + ", in whichever calls (" + source.name + "). " + source.note : "";
-    byId("icicle-part").hidden = !below && ![...this.root.inner.values()].some((node) => node.inner.size);
+    byId("icicle-part").hidden = !below && !this.root.inner.some((node) => node.inner.length);
   }
 
-  /** @param {any[]} way from the root to the node that is as wide as the box */
+  /** @param {any[]} way from the root to the node that is drawn as wide as the box */
   draw(way) {
     this.box.replaceChildren();
     this.deepest = 0;
@@ -76,7 +58,7 @@ class Icicle {
     if (node !== this.root) this.operation(node, from, share(node.ns), depth, way);
     const below = node === this.root ? depth : depth + 1;
     let left = from;
-    for (const inner of [...node.inner.values()].sort((a, b) => b.ns - a.ns)) {
+    for (const inner of [...node.inner].sort((a, b) => b.ns - a.ns)) {
       if (share(inner.ns) >= thinnest) this.nest(inner, left, below, [...way, inner]);
       left += share(inner.ns);
     }
@@ -106,7 +88,7 @@ class Icicle {
     });
   }
 
-  /** Divides an operation's own time among its functions. */
+  /** Divides an operation's self time among its functions. */
   functionsOf(node, from, own, depth) {
     const op = this.functions.get(node.name);
     if (!op) return;

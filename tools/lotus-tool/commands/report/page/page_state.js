@@ -1,9 +1,9 @@
-// Keeps what is shown in the page's address, so that a link leads to it. The address is updated during use, and
-// read at the start and whenever it changes.
+// Stores in the page's address what is shown, so that the address can be used as a link. The address is updated while
+// the page is used; it is read at the start and whenever it changes.
 "use strict";
 
 class PageState {
-  /** @param {any} parts by name: {get(): string|undefined, set(text, all of the address)} */
+  /** @param {any} parts for each name: {get(): string|undefined, set(text, all parts of the address)} */
   constructor(parts) {
     this.parts = parts;
     this.later = 0;
@@ -19,7 +19,7 @@ class PageState {
     return all.toString();
   }
 
-  /** Waits before it changes the address, because browsers refuse hundreds of changes. */
+  /** Changes the address after a delay, because browsers reject hundreds of changes. */
   changed() {
     clearTimeout(this.later);
     this.later = setTimeout(() => this.write(), 200);
@@ -31,12 +31,13 @@ class PageState {
     history.replaceState(null, "", "#" + text);
   }
 
-  read() {
+  /** Waits until a part is set, because later parts may depend on it. */
+  async read() {
     const given = new URLSearchParams(location.hash.slice(1));
     clearTimeout(this.later);
     for (const name of Object.keys(this.parts)) {
       const value = given.get(name);
-      if (value !== null) this.parts[name].set(value, given);
+      if (value !== null) await this.parts[name].set(value, given);
     }
   }
 }

@@ -1,14 +1,14 @@
-// Colors: one per operation name, the same on every page; no meaning depends on the hue alone.
+// Gives every operation name a color, which is the same on every page. No meaning depends on the hue alone.
 "use strict";
 
-// Colors that people who cannot see red or green can distinguish too; tests/tool/report checks it. More than
-// twelve cannot be that different, so further operations get the same colors with lines or dots over them.
+// People who cannot see red or green can distinguish these colors too (tests/tool/report checks this). There are no
+// more than twelve such colors, so further operations get the same colors with lines or dots.
 const palette = ["#4145ab", "#dfdb4c", "#089772", "#aaa1f6", "#755e6f", "#90d58f", "#63367c", "#8b91ab",
   "#0d7c1c", "#7986f2", "#a7a78a", "#4a6cb4"];
 
 let cssColours = new Map();
 
-/** A color of the style sheet by its name there. */
+/** Returns a color of the style sheet by its name there. */
 function cssColour(name) {
   if (!cssColours.has(name)) {
     cssColours.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
@@ -16,17 +16,17 @@ function cssColour(name) {
   return cssColours.get(name);
 }
 
-/** FNV-1a of 32 bits (Fowler, Noll, Vo). */
+/** Returns the 32-bit FNV-1a hash of a text (Fowler, Noll, Vo). */
 function hashOf(text) {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; ++i) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
-const looks = 4 * palette.length;  // each color plain and with each of the three patterns in patterns.js
+const looks = 4 * palette.length;  // each color, plain and with each of the three patterns in patterns.js
 
-/** Gives every name a number below `looks`. If two names want the same one, the later in the alphabet gets the next
- * free one, preferably a plain one. Two names look alike only if there are more names than looks. */
+/** Gives every name a number below `looks`. If two names would get the same number, the later in the alphabet gets the
+ * next free one, preferably a plain one. Names look the same only if there are more names than looks. */
 function giveLooks(names) {
   const given = new Map();
   const taken = new Set();
@@ -44,7 +44,7 @@ function giveLooks(names) {
 
 const operationLooks = giveLooks(report.op_names.map(shownName));
 
-/** @param name without S */
+/** Returns the color of an operation. @param name without the S that it has in logs */
 function operationLook(name) {
   const look = operationLooks.get(name);
   return look === undefined ? hashOf(name) % palette.length : look;
@@ -52,13 +52,13 @@ function operationLook(name) {
 
 function operationColour(name) { return palette[operationLook(name) % palette.length]; }
 
-/** 0: plain. */
+/** Returns the number of an operation's pattern; 0 is plain. */
 function operationPattern(name) { return Math.floor(operationLook(name) / palette.length); }
 
-/** A color for what is not an operation: runs, functions. */
+/** Returns a color for something other than an operation, such as a run or a function. */
 function colour(i) { return palette[i % palette.length]; }
 
-/** WCAG 2.2, relative luminance. */
+/** Returns the relative luminance that WCAG 2.2 defines. */
 function luminance(hex) {
   const part = (at) => {
     const c = parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -67,5 +67,5 @@ function luminance(hex) {
   return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
 }
 
-/** Black or white, whichever is easier to read: the contrast is at least 4.5 to 1 on any color. */
+/** Returns black or white, whichever is easier to read on a color. The contrast is at least 4.5 to 1. */
 function textOn(hex) { return luminance(hex) > 0.179 ? "#000000" : "#ffffff"; }

@@ -1,9 +1,9 @@
-// Lines and dots over a color, to distinguish operations with the same color.
+// Draws lines and dots over a color, to distinguish operations with the same color.
 "use strict";
 
-const tileSize = 6;  // pixels; tiles repeat
+const tileSize = 6;  // width and height of a tile in pixels; tiles are repeated
 
-/** A tile of one color with a pattern over it. */
+/** Returns a tile of one color with a pattern over it. */
 function tileOf(ground, line, draw) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = tileSize;
@@ -32,12 +32,12 @@ function dots(c) {
   for (const at of [1.5, 4.5]) c.fillRect(at - 1, at - 1, 2, 2);
 }
 
-/** The patterns of operations that are not plain. Rising lines are reserved for waits. */
+/** The patterns of operations that are not plain. Rising lines are not used, because they mark waits. */
 const patterns = [level, dots, falling];
 
-const tiles = new Map();  // of operations, by name
+const tiles = new Map();  // tiles by name of the operation
 
-/** Undefined for a plain operation. */
+/** Returns the tile of an operation; undefined if it is plain. */
 function operationTile(name) {
   const pattern = operationPattern(name);
   if (!pattern) return undefined;
@@ -48,19 +48,19 @@ function operationTile(name) {
   return tiles.get(name);
 }
 
-/** The fill of an operation on a canvas. */
+/** Returns the fill of an operation for a canvas. */
 function operationFill(context, name) {
   const tile = operationTile(name);
   return tile ? context.createPattern(tile, "repeat") : operationColour(name);
 }
 
-/** The background of an operation in a style. */
+/** Returns the background of an operation for a style. */
 function operationBackground(name) {
   const tile = operationTile(name);
   return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
 }
 
-/** The fill of text on an operation, because text on lines is hard to read. @returns {any} */
+/** Returns the fill behind text on an operation, because text on lines is hard to read. @returns {any} */
 function operationText(name) {
   const flat = operationColour(name);
   const text = element("span", name);

@@ -1,31 +1,33 @@
-// Tables that are sorted by the column whose header is pressed; the rows of each run stay together.
+// Tables that are sorted by the column whose header the user presses. The rows of each run stay together.
 "use strict";
 
-/** A column: its header, the content of a cell (a text or an element), and the value that it is sorted by. */
-function column(title, content, value) { return { title, content, value }; }
+/** Defines a column: its header, its meaning, the content of a cell (a text or an element), and the value to sort by.
+ * */
+function column(title, tip, content, value) { return { title, tip, content, value }; }
 
-const timeColumn = (title, key) => column(title, (of) => humanTime(of[key]), (of) => of[key]);
-const shareColumn = (title, key) => column(title, (of) => of[key] === null || of[key] === undefined ? "–" : percent(of[key]),
-  (of) => of[key]);
-const countColumn = (title, key) => column(title, (of) => grouped(of[key]), (of) => of[key]);
+const timeColumn = (title, key, tip) => column(title, tip, (of) => humanTime(of[key]), (of) => of[key]);
+const shareColumn = (title, key, tip) =>
+  column(title, tip, (of) => of[key] === null || of[key] === undefined ? "–" : percent(of[key]), (of) => of[key]);
+const shareColumnOf = (title, tip, share) =>
+  column(title, tip, (of) => share(of) === null || share(of) === undefined ? "–" : percent(share(of)), share);
+const countColumn = (title, key, tip) => column(title, tip, (of) => grouped(of[key]), (of) => of[key]);
 
 class SortedTable {
-  /** @param {any} name makes the first cell of a row @param {(run: any) => any[]} rowsOf in the order without sorting */
-  constructor(table, head, columns, name, rowsOf) {
+  /** @param {string[]} head title and meaning of the first column @param {any} name returns the first cell of a row
+   * @param {(run: any) => any[]} rowsOf returns a run's rows in the unsorted order @param {any[]} runs */
+  constructor(table, head, columns, name, rowsOf, runs = report.runs) {
     this.table = table;
     this.columns = columns;
     this.name = name;
     this.rowsOf = rowsOf;
-    this.by = undefined;  // title of a column
+    this.runs = runs;
+    this.by = undefined;  // title of the column that the table is sorted by
     this.falling = true;
     this.onSort = () => {};
     const titles = element("tr");
-    const first = element("th", head);
-    first.scope = "col";
-    titles.append(first);
+    titles.append(headCell(head[0], head[1]));
     this.heads = columns.map((of) => {
-      const cell = element("th");
-      cell.scope = "col";
+      const cell = headCell("", of.tip + (of.value ? "; press to sort" : ""));
       if (of.value) {
         const button = element("button", of.title, "sort");
         button.type = "button";
@@ -69,9 +71,9 @@ class SortedTable {
       if (of.title === this.by) this.heads[i].setAttribute("aria-sort", this.falling ? "descending" : "ascending");
       else this.heads[i].removeAttribute("aria-sort");
     });
-    for (const run of report.runs) {
+    for (const run of this.runs) {
       const rows = this.sorted(this.rowsOf(run));
-      if (report.runs.length > 1 && rows.length) {
+      if (this.runs.length > 1 && rows.length) {
         const row = element("tr", undefined, "run");
         const cell = element("th", run.name);
         cell.scope = "rowgroup";

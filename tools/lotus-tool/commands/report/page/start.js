@@ -1,11 +1,11 @@
-// Builds the page: the first screen is shown first, the timeline and the charts follow.
+// Builds the page: first the first screen, then the timeline and the charts.
 "use strict";
 
 function showLegend() {
   const legend = byId("legend");
-  const entry = (name, background) => {
+  const entry = (name, background, kind) => {
     const item = element("li");
-    const box = element("i");
+    const box = element("i", undefined, kind);
     box.style.background = background;
     item.append(box, name);
     legend.append(item);
@@ -14,6 +14,9 @@ function showLegend() {
   entry("wait", "repeating-linear-gradient(135deg, var(--wait) 0 3px, var(--wait-stripe) 3px 4.5px)");
   entry("step", "var(--step)");
   entry("out-of-order arrival", "linear-gradient(to bottom right, var(--arrival) 50%, transparent 50%)");
+  if (report.runs.some((run) => run.path.segments)) {
+    entry("critical path: what the run waited for", "none", "outlined");
+  }
   const stretches = report.runs.flatMap((run) => run.timeline.tracks).flatMap((track) => track.off_cpu || []);
   const reasons = new Set(stretches.map(([, , reason]) => reason));
   reasonNames.forEach((name, i) => { if (reasons.has(i)) entry(name, "var(--" + reasonColours[i] + ")"); });
@@ -28,29 +31,58 @@ const timeline = workbench.timeline;
 const icicle = new Icicle(byId("icicle"), byId("icicle-told"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
-function chooseRun(number) {
-  byId("run").value = number;
-  workbench.show(report.runs[number]);
-  icicle.show(timeline.lanes, functionsSource(report.runs[number]));
+/** Gives the browser time to react to the user. */
+function pause() { return new Promise((resolve) => setTimeout(resolve)); }
+
+/** Runs work that yields, and pauses whenever it has taken as long as one frame may take. @returns {Promise<any>} its
+ * result */
+async function inSteps(work) {
+  let begun = performance.now();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    if (performance.now() - begun < 30) continue;
+    await pause();
+    begun = performance.now();
+  }
 }
 
-/** Everything that is not on the first screen: most of the page's bytes. */
+/** Shows another run. A run is laid out only once. */
+async function chooseRun(number) {
+  const run = report.runs[number];
+  byId("run").value = number;
+  run.laidOut = run.laidOut || await inSteps(layOut(run));
+  workbench.show(run, run.laidOut);
+  await pause();
+  showBatches(timeline, (place) => {
+    workbench.selection.batch(place);
+    workbench.canvas.scrollIntoView({ block: "nearest" });
+  });
+  icicle.show(run.timeline.calls, functionsSource(run));
+}
+
+async function chooseRunOf(run) {
+  if (run !== timeline.run) await chooseRun(report.runs.indexOf(run));
+}
+
+/** Reads all data that is not on the first screen, which is most of the page. */
 function readRest() {
   const rest = JSON.parse(byId("data").textContent);
   rest.runs.forEach((run, i) => Object.assign(report.runs[i], run));
   report.hardware = rest.hardware;
 }
 
-function showRest() {
+async function showRest() {
   readRest();
+  await pause();
   const choice = byId("run");
-  fillChoice("run", report.runs.map((run) => run.name), () => {
-    chooseRun(Number(choice.value));
+  fillChoice("run", report.runs.map((run) => run.name), async () => {
+    await chooseRun(Number(choice.value));
     if (report.runs.length === 1) drawCharts();
   });
   byId("run-choice").hidden = report.runs.length < 2;
-  const operations = showOperations((name, run) => {
-    if (run !== timeline.run) chooseRun(report.runs.indexOf(run));
+  const operations = showOperations(async (name, run) => {
+    await chooseRunOf(run);
     workbench.selection.operation(name);
     workbench.canvas.scrollIntoView({ block: "nearest" });
   });
@@ -59,20 +91,27 @@ function showRest() {
   showAsync();
   showLegend();
   showHardware();
-  chooseRun(0);
+  await pause();
+  await chooseRun(0);
   byId("icicle-all").addEventListener("click", () => icicle.draw([icicle.root]));
   showComparison();
-  drawCharts();
+  await pause();
+  await inSteps(drawChartsInSteps());
   pageState = new PageState({
     run: { get: () => report.runs.length > 1 ? choice.value : undefined,
-      set: (text) => { if (report.runs[Number(text)] && text !== choice.value) chooseRun(Number(text)); } },
+      set: (text) => { if (report.runs[Number(text)] && text !== choice.value) return chooseRun(Number(text)); } },
     ...workbench.state(),
     sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
   });
   // If the address contains a time, show the timeline there.
   if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
-  pageState.read();
+  await pageState.read();
   workbench.onState = operations.onSort = () => pageState.changed();
+  goTo = async (run, target) => {
+    await chooseRunOf(run);
+    showTarget(workbench, target);
+  };
+  if (wanted) await goTo(wanted.run, wanted.target);
 }
 
 function redraw() {
@@ -87,7 +126,7 @@ function recolour() {
   if (pageState) drawCharts();
 }
 
-/** Runs `act` after the browser has drawn the page; a page that is not visible is never drawn, so a timer helps. */
+/** Calls `act` after the browser has drawn the page. A hidden page is never drawn, so a timer calls it too. */
 function afterPicture(act) {
   let done = false;
   const once = () => { if (!done) { done = true; act(); } };
@@ -95,7 +134,7 @@ function afterPicture(act) {
   setTimeout(once, 500);
 }
 
-/** Paper is always light, so everything that is drawn in colors is drawn again for printing. */
+/** Draws everything in colors again for printing, because paper is always light. */
 function onPaper(is) {
   document.documentElement.classList.toggle("printed", is);
   recolour();
@@ -105,5 +144,5 @@ window.addEventListener("beforeprint", () => onPaper(true));
 window.addEventListener("afterprint", () => onPaper(false));
 window.addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-/** Resolves when the whole page is ready. */
-const pageReady = new Promise((resolve) => afterPicture(() => { showRest(); resolve(); }));
+/** A promise that is fulfilled when the whole page is ready. */
+const pageReady = new Promise((resolve) => afterPicture(() => resolve(showRest())));

@@ -1,7 +1,7 @@
 // The tables of operations and of stages.
 "use strict";
 
-/** Columns of an operation's durations. */
+/** The columns about an operation's durations. */
 function smallHistogram(histogram, fill) {
   const counts = halfDecades(histogram);
   const svg = svgElement("svg", { width: counts.length * 6, height: 22, viewBox: "0 0 " + counts.length * 6 + " 22", class: "small", role: "img", "aria-label":
@@ -15,32 +15,42 @@ function smallHistogram(histogram, fill) {
   return svg;
 }
 
-const cpuColumns = [timeColumn("on CPU", "cpu_ns"), timeColumn("waiting for a CPU", "run_queue_ns"),
-  timeColumn("blocked for", "blocked_ns")];
+const cpuColumns = [timeColumn("on CPU", "cpu_ns", "The part of the total in which the thread ran"),
+  timeColumn("waiting for a CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
+  timeColumn("blocked for", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
 
-/** Means per call. */
-const memoryColumns = [column("allocated", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
-  column("allocations", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
-  column("retained", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
-  column("most", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
+/** The columns with means per call. */
+const memoryColumns = [column("allocated", "What a call allocated, in the mean", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
+  column("allocations", "In how many allocations, in the mean", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
+  column("retained", "What a call had allocated and not freed at its end, in the mean", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
+  column("most", "By which the heap of the thread had grown at most within a call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
 
-/** The columns of CPU time, if any row has it. */
+/** Returns the columns about CPU time, if any row has it. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
 
-const spreadColumns = [timeColumn("mean", "mean_ns"), timeColumn("p50", "p50_ns"), timeColumn("p90", "p90_ns"),
-  timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns")];
-const belowColumns = [shareColumn("< 10 ms", "below_10ms"), shareColumn("< 100 µs", "below_100us")];
+const meanColumn = timeColumn("mean", "mean_ns", "The mean duration");
+const medianColumn = timeColumn("p50", "p50_ns", "Half of them took this long or less (median)");
+const p99Column = timeColumn("p99", "p99_ns", "99 of 100 took this long or less");
+const maxColumn = timeColumn("max", "max_ns", "The longest duration");
+const spreadColumns = [meanColumn, medianColumn, timeColumn("p90", "p90_ns", "9 of 10 took this long or less"), p99Column, maxColumn];
+const callsColumn = countColumn("count", "count", "How many calls there were");
+const totalColumn = timeColumn("total", "total_ns", "The sum of the durations");
+const selfColumn = timeColumn("self", "self_ns", "The total without the operations inside this one");
+const belowColumns = [shareColumn("< 10 ms", "below_10ms", "The share of the calls that took less than 10 ms"),
+  shareColumn("< 100 µs", "below_100us", "The share of the calls that took less than 100 µs: a profiler that samples misses many of them")];
 
-function histogramColumn(fillOf) { return column("distribution", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
+const operationHead = ["operation", "The name that the program gave it, without the S of the logs"];
 
-/** The time of an operation, or of the stage of its name, on the critical path in ns; undefined if unknown. */
+function histogramColumn(fillOf) { return column("distribution", "How many took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
+
+/** Returns the ns that an operation, or the stage of this name, is on the critical path; undefined if unknown. */
 function pathOf(op, run) {
   if (!run.verdict || !run.verdict.run_ns) return undefined;
   const name = shownName(op.name);
   return run.verdict.critical_path.reduce((sum, share) => sum + (share.name === name ? share.ns : 0), 0);
 }
 
-/** The gain for the whole run if the operation were faster; undefined below 1 %. */
+/** Returns how much faster the whole run would be if the operation were faster; undefined below 1 %. */
 function gainOf(op, run) {
   const attack = run.attacks.find((of) => of.name === shownName(op.name));
   return attack ? attack.gain : undefined;
@@ -54,11 +64,11 @@ function operationColumns(all) {
   };
   const gain = (op) => gainOf(op, runOf.get(op));
   const path = !all.some((op) => share(op) > 0) ? [] : [
-    column("of the critical path", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
+    column("of the critical path", "The part of the run's time that it takes on the chain of work that the run waited for", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
   const gains = !all.some((op) => gain(op)) ? [] : [
-    column("gain if 1.25× faster", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
-  return [countColumn("count", "count"), ...path, ...gains, histogramColumn((op) => operationColour(shownName(op.name))),
-    timeColumn("total", "total_ns"), timeColumn("self", "self_ns"), ...withCpu(all), ...spreadColumns, ...belowColumns,
+    column("gain if 1.25× faster", "How many times as fast the whole run would be if this were 1.25 times as fast", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
+  return [callsColumn, ...path, ...gains, histogramColumn((op) => operationColour(shownName(op.name))),
+    totalColumn, selfColumn, ...withCpu(all), ...spreadColumns, ...belowColumns,
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
 }
 
@@ -73,7 +83,7 @@ function showOperations(select) {
   byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
   byId("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
   showLeaks();
-  return new SortedTable(byId("ops"), "operation", operationColumns(all), (op, run) => {
+  return new SortedTable(byId("ops"), operationHead, operationColumns(all), (op, run) => {
     const name = shownName(op.name);
     const button = linkTo(name, () => select(name, run));
     const box = element("i");
@@ -88,8 +98,7 @@ function showAggregated() {
   const any = report.runs.some((run) => run.aggregated.length);
   byId("aggregated-part").hidden = !any;
   if (!any) return;
-  new SortedTable(byId("aggregated"), "operation", [countColumn("count", "count"), timeColumn("total", "total_ns"),
-    timeColumn("self", "self_ns"), ...spreadColumns, ...belowColumns,
+  new SortedTable(byId("aggregated"), operationHead, [callsColumn, totalColumn, selfColumn, ...spreadColumns, ...belowColumns,
     histogramColumn((op) => operationColour(shownName(op.name)))], (op) => shownName(op.name), (run) => run.aggregated);
 }
 
@@ -98,12 +107,14 @@ function showStages() {
   byId("stages-part").hidden = !all.length;
   if (!all.length) return;
   const rate = (stage) => stage.capacity_per_s === null ? "–" : Number(stage.capacity_per_s.toPrecision(3));
-  new SortedTable(byId("stages"), "stage", [countColumn("count", "count"), timeColumn("mean", "mean_ns"),
-    timeColumn("p50", "p50_ns"), timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns"), timeColumn("total", "total_ns"),
+  new SortedTable(byId("stages"), ["stage", "A step of the pipeline, with threads of its own or shared ones"],
+    [countColumn("count", "count", "How many batches or items it worked on"), meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
     ...withCpu(all),
-    column("at once", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
-    column("could make, batches/s", rate, (stage) => stage.capacity_per_s),
-    shareColumn("busy", "busy"), shareColumn("starved", "starved"), shareColumn("blocked", "blocked")],
+    column("at once", "How many threads work in it at once; shared: also in other stages", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
+    column("could make, batches/s", "If it were never starved or blocked, with as many threads at this contention", rate, (stage) => stage.capacity_per_s),
+    shareColumn("busy", "busy", "The share of its threads' time in which they worked"),
+    shareColumn("starved", "starved", "The share in which there was nothing to work on"),
+    shareColumn("blocked", "blocked", "The share in which there was no room for what is finished")],
   (stage) => stage.name, (run) => run.stages);
   const list = byId("through-stages");
   for (const run of report.runs) {
@@ -116,7 +127,7 @@ function showStages() {
   }
 }
 
-/** An item, which unfolds into its stages. */
+/** Draws an item, which the user can unfold to see its stages. */
 function treeOf(it) {
   const tree = element("details");
   tree.append(element("summary", it.number + (it.epoch ? " of epoch " + it.epoch : "") + " (" +
@@ -138,7 +149,6 @@ function showAsync() {
   const all = report.runs.flatMap((run) => run.async);
   byId("async-part").hidden = !all.length;
   if (!all.length) return;
-  new SortedTable(byId("async"), "operation", [countColumn("count", "count"), timeColumn("mean", "mean_ns"),
-    timeColumn("p50", "p50_ns"), timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns"), timeColumn("total", "total_ns"),
-    timeColumn("running", "running_ns")], (of) => shownName(of.name), (run) => run.async);
+  new SortedTable(byId("async"), operationHead, [callsColumn, meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
+    timeColumn("running", "running_ns", "The part of the total in which it ran on a thread")], (of) => shownName(of.name), (run) => run.async);
 }

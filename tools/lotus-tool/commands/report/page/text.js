@@ -1,17 +1,17 @@
-// The page's data, and how numbers and names are shown. Names come from logs and may contain anything,
-// so they are only ever inserted as text nodes.
+// Provides the page's data, and formats numbers and names. Names come from logs and may contain anything, so they are
+// inserted only as text nodes.
 "use strict";
 
-/** @returns {any} the element with that id, which must exist */
+/** @returns {any} the element with this id, which must exist */
 function byId(id) { return document.getElementById(id); }
 
-/** The data of the first screen; readRest() in start.js adds the rest. */
+/** The data of the first screen; readRest() in start.js adds all other data. */
 const report = JSON.parse(byId("first").textContent);
 
-/** An operation's name without the S of the logs. */
+/** Returns an operation's name without the S that it has in logs. */
 function shownName(name) { return name.length > 1 && name[0] === "S" ? name.slice(1) : name; }
 
-/** A duration in ns, converted to a suitable unit. */
+/** Formats a duration in ns in a suitable unit. */
 function humanTime(ns) {
   if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
   const size = Math.abs(ns);
@@ -31,7 +31,7 @@ function humanBytes(bytes) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-/** Null stands for infinity, which JSON cannot represent. */
+/** Formats a factor; null stands for infinity, which JSON cannot represent. */
 function threeDigits(value) {
   if (value === null) return "any number of";
   return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
@@ -58,10 +58,10 @@ function svgElement(kind, attributes) {
   return e;
 }
 
-/** Whether a name fits into so many pixels; a cut name would say nothing. */
+/** Whether a name fits into this many pixels; if not, it is not drawn, because a cut name could be misread. */
 function fits(name, pixels) { return 7 * name.length + 8 <= pixels; }
 
-/** A button that looks like a link and leads to something on this page. */
+/** Returns a button that looks like a link and goes to a place on this page. */
 function linkTo(text, act) {
   const button = element("button", text, "link");
   button.type = "button";
@@ -69,16 +69,22 @@ function linkTo(text, act) {
   return button;
 }
 
-/** A table with a header from rows of cells, each a text, an element or a number. */
+/** Returns the header of a column. @param {string} tip meaning of the column, which is shown when the user points at it
+ * */
+function headCell(content, tip) {
+  const cell = element("th", content);
+  cell.scope = "col";
+  cell.title = tip;
+  return cell;
+}
+
+/** Returns a table with a header; each cell is a text, an element or a number. @param {string[][]} head title and
+ * meaning of each column */
 function simpleTable(caption, head, rows) {
   const table = element("table");
   table.append(element("caption", caption, "unseen"));
   const titles = element("tr");
-  for (const title of head) {
-    const cell = element("th", title);
-    cell.scope = "col";
-    titles.append(cell);
-  }
+  for (const [title, tip] of head) titles.append(headCell(title, tip));
   table.append(element("thead", titles));
   const body = element("tbody");
   for (const cells of rows) {

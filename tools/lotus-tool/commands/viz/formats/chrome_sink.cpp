@@ -6,12 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
-#include "commands/viz/torch_trace.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 
 namespace lotus::tool {
 
@@ -82,6 +83,10 @@ void chrome_sink::thread_below(track where, track /*of*/, std::string_view name,
   thread(where, name, order);
 }
 
+void chrome_sink::process_track(track where, std::string_view name, std::uint32_t order) {
+  thread(where, name, order);
+}
+
 void chrome_sink::change_track(track where) {
   if (where.pid == track_.pid && where.tid == track_.tid) return;
   track_ = where;
@@ -95,7 +100,10 @@ const std::string& chrome_sink::head_of(track where, std::uint32_t name) {
   if (head.empty()) {
     head = ",\n";
     json_writer to(head);
-    to.begin_object().member("ph", "X").member("cat", "op").member("name", names_.name(name));
+    to.begin_object()
+        .member("ph", "X")
+        .member("cat", "op")
+        .member("name", shown_name(names_.name(name)));
     append_place(to, where);
     to.key("ts");
   }
@@ -136,9 +144,10 @@ void chrome_sink::slice(const slice_event& event) {
         times_.put_duration(digits.data(), event.start_ns - base_ns_, event.duration_ns);
     to.key("dur").raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
   }
-  if (!event.arguments.empty()) {
+  if (!event.arguments.empty() || !event.texts.empty()) {
     to.key("args").begin_object();
     for (const event_argument& a : event.arguments) to.member(a.name, a.value);
+    for (const event_text& t : event.texts) to.member(t.name, t.text);
     to.end_object();
   }
   to.end_object();
@@ -148,9 +157,9 @@ void chrome_sink::slice(const slice_event& event) {
 
 void chrome_sink::async(const async_event& event) {
   async_end(event, "b", event.name, event.life.start_ns);
-  for (const time_span& piece : event.running) {
-    async_end(event, "b", "running", piece.start_ns);
-    async_end(event, "e", "running", piece.end_ns);
+  for (const time_span& segment : event.running) {
+    async_end(event, "b", "running", segment.start_ns);
+    async_end(event, "e", "running", segment.end_ns);
   }
   async_end(event, "e", event.name, event.life.end_ns);
 }
@@ -176,8 +185,8 @@ void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t
 
 void chrome_sink::flow(const slice_event& event, const flow_point& point) {
   const bool leaves = point.end == flow_end::leaves;
-  // Viewers attach an arrow's end to the slice that is open at its time. A slice is no longer open
-  // at its end, so an arrow leaves in the slice's last nanosecond.
+  // Viewers connect an arrow to the slice that is open at the arrow's time. A slice is no longer
+  // open at its end, so the arrow begins 1 ns before the end.
   const std::int64_t last_ns =
       event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
   json_writer to = begin_event();

@@ -1,4 +1,4 @@
-// Writes Chrome trace JSON, for Perfetto's UI and chrome://tracing.
+// Writes Chrome's JSON trace format for Perfetto's UI and chrome://tracing.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
 
@@ -17,12 +17,9 @@ namespace lotus::tool {
 
 struct torch_trace;
 
-/// The first key of every trace that this tool writes; it identifies our own output.
-inline constexpr std::string_view own_trace_key = "lotus_tool";
-
-/// Times are µs with three decimals, relative to baseTimeNanoseconds: viewers read numbers as
-/// doubles, so absolute times would be rounded to 0.25 µs. When merged into a profiler trace, times
-/// are relative to that trace's base.
+/// Times are µs with three decimals, relative to baseTimeNanoseconds. Absolute times would be
+/// rounded to 0.25 µs, because viewers read numbers as doubles. When a run is merged into a
+/// profiler trace, times are relative to the base of that trace.
 class chrome_sink final : public trace_sink {
  public:
   /// The sink does not own its arguments; all must outlive it. The caller commits `out`.
@@ -34,6 +31,7 @@ class chrome_sink final : public trace_sink {
   void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
   void thread(track where, std::string_view name, std::uint32_t order) override;
   void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
+  void process_track(track where, std::string_view name, std::uint32_t order) override;
   void operation(track where, std::uint32_t name, std::int64_t start_ns,
                  std::int64_t duration_ns) override;
   void slice(const slice_event& event) override;
@@ -43,7 +41,7 @@ class chrome_sink final : public trace_sink {
   void finish() override;
 
  private:
-  /// Starts an event in event_; the caller ends and writes it.
+  /// Begins an event in event_. The caller must end the event and write it.
   json_writer begin_event();
   template <class Value>
   void metadata(std::string_view what, track where, std::string_view key, const Value& value);
@@ -60,9 +58,10 @@ class chrome_sink final : public trace_sink {
   const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
   bool first_ = true;
-  std::string event_;               // the event being written
-  track track_{};                   // the track of the current slices
-  std::vector<std::string> heads_;  // by name: start of an operation's event, up to its ts
+  std::string event_;  // text of the event that is being written
+  track track_{};      // track of the current slices
+  // For each name, the beginning of an operation's event up to the time `ts`.
+  std::vector<std::string> heads_;
   viewer_times times_;
 };
 

@@ -8,13 +8,14 @@
 #include "base/files/output_file.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 
 namespace lotus::tool {
 namespace {
 
 using protozero::pbf_writer;
 
-// TracePacket
+// Field numbers of TracePacket.
 constexpr protozero::pbf_tag_type packet_timestamp = 8;
 constexpr protozero::pbf_tag_type packet_sequence_id = 10;
 constexpr protozero::pbf_tag_type packet_track_event = 11;
@@ -23,11 +24,11 @@ constexpr protozero::pbf_tag_type packet_sequence_flags = 13;
 constexpr protozero::pbf_tag_type packet_track_descriptor = 60;
 constexpr std::uint32_t state_cleared = 1;
 constexpr std::uint32_t needs_state = 2;
-// TrackDescriptor
+// Field numbers of TrackDescriptor.
 constexpr protozero::pbf_tag_type descriptor_uuid = 1;
 constexpr protozero::pbf_tag_type descriptor_name = 2;
 constexpr protozero::pbf_tag_type descriptor_parent_uuid = 5;
-// TrackEvent
+// Field numbers of TrackEvent.
 constexpr protozero::pbf_tag_type event_category_iids = 3;
 constexpr protozero::pbf_tag_type event_debug_annotations = 4;
 constexpr protozero::pbf_tag_type event_type = 9;
@@ -41,10 +42,10 @@ constexpr std::int32_t slice_begin = 1;
 constexpr std::int32_t slice_end = 2;
 constexpr std::int32_t instant = 3;
 constexpr std::int32_t counter_event = 4;
-// InternedData
+// Field numbers of InternedData.
 constexpr protozero::pbf_tag_type interned_categories = 1;
 constexpr protozero::pbf_tag_type interned_names = 2;
-/// Categories are interned at the beginning; their ids follow from their positions.
+/// Returns the id of a category. All categories are interned at the beginning in a fixed order.
 constexpr std::uint64_t category_iid(std::string_view category) {
   std::uint64_t iid = 1;
   for (const std::string_view known : trace_sink::categories) {
@@ -56,7 +57,8 @@ constexpr std::uint64_t category_iid(std::string_view category) {
 
 constexpr std::uint32_t the_sequence = 1;
 
-// Each kind of track has uuids from 1 on in the lower half of 64 bits; the upper half is the kind.
+// Uuids of tracks: the upper 32 bits are the kind of the track, the lower 32 bits a number within
+// the kind, which begins at 1.
 constexpr std::uint64_t process_uuid(std::uint32_t pid) {
   return (std::uint64_t{1} << 32U) | pid;
 }
@@ -83,6 +85,14 @@ std::string annotation(std::string_view name, std::uint64_t value) {
   pbf_writer writer(text);
   writer.add_string(10, name.data(), name.size());
   writer.add_uint64(3, value);
+  return text;
+}
+
+std::string annotation(std::string_view name, std::string_view value) {
+  std::string text;
+  pbf_writer writer(text);
+  writer.add_string(10, name.data(), name.size());
+  writer.add_string(6, value.data(), value.size());
   return text;
 }
 
@@ -157,6 +167,10 @@ void perfetto_sink::thread_below(track where, track of, std::string_view name,
   named_track(thread_uuid(where.tid), thread_uuid(of.tid), name);
 }
 
+void perfetto_sink::process_track(track where, std::string_view name, std::uint32_t /*order*/) {
+  named_track(thread_uuid(where.tid), process_uuid(where.pid), name);
+}
+
 std::string perfetto_sink::event_packet(std::int64_t at_ns, const std::string& track_event,
                                         const std::string& interned_data) {
   std::string content;
@@ -193,7 +207,8 @@ void perfetto_sink::operation(track where, std::uint32_t name, std::int64_t star
   std::string data;
   if (!interned_[name]) {
     interned_[name] = true;
-    pbf_writer(data).add_message(interned_names, interned(name + 1U, names_.name(name)));
+    pbf_writer(data).add_message(interned_names,
+                                 interned(name + 1U, shown_name(names_.name(name))));
   }
   std::string event;
   pbf_writer writer(event);
@@ -221,6 +236,9 @@ void perfetto_sink::slice(const slice_event& event) {
   writer.add_string(event_name, event.name.data(), event.name.size());
   for (const event_argument& a : event.arguments) {
     writer.add_message(event_debug_annotations, annotation(a.name, a.value));
+  }
+  for (const event_text& t : event.texts) {
+    writer.add_message(event_debug_annotations, annotation(t.name, t.text));
   }
   for (const flow_point& point : event.flows) {
     if (point.end == flow_end::leaves) writer.add_fixed64(event_flow_ids, point.id);
@@ -252,12 +270,12 @@ void perfetto_sink::async(const async_event& event) {
   const auto [entry, is_new] = async_tracks_.try_emplace(
       {event.pid, std::string(event.name), event.lane}, async_uuid(async_tracks_.size()));
   const std::uint64_t uuid = entry->second;
-  // The UI groups the lanes that have the same name.
+  // Each lane is a track of its own; the UI groups the tracks because they have the same name.
   if (is_new) named_track(uuid, process_uuid(event.pid), event.name);
   async_begin(uuid, event.name, event.life.start_ns);
-  for (const time_span& piece : event.running) {
-    async_begin(uuid, "running", piece.start_ns);
-    async_end(uuid, piece.end_ns);
+  for (const time_span& segment : event.running) {
+    async_begin(uuid, "running", segment.start_ns);
+    async_end(uuid, segment.end_ns);
   }
   async_end(uuid, event.life.end_ns);
 }

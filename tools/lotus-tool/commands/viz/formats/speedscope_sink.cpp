@@ -1,5 +1,6 @@
 #include "commands/viz/formats/speedscope_sink.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include "base/files/output_file.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 
 namespace lotus::tool {
 
@@ -23,6 +25,7 @@ void speedscope_sink::hand_over() {
 }
 
 void speedscope_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t /*order*/) {
+  title_ += (title_.empty() ? "" : ", ") + std::string(name);
   processes_[pid] = name;
 }
 
@@ -32,6 +35,10 @@ void speedscope_sink::thread(track where, std::string_view name, std::uint32_t /
 
 void speedscope_sink::thread_below(track where, track /*of*/, std::string_view name,
                                    std::uint32_t order) {
+  thread(where, name, order);
+}
+
+void speedscope_sink::process_track(track where, std::string_view name, std::uint32_t order) {
   thread(where, name, order);
 }
 
@@ -63,6 +70,7 @@ void speedscope_sink::add_slice(track where, std::uint32_t frame, std::int64_t s
     end_profile();
     tid_ = where.tid;
     last_ns_ = 0;
+    operations_ns_.push_back(0);
     to_.newline().begin_object().member("type", "evented").member("unit", "nanoseconds");
     to_.member("name", threads_[tid_]).key("events").begin_array();
   }
@@ -76,13 +84,16 @@ void speedscope_sink::operation(track where, std::uint32_t name, std::int64_t st
                                 std::int64_t duration_ns) {
   if (name >= frame_of_name_.size()) frame_of_name_.resize(names_.size(), UINT32_MAX);
   std::uint32_t& frame = frame_of_name_[name];
-  if (frame == UINT32_MAX) frame = frame_of(names_.name(name));
+  if (frame == UINT32_MAX) frame = frame_of(shown_name(names_.name(name)));
   add_slice(where, frame, start_ns, duration_ns);
+  operations_ns_.back() += duration_ns;
 }
 
 void speedscope_sink::slice(const slice_event& event) {
-  if (event.instant || event.category == "cpu") return;
-  add_slice(event.where, frame_of(event.family), event.start_ns, event.duration_ns);
+  const bool is_thread_time =
+      event.category != "cpu" && event.category != "path" && event.category != "verdict";
+  if (event.instant || !is_thread_time) return;
+  add_slice(event.where, frame_of(event.name), event.start_ns, event.duration_ns);
 }
 
 void speedscope_sink::async(const async_event& /*event*/) {}
@@ -96,7 +107,11 @@ void speedscope_sink::finish() {
   for (const std::string& frame : frames_) {
     to_.newline().begin_object().member("name", frame).end_object();
   }
-  to_.newline().end_array().end_object().end_object();
+  to_.newline().end_array().end_object().member("name", title_);
+  // The viewer opens with the thread that has the longest operations in total: a consumer mostly
+  // waits and would show little.
+  const auto most = std::max_element(operations_ns_.begin(), operations_ns_.end());
+  to_.member("activeProfileIndex", most - operations_ns_.begin()).end_object();
   hand_over();
   out_.write("\n");
 }

@@ -1,4 +1,4 @@
-// Writes speedscope's evented format: flame graphs over time, aggregated by name.
+// Writes speedscope's evented format, which shows flame graphs over time and aggregated by name.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
 
@@ -17,10 +17,10 @@
 
 namespace lotus::tool {
 
-/// Writes a profile per thread, with times in ns relative to the base. Batches and stages appear by
-/// family ("SBatchWait"), so that their times are added. The format cannot represent what is not
-/// time of a thread: instants, arrows, counters and asynchronous operations (but their segments
-/// appear on their threads). Time off the CPU is left out, because operations include it.
+/// Writes a profile for each thread, with times in ns relative to the base. The format can only
+/// represent work of a single thread, so instants, arrows, counters, the verdict and the critical
+/// path are omitted. Of an asynchronous operation, only the segments on threads are written. Time
+/// off the CPU is also omitted, because it is part of the operations' times.
 class speedscope_sink final : public trace_sink {
  public:
   /// The sink does not own its arguments; both must outlive it. The caller commits `out`.
@@ -30,6 +30,7 @@ class speedscope_sink final : public trace_sink {
   void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
   void thread(track where, std::string_view name, std::uint32_t order) override;
   void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
+  void process_track(track where, std::string_view name, std::uint32_t order) override;
   void operation(track where, std::uint32_t name, std::int64_t start_ns,
                  std::int64_t duration_ns) override;
   void slice(const slice_event& event) override;
@@ -46,16 +47,20 @@ class speedscope_sink final : public trace_sink {
   std::uint32_t frame_of(std::string_view name);
 
   output_file& out_;
-  std::string text_;  // not written to `out_` yet
+  std::string text_;  // text that was not written to `out_` yet
   json_writer to_{text_};
   const name_table& names_;
   std::int64_t base_ns_ = 0;
+  std::string title_;  // names of all processes
+  // For each profile, the sum of its operations' durations in ns.
+  std::vector<std::int64_t> operations_ns_;
   std::map<std::uint32_t, std::string> processes_;
-  std::map<std::uint32_t, std::string> threads_;  // by tid
+  std::map<std::uint32_t, std::string> threads_;  // names of threads by tid
   std::vector<std::string> frames_;
   std::map<std::string, std::uint32_t, std::less<>> frame_numbers_;
-  std::vector<std::uint32_t> frame_of_name_;  // by name; UINT32_MAX: none yet
-  std::uint32_t tid_ = 0;                     // of the profile being written; 0: none
+  // Frame number by name; UINT32_MAX: the name has no frame yet.
+  std::vector<std::uint32_t> frame_of_name_;
+  std::uint32_t tid_ = 0;  // tid of the profile that is being written; 0: none
   std::int64_t last_ns_ = 0;
   slice_stack<std::uint32_t> open_;
 };

@@ -3,12 +3,12 @@
 #include <memory>
 #include <vector>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "base/files/output_file.hpp"
 #include "commands/viz/formats/chrome_sink.hpp"
 #include "commands/viz/formats/perfetto_sink.hpp"
 #include "commands/viz/formats/speedscope_sink.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
-#include "commands/viz/torch_trace.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {

@@ -1,13 +1,13 @@
-// The time axis: ticks at round numbers, and their labels.
+// Draws the time axis: ticks at round numbers, and their labels.
 "use strict";
 
-/** The distance between ticks, at least `least`: 1, 2 or 5 times a power of ten. */
+/** Returns the distance between ticks, which is at least `least` and 1, 2 or 5 times a power of ten. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= least * (1 - 1e-9)) || 10 * power;
 }
 
-/** Ticks from `from` to `to`; one for at least `apart` pixels of `width`. */
+/** Returns the ticks from `from` to `to`, with a distance of at least `apart` if the axis is `width` pixels wide. */
 function ticksOf(from, to, width, apart) {
   const step = Math.max(roundStep((to - from) * apart / Math.max(width, 1)), 1);
   const ticks = [];
@@ -15,7 +15,7 @@ function ticksOf(from, to, width, apart) {
   return { step, ticks };
 }
 
-/** A time with as many digits as distinguish it from the next tick, in the unit that suits `last`. */
+/** Formats a time in the unit that suits `last`, with as many digits as distinguish it from the next tick. */
 function tickText(at, step, last) {
   const units = /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
   const [size, unit] = units.find(([ns]) => last >= ns) || units[3];
@@ -23,7 +23,7 @@ function tickText(at, step, last) {
   return (at / size).toFixed(digits) + " " + unit;
 }
 
-/** Draws lines through all lanes with their times above, and the width of the visible range. */
+/** Draws lines through all lanes, their times above them, and the width of the visible range. */
 function drawAxis(c, view, height) {
   const { step, ticks } = ticksOf(view.from, view.to, view.plot, 110);
   c.font = "11px system-ui, sans-serif";

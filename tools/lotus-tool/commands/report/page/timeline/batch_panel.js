@@ -1,28 +1,31 @@
-// The history of the selected batch: what happened to it, on which thread, and what it cost the run.
+// Shows the history of the selected batch: what happened to it, on which threads, and how it delayed the run.
 "use strict";
 
-/** Its drawn operations on the thread that preprocessed it: [name, count, total, longest]. */
+/** Returns the batch's operations on the thread that preprocessed it: [name, count, total, longest]. */
 function operationsOfBatch(timeline, place) {
   const { lives } = timeline;
   const lane = timeline.lanes.find((of) => of.number === lives.track[place]);
   const [from, to] = [lives.moment(place, "begun"), lives.moment(place, "ready")];
   const found = new Map();
   if (!lane || Number.isNaN(from)) return [];
+  const add = (name, count, ns, longest) => {
+    const sum = found.get(name) || { count: 0, total: 0, longest: 0 };
+    sum.count += count;
+    sum.total += ns;
+    sum.longest = Math.max(sum.longest, longest);
+    found.set(name, sum);
+  };
   for (const row of lane.rows) {
     if (row.kind !== "operations") continue;
     for (let i = row.firstEndingAfter(from); i < row.length && row.start[i] < to; ++i) {
-      const name = timeline.nameOf(row, row.name[i]);
-      const sum = found.get(name) || { depth: row.depth, count: 0, total: 0, longest: 0 };
-      ++sum.count;
-      sum.total += row.duration(i);
-      sum.longest = Math.max(sum.longest, row.duration(i));
-      found.set(name, sum);
+      add(timeline.nameOf(row, row.name[i]), 1, row.duration(i), row.duration(i));
     }
   }
+  if (lane.undrawn) lane.undrawn.between(from, to, (name, count, ns, longest) => add(shownName(report.op_names[name]), count, ns, longest));
   return [...found].sort((a, b) => b[1].total - a[1].total);
 }
 
-/** Sentences as [what, when or how long]. */
+/** Returns the history as sentences: [what happened, when or how long]. */
 function lifeOf(timeline, place) {
   const { lives } = timeline;
   const lane = timeline.lanes.find((of) => of.number === lives.track[place]);
@@ -64,7 +67,9 @@ function batchPanel(timeline, place, actions) {
   if (stages.length) {
     const thread = (track) => { const lane = timeline.lanes.find((of) => of.number === track); return lane ? lane.title : "–"; };
     const box = element("div", undefined, "scroll");
-    box.append(simpleTable("Stages that made it", ["stage", "from", "took", "before it", "thread"], stages.map((of, n) => {
+    box.append(simpleTable("Stages that made it", [["stage", "A stage that worked on this batch"],
+      ["from", "When the stage began, after the start of the run"], ["took", "How long the stage worked on it"],
+      ["before it", "How long the batch waited between the stages"], ["thread", "The thread of the stage"]], stages.map((of, n) => {
       const before = stages.slice(0, n).reduce((end, other) => Math.max(end, other.start + other.duration), -1);
       return [linkTo(of.name, () => actions.selectName(of.name)), humanTime(of.start), humanTime(of.duration),
         before < 0 || before >= of.start ? "–" : humanTime(of.start - before) + " in a queue", thread(of.track)];
@@ -74,8 +79,9 @@ function batchPanel(timeline, place, actions) {
   const ops = operationsOfBatch(timeline, place);
   if (ops.length) {
     const box = element("div", undefined, "scroll");
-    box.append(simpleTable("Operations of this batch", ["operation", "count", "total", "longest"],
-      ops.map(([name, sum]) => [linkTo(name, () => actions.selectName(name)), String(sum.count), humanTime(sum.total),
+    box.append(simpleTable("Operations of this batch", [["operation", "What the thread ran while it preprocessed this batch"],
+      ["count", "How many calls"], ["total", "The sum of their durations"], ["longest", "The duration of the longest call"]],
+      ops.map(([name, sum]) => [linkTo(name, () => actions.selectName(name)), grouped(Math.round(sum.count)), humanTime(sum.total),
         humanTime(sum.longest)])));
     parts.push(box);
   }

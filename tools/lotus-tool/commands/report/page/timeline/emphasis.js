@@ -1,16 +1,17 @@
-// Operations that are highlighted: those that were searched for, or those with the selected name.
+// Finds the operations that are highlighted: those that the user searched for, or all with the selected name.
 "use strict";
 
 class Emphasis {
-  /** @param {Set<number>} names numbers of report.op_names @param [least] minimum in ns @param [most] limit */
+  /** @param {Set<number>} names indexes in report.op_names @param [least] minimum duration in ns @param [most] limit in
+   * ns, exclusive */
   constructor(names, least, most) {
     this.names = names;
     this.least = least || 0;
     this.most = most || Infinity;
-    this.places = new Map();  // by row
+    this.places = new Map();  // highlighted slices by row
   }
 
-  /** The indexes of the highlighted slices in a row, in order of time. */
+  /** Returns the indexes of the highlighted slices in a row, in order of time. */
   placesIn(row) {
     let found = this.places.get(row);
     if (found) return found;
@@ -25,7 +26,7 @@ class Emphasis {
     return found;
   }
 
-  /** The position of the first of `places` that is at least `i`. */
+  /** Returns the position of the first element of `places` that is at least `i`. */
   firstFrom(row, places, i) {
     let low = 0;
     let high = places.length;
@@ -36,11 +37,11 @@ class Emphasis {
     return low;
   }
 
-  /** The `most` longest slices as {lane, row, i}, the longest first. */
+  /** Returns the `most` longest slices as {lane, row, i}; the longest comes first. */
   slowest(lanes, most) {
     const found = [];
     const longer = (a, b) => b.row.duration(b.i) - a.row.duration(a.i);
-    let least = -1;  // only longer ones are added
+    let least = -1;  // only longer slices are added from now on
     for (const lane of lanes) {
       for (const row of lane.rows) {
         if (row.kind !== "operations") continue;

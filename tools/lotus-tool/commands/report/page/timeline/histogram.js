@@ -1,17 +1,17 @@
-// How often an operation took how long, over an axis of durations. Dragging over bars selects their durations,
-// which the timeline then shows alone; the axis zooms to the selected durations.
+// Draws how often an operation took how long. The user can drag over bars to select durations; the timeline then shows
+// only these, and the axis can zoom to them.
 "use strict";
 
-// Bins as report_run.cpp counts them; a bar is one or several bins.
+// The bins are those of report_run.cpp; each bar is one or several bins.
 const binsADecade = 48;
 const allBins = 10 * binsADecade;
-const firstEdge = 100;  // ns; shorter durations count in the first bin
+const firstEdge = 100;  // ns; the first bin also contains shorter durations
 const barWidths = [1, 3, 6, 12, 24, 48];
 
-/** The lower end of a bin in ns. */
+/** Returns the lower end of a bin in ns. */
 function binEdge(bin) { return firstEdge * 10 ** (bin / binsADecade); }
 
-/** The bin of a duration, plus the fraction of the bin below it. */
+/** Returns the bin of a duration, plus the position of the duration within the bin (0 to 1). */
 function placeOfDuration(ns) { return binsADecade * Math.log10(Math.max(ns, 1) / firstEdge); }
 
 function barsBetween(histogram, low, high, wide) {
@@ -24,16 +24,16 @@ function barsBetween(histogram, low, high, wide) {
   return bars;
 }
 
-/** Bars of half a decade each, over all durations. */
+/** The axis over all durations, with bars of half a decade each. */
 function halfDecades(histogram) { return barsBetween(histogram, 0, allBins, binsADecade / 2); }
 
-/** The bins from the first to after the last that is not empty; at least half a decade. */
+/** Returns the range from the first to the last bin that is not empty; it is at least half a decade. */
 function wholeAxis({ first, counts }) {
   const around = Math.max(0, Math.ceil((binsADecade / 2 - counts.length) / 2));
   return [Math.max(first - around, 0), Math.min(first + counts.length + around, allBins)];
 }
 
-/** The part of the axis from bin `low` to before `high` that is drawn with at most `most` bars: {low, high, wide}. */
+/** Returns how to draw the bins from `low` to before `high` with at most `most` bars: {low, high, wide}. */
 function fitBars(low, high, most) {
   for (const wide of barWidths) {
     const [from, to] = [Math.floor(low / wide) * wide, Math.min(Math.ceil(high / wide) * wide, allBins)];
@@ -42,7 +42,7 @@ function fitBars(low, high, most) {
   return { low: 0, high: allBins, wide: binsADecade };
 }
 
-/** Round durations within an axis, at least `apart` of its length from each other: [position from 0 to 1, ns]. */
+/** Returns round durations on an axis with a distance of at least `apart` of its length: [position from 0 to 1, ns]. */
 function roundDurations({ low, high }, apart) {
   let best = [];
   for (const mantissas of [[1], [1, 3], [1, 2, 5], ...[1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01].map((step) =>
@@ -61,9 +61,10 @@ function roundDurations({ low, high }, apart) {
   return best;
 }
 
-/** Drags over the bars of `svg`. @param {(x: number) => number} barAt @param {any} band @param act first and last bar */
+/** Lets the user drag over bars. @param {(x: number) => number} barAt @param {any} band @param act gets first and last
+ * bar */
 function listenToBrush(svg, barAt, band, act) {
-  let from = undefined;  // the event that started the drag
+  let from = undefined;  // the event that started the dragging
   let far = false;
   const bars = (event) => [barAt(from.clientX), barAt(event.clientX)].sort((a, b) => a - b);
   svg.addEventListener("pointerdown", (event) => { if (event.button === 0) { from = event; far = false; } });
@@ -103,7 +104,7 @@ function histogramParts(histogram, fill, shown, actions) {
     else choose(bar, bar);
   };
   const most = Math.max(...bars, 1);
-  const full = [];  // bars that can be pressed
+  const full = [];  // the bars that the user can press
   bars.forEach((count, bar) => {
     if (!count) return;
     const from = low + bar * wide;

@@ -1,7 +1,8 @@
-// The layout of one run's picture: lanes of rows from top to bottom.
+// Lays out the timeline of one run: lanes from top to bottom, each with one or several rows.
 "use strict";
 
 const rowHeight = 14;
+const thinRow = 7;      // height of rows for time off the CPU, which would otherwise dominate the picture
 const axisHeight = 24;
 const mostOpenLanes = 12;  // if there are more, threads begin collapsed
 const widthWithGutter = 760;
@@ -11,16 +12,19 @@ function counterLane(name, values, span) {
   return { title: name + " (" + row.low + " to " + row.high + ")", rows: [row], marks: [] };
 }
 
-function threadLanes(run) {
-  const lanes = [];
-  run.timeline.tracks.forEach((track, number) => {
-    const lane = { title: track.name, number, rows: [], marks: [] };
-    if (track.batches) lane.rows.push(...batchRows(track.batches, lane.marks));
-    if (track.slices) lane.rows.push(...operationRows(track.slices));
-    if (track.off_cpu && track.off_cpu.length) lane.rows.push(offCpuRow(track.off_cpu));
-    if (lane.rows.length) lanes.push(lane);
-  });
-  return lanes;
+/** Returns the lane of one thread; undefined if nothing of this thread is drawn. */
+function threadLane(track, number) {
+  const lane = { title: track.name, number, rows: [], marks: [], undrawn: track.undrawn ? new UndrawnSums(track.undrawn) : undefined };
+  if (track.batches) lane.rows.push(...batchRows(track.batches, lane.marks));
+  if (track.slices) lane.rows.push(...operationRows(track.slices));
+  if (track.off_cpu && track.off_cpu.length) {
+    const row = offCpuRow(track.off_cpu);
+    // The waits of a consumer that builds no batches are already drawn as waits for batches.
+    const kinds = new Set((track.batches || []).map(([, , kind]) => kind));
+    row.hidden = kinds.has(1) && !kinds.has(0);
+    lane.rows.push(row);
+  }
+  return lane.rows.length ? lane : undefined;
 }
 
 function asyncLanes(run) {
@@ -32,22 +36,33 @@ function asyncLanes(run) {
   });
 }
 
-/** Counters first, because the lanes below explain their values. */
-function layOut(run, lives) {
+/** Lays out a run in steps, between which the page can react. Counters come first, because the lanes below them explain
+ * their values. Yields after each step; returns {lives, path, lanes}. */
+function* layOut(run) {
+  const lives = new BatchLives(run.batches);
+  yield;
+  const path = new CriticalPath(run.path);
+  yield;
   const lanes = [];
   const span = run.timeline.span_ns;
   const ready = lives.complete ? lives.levels("ready", "consumed") : [];
   if (ready.length) lanes.push(counterLane("batches ready", ready, span));
   const busy = lives.complete ? lives.levels("begun", "ready") : [];
   if (busy.length) lanes.push(counterLane("being made", busy, span));
+  yield;
   for (const counter of run.timeline.counters || []) lanes.push(counterLane(counter.name, counter.values, span));
-  lanes.push(...threadLanes(run), ...asyncLanes(run));
+  for (let number = 0; number < run.timeline.tracks.length; ++number) {
+    const lane = threadLane(run.timeline.tracks[number], number);
+    if (lane) lanes.push(lane);
+    yield;
+  }
+  lanes.push(...asyncLanes(run));
   const collapsed = lanes.length > mostOpenLanes;
   for (const lane of lanes) lane.collapsed = lane.beganCollapsed = collapsed && lane.rows.length > 1;
-  return lanes;
+  return { lives, path, lanes };
 }
 
-/** The numbers of the lanes that were opened or collapsed by the user: "0,3-5". */
+/** Returns the numbers of the lanes that the user has opened or collapsed, such as "0,3-5". */
 function turnedLanes(lanes) {
   const ranges = [];
   lanes.forEach((lane, i) => {
@@ -66,11 +81,11 @@ function turnLanes(lanes, text) {
   });
 }
 
-function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : rowHeight; }
+function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : row.kind === "off CPU" ? thinRow : rowHeight; }
 
-function shownRows(lane) { return lane.collapsed ? lane.rows.slice(0, 1) : lane.rows; }
+function shownRows(lane) { return lane.collapsed ? lane.rows.slice(0, 1) : lane.rows.filter((row) => !row.hidden); }
 
-/** Gives every lane and row its y; returns the total height. */
+/** Sets the y of every lane and row, and returns the total height. */
 function placeLanes(lanes, hasGutter) {
   let y = axisHeight + 2;
   for (const lane of lanes) {

@@ -1,21 +1,21 @@
-// The batches of a run with the times of their histories.
+// Stores the batches of a run with the times of their histories.
 "use strict";
 
 const momentNames = ["given out", "begun", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
 
 /** Columns with one number per batch; an unknown time is NaN. */
 class BatchLives {
-  /** @param packed in the format of the page's data: see report/batch_lives.hpp */
+  /** @param packed in the format that report/batch_histories.hpp describes */
   constructor(packed) {
     const reader = new NumberReader(packed.lives);
     this.all = packed.all;
     this.index = [];
     this.epoch = [];
-    this.track = [];   // that preprocessed it; -1: unknown
-    this.onPath = [];  // ns of its preprocessing on the critical path; -1: unknown
+    this.track = [];   // track that preprocessed the batch; -1: unknown
+    this.onPath = [];  // ns of the batch's preprocessing on the critical path; -1: unknown
     this.outOfOrder = [];
     this.moments = momentNames.map(() => []);
-    this.stages = new Map();  // by batch: [{name, track, start, duration}], if stages built it
+    this.stages = new Map();  // if stages built the batches: for each batch [{name, track, start, duration}]
     while (!reader.done) {
       this.index.push(reader.signed());
       this.epoch.push(reader.unsigned());
@@ -47,12 +47,12 @@ class BatchLives {
   get complete() { return this.length === this.all; }
   moment(i, name) { return this.moments[momentNames.indexOf(name)][i]; }
   between(i, from, to) { return this.moment(i, to) - this.moment(i, from); }
-  /** The first and the last known time. */
+  /** Returns the first and the last known time of a batch. */
   span(i) {
     const known = this.moments.map((moment) => moment[i]).filter((t) => !Number.isNaN(t));
     return known.length ? [Math.min(...known), Math.max(...known)] : undefined;
   }
-  /** The batch with that number that was in the pipeline at `t`, or closest to it; -1: none. */
+  /** Returns the index of the batch with this number that was in the pipeline at `t`, or closest to `t`; -1: none. */
   find(index, t) {
     let best = -1;
     let distance = Infinity;
@@ -64,13 +64,13 @@ class BatchLives {
     }
     return best;
   }
-  /** "40", followed by its epoch if there are several. */
+  /** Returns a batch's number such as "40", and its epoch if there are several. */
   nameOf(i) { return this.index[i] + (this.epochs > 1 ? " of epoch " + this.epoch[i] : ""); }
   get epochs() {
     if (this.epochCount === undefined) this.epochCount = new Set(this.epoch).size;
     return this.epochCount;
   }
-  /** In order of consumption, for charts and to find the previous and the next batch. */
+  /** Returns the batches in order of consumption, for charts and to find the previous and the next batch. */
   inOrder() {
     if (!this.order) {
       const at = (i) => {
@@ -81,7 +81,7 @@ class BatchLives {
     }
     return this.order;
   }
-  /** How many batches are between these two of their times, as the steps of a counter. */
+  /** Returns how many batches are between two of their times, as the values of a counter. */
   levels(from, to) {
     const steps = [];
     for (let i = 0; i < this.length; ++i) {

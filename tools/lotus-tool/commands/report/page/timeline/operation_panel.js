@@ -1,8 +1,8 @@
-// A selected operation: the slice that was pointed at, compared with all of the same name.
+// Shows the selected operation: the slice that the user chose, compared with all others of the same name.
 "use strict";
 
 const slowestListed = 10;
-/** @param {any} selection {name, hit, slowest, took, axis} @param room for pictures, in pixels */
+/** @param {any} selection {name, hit, slowest, took, axis} @param room width for pictures in pixels */
 function operationPanel(timeline, selection, actions, room) {
   const { name, hit, slowest } = selection;
   const op = timeline.run.ops.find((of) => shownName(of.name) === name);
@@ -29,7 +29,9 @@ function operationPanel(timeline, selection, actions, room) {
       { choose: (took) => actions.selectDurations(name, took), look: (axis) => actions.lookAtDurations(axis) }));
   }
   const box = element("div", undefined, "scroll");
-  box.append(simpleTable("The slowest", ["slowest", "start", "thread", "batch"], slowest.slice(0, slowestListed).map((of, n) => {
+  box.append(simpleTable("The slowest", [["slowest", "How long the call took; press it to go there"],
+    ["start", "When the call began, after the start of the run"], ["thread", "The thread that it ran on"],
+    ["batch", "The batch that the thread worked on"]], slowest.slice(0, slowestListed).map((of, n) => {
     const batch = timeline.batchOf(of.lane, of.row, of.i);
     return [linkTo(humanTime(of.row.duration(of.i)), () => actions.selectSlowest(n)), humanTime(of.row.start[of.i]),
       of.lane.title, batch >= 0 ? timeline.lives.nameOf(batch) : "–"];

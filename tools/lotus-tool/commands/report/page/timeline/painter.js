@@ -5,22 +5,22 @@ const kindNames = ["preprocessing", "wait", "step"];
 const kindColours = ["batch", "wait", "step"];
 const reasonNames = ["blocked", "no CPU", "off the CPU"];
 const reasonColours = ["blocked", "no-cpu", "batch"];
-const faint = 0.22;  // opacity of what is not highlighted
+const faint = 0.22;  // opacity of slices that are not highlighted
 
 class Painter {
   /** @param {any} view the timeline */
   constructor(view, context) {
     this.view = view;
     this.c = context;
-    this.drawn = 0;  // slices and columns
+    this.drawn = 0;  // number of slices and columns drawn
     this.fills = new Map();
     this.widths = new Map();
   }
 
-  /** Call this after a change of the color scheme. */
+  /** Discards the colors. Call this after a change of the color scheme. */
   forget() { this.fills.clear(); }
 
-  /** The fill of a slice, and the fill of its text. */
+  /** Returns the fill of a slice and the fill behind its text. */
   fillOf(row, name) {
     const key = row.kind === "operations" ? name : row.kind === "batches" ? -1 - Math.floor(name / 1e9) : -10 - name;
     let fill = this.fills.get(key);
@@ -32,7 +32,7 @@ class Painter {
     } else {
       const kind = row.kind === "batches" ? kindColours[-1 - key] : reasonColours[name];
       const flat = cssColour(kind);
-      // Stripes distinguish a wait from a step without color.
+      // Stripes distinguish waits from steps even without color.
       fill = { flat, text: textOn(flat), style: kind === "wait" ?
         this.c.createPattern(tileOf(flat, cssColour("wait-stripe"), rising), "repeat") : flat };
     }
@@ -69,6 +69,7 @@ class Painter {
       }
       this.marks(lane);
     }
+    for (const lane of view.lanes) this.drawn += view.path.draw(c, view, lane);
     this.arrows();
     c.restore();
     this.titles();
@@ -78,6 +79,7 @@ class Painter {
     const { c, view } = this;
     const perPixel = (view.to - view.from) / view.plot;
     const ground = view.emphasis && row.kind === "operations" ? faint : 1;
+    const tall = heightOf(row) - 2;
     let i = row.firstEndingAfter(view.from);
     while (i < row.length && row.start[i] < view.to) {
       const left = view.x(row.start[i]);
@@ -90,23 +92,24 @@ class Painter {
         const width = Math.min(right, view.width) - from;
         const joined = row.joined.has(i);
         c.globalAlpha = ground * (joined ? Math.min(1, 0.25 + row.busy(i) / (row.end[i] - row.start[i])) : 1);
-        c.fillRect(from, row.y, Math.max(width - (width > 3 ? 1 : 0.5), 0.5), rowHeight - 2);
+        c.fillRect(from, row.y, Math.max(width - (width > 3 ? 1 : 0.5), 0.5), tall);
         c.globalAlpha = 1;
-        if (width > 14 && !joined && ground === 1) this.label(row, i, fill, from, width);
+        if (width > 14 && !joined && ground === 1 && row.kind !== "off CPU") this.label(row, i, fill, from, width);
         ++i;
       } else {
-        // Many slices in one pixel become one column; the fuller it is, the stronger its color.
+        // If there are many slices in one pixel, one column is drawn; its color is stronger if they cover more of the
+        // time.
         const column = Math.max(Math.floor(left), view.left);
         const next = Math.max(i + 1, row.firstEndingAfter(view.from + (column - view.left + 1) * perPixel));
         c.globalAlpha = ground * Math.min(1, 0.25 + (row.before[next] - row.before[i]) / perPixel);
-        c.fillRect(column, row.y, 1, rowHeight - 2);
+        c.fillRect(column, row.y, 1, tall);
         c.globalAlpha = 1;
         i = next;
       }
     }
   }
 
-  /** Draws highlighted slices over the rest, even if they are very short. */
+  /** Draws highlighted slices after all others, even if they are very short. */
   emphasised(row, emphasis) {
     const { c, view } = this;
     const places = emphasis.placesIn(row);
@@ -126,7 +129,7 @@ class Painter {
     }
   }
 
-  /** Draws a name completely or not at all, because a cut name says nothing. */
+  /** Draws a name completely or not at all, because a cut name could be misread. */
   label(row, i, fill, x, width) {
     const text = row.kind === "batches" ? String(row.name[i] % 1e9) : this.view.nameOf(row, row.name[i]);
     if (this.widthOf(text) > width - 5) return;
@@ -139,28 +142,38 @@ class Painter {
     c.fillText(text, x + 3, row.y + 10);
   }
 
-  /** A line in steps; in each pixel column it is one stroke from the lowest to the highest value. */
+  /** Draws a line in steps. If a pixel column has several values, draws their mean over time, in a band from the lowest
+   * to the highest value. */
   counter(row) {
     const { c, view } = this;
     const height = heightOf(row) - 4;
     const yOf = (value) => row.y + 1 + height * (1 - (value - row.low) / (row.high - row.low || 1));
-    c.strokeStyle = cssColour("accent");
+    c.strokeStyle = c.fillStyle = cssColour("accent");
     c.beginPath();
     for (let i = row.firstEndingAfter(view.from), first = true; i < row.length && row.start[i] < view.to;) {
       const column = Math.floor(Math.max(view.x(row.start[i]), view.left));
       let low = row.name[i];
       let high = low;
       let last = i;
+      let weighted = row.name[i] * row.duration(i);
+      let time = row.duration(i);
       while (last + 1 < row.length && view.x(row.start[last + 1]) < column + 1) {
         ++last;
         low = Math.min(low, row.name[last]);
         high = Math.max(high, row.name[last]);
+        weighted += row.name[last] * row.duration(last);
+        time += row.duration(last);
       }
       const x = Math.max(view.x(row.start[i]), view.left);
-      if (first) c.moveTo(x, yOf(row.name[i])); else c.lineTo(x, yOf(row.name[i]));
+      const mean = time > 0 ? weighted / time : row.name[last];
+      if (first) c.moveTo(x, yOf(mean)); else c.lineTo(x, yOf(mean));
       first = false;
-      if (low !== high) { c.lineTo(x, yOf(low)); c.lineTo(x, yOf(high)); c.lineTo(x, yOf(row.name[last])); }
-      c.lineTo(Math.min(view.x(row.end[last]), view.width), yOf(row.name[last]));
+      if (low !== high) {
+        c.globalAlpha = 0.3;
+        c.fillRect(column, yOf(high), 1, yOf(low) - yOf(high));
+        c.globalAlpha = 1;
+      }
+      c.lineTo(Math.min(view.x(row.end[last]), view.width), yOf(last === i ? row.name[i] : mean));
       ++this.drawn;
       i = last + 1;
     }
@@ -185,7 +198,8 @@ class Painter {
     }
   }
 
-  /** Arrows from where a batch or item was ready to its next span: of the selected batch, or all if few are seen. */
+  /** Draws arrows from where a batch or item was ready to its next span: those of the selected batch, or all if only
+   * few are visible. */
   arrows() {
     const { c, view } = this;
     const middle = (number) => {

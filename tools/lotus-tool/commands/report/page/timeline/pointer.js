@@ -1,5 +1,5 @@
-// Mouse and touch control of the timeline. The wheel scrolls the page; with Ctrl it zooms. Dragging selects
-// a range; with Shift or the middle button it moves. One finger moves, two fingers zoom, a tap selects.
+// Handles mouse and touch on the timeline. The wheel scrolls the page, and zooms with Ctrl. Dragging selects a range,
+// and moves the timeline with Shift or the middle button. One finger moves, two fingers zoom, a tap selects.
 "use strict";
 
 const leastDrag = 4;  // pixels; shorter drags are clicks
@@ -11,7 +11,7 @@ class TimelinePointer {
     this.canvas = canvas;
     this.band = band;
     this.actions = actions;
-    this.fingers = new Map();  // by pointer: its position
+    this.fingers = new Map();  // positions of fingers by pointer id
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.moved(event));
@@ -59,7 +59,7 @@ class TimelinePointer {
     else this.showBand(this.drag.from.x, at.x);
   }
 
-  /** Keeps the times below both fingers where they are. */
+  /** Zooms such that the times below both fingers stay below them. */
   pinch(pointer, at) {
     const other = [...this.fingers].find(([id]) => id !== pointer)[1];
     const before = this.fingers.get(pointer);

@@ -1,9 +1,11 @@
 // Shows how a selected range of time was spent.
 "use strict";
 
-/** By name: {count, ns}; `name` is undefined outside of operations. Slices that the range cuts count in part. */
+/** Returns, for each name, {count, ns}; the time outside of operations has the name undefined. A slice that begins or
+ * ends outside of the range counts in part, with its time inside. */
 function sumsBetween(timeline, from, to) {
   const sums = new Map();
+  let exact = true;
   const add = (key, name, count, ns) => {
     const sum = sums.get(key) || { name, count: 0, ns: 0 };
     sum.count += count;
@@ -11,6 +13,12 @@ function sumsBetween(timeline, from, to) {
     sums.set(key, sum);
   };
   for (const lane of timeline.lanes) {
+    if (lane.undrawn) {
+      exact = lane.undrawn.between(from, to, (name, count, ns) => {
+        const shown = shownName(report.op_names[name]);
+        add(shown, shown, count, ns);
+      }) && exact;
+    }
     for (const row of lane.rows) {
       if (row.kind === "counter" || lane.number === undefined) continue;
       for (let i = row.firstEndingAfter(from); i < row.length && row.start[i] < to; ++i) {
@@ -26,7 +34,7 @@ function sumsBetween(timeline, from, to) {
       }
     }
   }
-  return [...sums].sort((a, b) => b[1].ns - a[1].ns);
+  return { sums: [...sums].sort((a, b) => b[1].ns - a[1].ns), exact };
 }
 
 function rangePanel(timeline, range, actions) {
@@ -39,11 +47,18 @@ function rangePanel(timeline, range, actions) {
   }
   const bar = element("p", undefined, "bar");
   bar.append(linkTo("zoom to it", () => timeline.look(range.from, range.to)), linkTo("clear (Esc)", () => actions.clear()));
+  const { sums, exact } = sumsBetween(timeline, range.from, range.to);
   const box = element("div", undefined, "scroll");
-  box.append(simpleTable("What this stretch was spent on", ["what", "count", "time", "threads in it, mean", "mean"],
-    sumsBetween(timeline, range.from, range.to).map(([key, sum]) => [
-      sum.name ? linkTo(sum.name, () => actions.selectName(sum.name)) : key, grouped(sum.count), humanTime(sum.ns),
+  box.append(simpleTable("What this stretch was spent on", [["what", "An operation, or what a thread did outside of operations"],
+    ["count", "How many of them overlap the range"], ["time", "Their time within the range, on all threads"],
+    ["threads in it, mean", "How many threads were in it at once, in the mean"], ["mean", "The time within the range, divided by the count"]],
+    sums.map(([key, sum]) => [
+      sum.name ? linkTo(sum.name, () => actions.selectName(sum.name)) : key, grouped(Math.round(sum.count)), humanTime(sum.ns),
       threeDigits(sum.ns / length), humanTime(sum.ns / sum.count)])));
   parts.push(bar, box);
+  if (!exact) {
+    parts.push(element("p", "Operations that are too short to be drawn are known for each batch: of the batches that this range cuts, " +
+      "they count in proportion.", "note"));
+  }
   return parts;
 }

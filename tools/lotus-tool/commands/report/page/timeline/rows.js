@@ -1,8 +1,8 @@
-// The timeline draws rows. The slices in a row are in order of time and do not overlap, so that drawing
-// needs one search per pixel column instead of a look at every slice.
+// Rows of slices, which the timeline draws. The slices of a row are in order of time and do not overlap, so drawing
+// needs one search per pixel column instead of looking at every slice.
 "use strict";
 
-/** Bytes of LEB128 numbers, in base64. */
+/** Reads LEB128 numbers from base64. */
 class NumberReader {
   constructor(base64) {
     const text = atob(base64);
@@ -27,7 +27,7 @@ class NumberReader {
 
 /** Slices that do not overlap, in order of time. */
 class Row {
-  /** @param {number} [count] the number of slices, if known: then they need less memory */
+  /** @param {number} [count] number of slices; if it is given, the row needs less memory */
   constructor(count) {
     this.length = 0;
     this.start = /** @type {any} */ (count === undefined ? [] : new Float64Array(count));
@@ -35,6 +35,7 @@ class Row {
     this.name = /** @type {any} */ (count === undefined ? [] : new Float64Array(count));
     this.joined = new Map();  // by index: how many neighbors were combined, and the sum of their durations
     this.kind = "operations";
+    this.hidden = false;  // whether the row exists but is not drawn
     this.depth = 0;
   }
   add(start, end, name) {
@@ -47,15 +48,15 @@ class Row {
     this.add(start, end, name);
   }
   duration(i) { return this.end[i] - this.start[i]; }
-  /** How much of a slice is filled, in ns. */
+  /** Returns how much of a slice is filled, in ns; less than its duration if neighbors were combined. */
   busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.duration(i); }
-  /** For each slice the sum of the durations before it, which gives the load of any range. */
+  /** Computes, for each slice, the sum of the durations before it; from these follows the load of any range. */
   close() {
     this.before = new Float64Array(this.length + 1);
     for (let i = 0; i < this.length; ++i) this.before[i + 1] = this.before[i] + this.busy(i);
     return this;
   }
-  /** The first slice that ends after `t`. */
+  /** Returns the first slice that ends after `t`. */
   firstEndingAfter(t) {
     let low = 0;
     let high = this.length;
@@ -65,12 +66,12 @@ class Row {
     }
     return low;
   }
-  /** The slice at `t`, or -1. */
+  /** Returns the slice at time `t`; -1 if there is none. */
   at(t) {
     const i = this.firstEndingAfter(t);
     return i < this.length && this.start[i] <= t ? i : -1;
   }
-  /** The covered time between two times. */
+  /** Returns how much of the time between `from` and `to` slices cover. */
   busyBetween(from, to) {
     let sum = 0;
     for (let i = this.firstEndingAfter(from); i < this.length && this.start[i] < to; ++i) {
@@ -82,17 +83,17 @@ class Row {
 
 const maxDepth = 6;
 
-/** Indexes in order of start; a slice comes before those that it contains. */
+/** Returns the indexes in order of start; a slice comes before the slices that it contains. */
 function inOrder(start, duration, count) {
   const order = new Uint32Array(count);
   for (let i = 0; i < count; ++i) order[i] = i;
   return order.sort((a, b) => start[a] - start[b] || duration[b] - duration[a]);
 }
 
-/** Operations of one log, as rows by depth. */
+/** Returns the operations of one log as rows, one row for each depth. */
 function operationRows(packed) {
   const reader = new NumberReader(packed);
-  const most = Math.ceil(reader.bytes.length / 3);  // three numbers each
+  const most = Math.ceil(reader.bytes.length / 3);  // each operation has three numbers
   const start = new Float64Array(most);
   const duration = new Float64Array(most);
   const name = new Uint32Array(most);
@@ -120,7 +121,7 @@ function operationRows(packed) {
   for (let n = 0; n < count; ++n) {
     if (depths[n] === maxDepth) continue;
     const i = order ? order[n] : n;
-    // Rows must not overlap, so a slice that overlaps its neighbor is cut.
+    // The slices of a row must not overlap, so a slice that overlaps its neighbor is cut.
     const row = rows[depths[n]];
     const before = row.length ? row.end[row.length - 1] : start[i];
     row.add(Math.max(start[i], before), start[i] + duration[i], name[i]);
@@ -129,7 +130,8 @@ function operationRows(packed) {
   return rows;
 }
 
-/** A counter's values; each is valid until the next one or the run's end. Row.name stores them. */
+/** Returns a counter's values as a row; each is valid until the next one or the end of the run. Row.name stores them.
+ * */
 function counterRow(values, span) {
   const row = /** @type {any} */ (new Row(values.length));
   values.forEach(([at, value], i) => row.add(at, i + 1 < values.length ? values[i + 1][0] : span, value));
@@ -139,7 +141,7 @@ function counterRow(values, span) {
   return row;
 }
 
-/** Intervals off the CPU; Row.name stores the reasons. */
+/** Returns intervals off the CPU as a row; Row.name stores their reasons. */
 function offCpuRow(stretches) {
   const row = new Row(stretches.length);
   for (const [start, duration, reason] of stretches) row.add(start, start + duration, reason);
@@ -147,7 +149,7 @@ function offCpuRow(stretches) {
   return row.close();
 }
 
-/** Asynchronous operations, in as many rows as are open at the same time. */
+/** Returns asynchronous operations, in as many rows as there are operations at the same time. */
 function livesRows(name, lives) {
   const rows = [];
   for (const [start, duration] of lives) {
@@ -158,7 +160,7 @@ function livesRows(name, lives) {
   return rows.map((row) => row.close());
 }
 
-/** Batch records of one log: one row; if neighbors were combined, they may overlap, so each kind has its own row. */
+/** Returns the batch records of one log as one row. Combined neighbors may overlap; then each kind has its own row. */
 function batchRows(batches, marks) {
   const apart = batches.some((b) => b.length > 4);
   const rows = [];

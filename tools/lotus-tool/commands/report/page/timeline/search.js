@@ -1,7 +1,7 @@
-// The search box: operations, batches and threads by name.
+// The search box, which finds operations, batches and threads by name.
 "use strict";
 
-/** What a text finds: {operations: [name], batches: [place], lanes: [lane]}. */
+/** Returns what a text finds: {operations: [name], batches: [place], lanes: [lane]}. */
 function searchFor(timeline, text) {
   const wanted = text.trim().toLowerCase();
   const found = { operations: [], batches: [], lanes: [] };
@@ -21,13 +21,9 @@ class TimelineSearch {
     this.box = box;
     this.result = result;
     this.turn = -1;
+    this.made = undefined;  // the selection that the search has made
+    this.lane = undefined;  // the thread that the search has gone to
     box.addEventListener("input", () => this.look());
-    box.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { this.next(event.shiftKey ? -1 : 1); event.preventDefault(); }
-      // What was found is visible now, so from here on N goes to the next one as in the timeline.
-      if (event.key === "Enter" && this.turn >= 0) timeline.canvas.focus();
-      if (event.key === "Escape") { box.value = ""; this.look(); timeline.canvas.focus(); }
-    });
   }
 
   get text() { return this.box.value; }
@@ -37,28 +33,55 @@ class TimelineSearch {
     const { timeline } = this;
     this.found = searchFor(timeline, this.text);
     this.turn = -1;
+    this.lane = this.made = undefined;
     const { operations, batches, lanes } = this.found;
     if (!this.text.trim()) this.result.textContent = "";
     else {
       const told = [[operations.length, "operation"], [batches.length, "batch"], [lanes.length, "thread"]]
         .filter(([n]) => n > 0).map(([n, what]) => n + " " + what + (n === 1 ? "" : what === "batch" ? "es" : "s"));
-      this.result.textContent = told.length ? told.join(", ") + "; Enter goes to them" : "nothing of that name";
+      this.result.textContent = told.length ? told.join(", ") + "; Enter goes to " + (told.length > 1 || this.results.length > 1 ? "them" : "it") : "nothing of that name";
     }
     const numbers = operations.map((name) => report.op_names.findIndex((of) => shownName(of) === name));
     timeline.emphasis = operations.length ? new Emphasis(new Set(numbers)) : undefined;
     timeline.draw();
   }
 
-  /** Goes to the next of the results; false if nothing is searched for. */
-  next(by) {
-    if (!this.found || !this.text.trim()) return false;
+  /** Returns the results that Enter goes to one after the other: [description, function that shows it]. */
+  get results() {
+    if (!this.found || !this.text.trim()) return [];
     const { operations, batches, lanes } = this.found;
-    const all = [...batches.map((place) => () => this.selection.batch(place)),
-      ...operations.map((name) => () => { this.selection.operation(name); this.selection.slowest(0); }),
-      ...lanes.map((lane) => () => { lane.collapsed = false; this.timeline.draw(); })];
+    return [...batches.map((place) => ["batch " + this.timeline.lives.nameOf(place), () => this.selection.batch(place)]),
+      ...operations.map((name) => [name, () => { this.selection.operation(name); this.selection.slowest(0); }]),
+      ...lanes.map((lane) => [lane.title, () => {
+        lane.collapsed = false;
+        this.selection.clear();
+        this.lane = lane;
+        this.timeline.draw();
+      }])];
+  }
+
+  /** Whether Enter should go to the next result, because the user has selected nothing else since. */
+  get isActive() {
+    return this.results.length > 0 && (!this.timeline.selection || this.timeline.selection === this.made);
+  }
+
+  /** Goes to the next result or, if the only result is an operation, to its next slowest call. Returns false if nothing
+   * was found. */
+  next(by) {
+    const all = this.results;
     if (!all.length) return false;
-    this.turn = (this.turn + by + all.length) % all.length;
-    all[this.turn]();
+    const { selection } = this.timeline;
+    const single = all.length === 1 && this.turn >= 0 && selection && selection === this.made && selection.kind === "operation";
+    this.lane = undefined;
+    if (single) {
+      this.selection.next(by);
+    } else {
+      this.turn = this.turn < 0 ? (by > 0 ? 0 : all.length - 1) : (this.turn + by + all.length) % all.length;
+      all[this.turn][1]();
+    }
+    this.made = this.timeline.selection;
+    this.result.textContent = all.length > 1 ? "result " + (this.turn + 1) + " of " + all.length + ": " + all[this.turn][0] :
+      all[0][0] + (single || selection && this.made && this.made.kind === "operation" ? "; Enter goes to the next slowest" : "");
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// What is selected in the timeline (a batch, an operation, or a range of time), and the panel about it.
+// Stores what is selected in the timeline (a batch, an operation, or a range of time), and draws the panel about it.
 "use strict";
 
 const slowestKept = 100;
@@ -10,7 +10,7 @@ class TimelineSelection {
     this.onChange = () => {};
   }
 
-  /** Selects what was clicked. */
+  /** Selects what the user has clicked. */
   at(x, y) {
     const { timeline } = this;
     const lane = timeline.laneAt(y);
@@ -23,7 +23,7 @@ class TimelineSelection {
     if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
   }
 
-  /** Selects an operation, or the batch that a slice belongs to. */
+  /** Selects the operation of a slice, or the batch that it belongs to. */
   slice(hit) {
     const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }
@@ -31,7 +31,7 @@ class TimelineSelection {
     if (batch >= 0) this.batch(batch, false, hit); else this.clear();
   }
 
-  /** Goes to a neighbor of the selected slice, if there is one; returns false if nothing is selected. */
+  /** Selects a neighbor of the selected slice, if there is one; returns false if nothing is selected. */
   step(along, across) {
     const { timeline } = this;
     const hit = selectedSlice(timeline);
@@ -46,7 +46,7 @@ class TimelineSelection {
 
   clear() { this.set(undefined); }
 
-  /** @param {any} [hit] the slice that was pointed at */
+  /** @param {any} [hit] the slice that the user pointed at */
   batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
     this.set({ kind: "batch", place, hit });
@@ -56,21 +56,40 @@ class TimelineSelection {
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the slice that was pointed at @param {number[]} [took] selected bins of the histogram, from
-   * the first to before the last */
+  /** @param {any} [hit] the slice that the user pointed at @param {number[]} [took] selected bins of the histogram: the
+   * first, and the one after the last */
   operation(name, hit, took) {
     const { timeline } = this;
     const before = timeline.selection;
     const number = report.op_names.findIndex((of) => shownName(of) === name);
     if (number < 0) return;
-    const [low, high] = took || [0, allBins];  // the outer bins also contain shorter and longer durations
+    const [low, high] = took || [0, allBins];  // the first and the last bin also contain durations beyond them
     const emphasis = new Emphasis(new Set([number]), low > 0 ? binEdge(low) : 0, high < allBins ? binEdge(high) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
     const axis = before && before.name === name ? before.axis : undefined;
     this.set({ kind: "operation", name, hit, took, axis, slowest, turn: -1 }, emphasis);
   }
 
-  /** The n-th slowest of the selected operation. */
+  /** Selects an operation and, if it is drawn, its call that began at a time. @param {number} [track] of the call's
+   * thread */
+  call(name, at, track) {
+    const { timeline } = this;
+    this.operation(name);
+    for (const lane of timeline.lanes) {
+      if (track !== undefined && lane.number !== track) continue;
+      for (const row of lane.rows) {
+        if (row.kind !== "operations") continue;
+        const i = row.firstEndingAfter(at);
+        if (i >= row.length || row.start[i] !== at || timeline.nameOf(row, row.name[i]) !== name) continue;
+        lane.collapsed = lane.collapsed && lane.rows.indexOf(row) === 0;
+        this.operation(name, { lane, row, i });
+        timeline.bringIntoView(row.start[i], row.end[i]);
+        return;
+      }
+    }
+  }
+
+  /** Selects the n-th slowest call of the selected operation. */
   slowest(n) {
     const { selection, emphasis } = this.timeline;
     if (!selection || selection.kind !== "operation" || !selection.slowest.length) return;
@@ -81,7 +100,7 @@ class TimelineSelection {
     this.timeline.bringIntoView(hit.row.start[hit.i], hit.row.end[hit.i]);
   }
 
-  /** Goes to the next slowest operation, or to the next batch. */
+  /** Selects the next slowest call, or the next batch. */
   next(by) {
     const { selection, lives } = this.timeline;
     if (!selection) return;
@@ -119,7 +138,7 @@ class TimelineSelection {
     if (again) again.focus();
   }
 
-  /** Boxes over the canvas for the selection: [from, to, top, height, whether it was pointed at] in pixels. */
+  /** Returns boxes that mark the selection: [from, to, top, height, whether the user pointed at it] in pixels. */
   boxes(height) {
     const { timeline } = this;
     const { selection } = timeline;

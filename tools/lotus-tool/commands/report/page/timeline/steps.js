@@ -1,14 +1,15 @@
-// Moves from slice to slice: to neighbors in the row, to the containing slice, to contained slices.
+// Moves the selection from slice to slice: to neighbors, to the slice that contains it, and to slices inside it.
 "use strict";
 
 function rowsToStepIn(lane) {
   return shownRows(lane).filter((row) => row.length && (row.kind === "operations" || row.kind === "batches"));
 }
 
-/** Whether a slice can be selected: it must not be several batches drawn as one. */
+/** Whether a slice can be selected: several batches that are drawn as one slice cannot. */
 function canStepOn(timeline, { lane, row, i }) { return row.kind === "operations" || timeline.batchOf(lane, row, i) >= 0; }
 
-/** The selected slice as {lane, row, i}; for a batch that was not pointed at, its preprocessing. */
+/** Returns the selected slice as {lane, row, i}. For a batch that the user did not point at, this is its preprocessing.
+ * */
 function selectedSlice(timeline) {
   const { selection, lives } = timeline;
   if (!selection) return undefined;
@@ -23,7 +24,7 @@ function selectedSlice(timeline) {
   return undefined;
 }
 
-/** The previous or the next slice in its row. */
+/** Returns the previous or the next slice in the same row. */
 function stepAlong(timeline, { lane, row, i }, by) {
   for (let to = i + by; to >= 0 && to < row.length; to += by) {
     if (canStepOn(timeline, { lane, row, i: to })) return { lane, row, i: to };
@@ -31,7 +32,7 @@ function stepAlong(timeline, { lane, row, i }, by) {
   return undefined;
 }
 
-/** The first slice of `rows` that overlaps the range. */
+/** Returns the first slice of `rows` that overlaps a range. */
 function firstWithin(timeline, lane, rows, from, to) {
   for (const row of rows) {
     for (let i = row.firstEndingAfter(from); i < row.length && (row.start[i] <= from || row.start[i] < to); ++i) {
@@ -49,7 +50,8 @@ function nearestTo(timeline, lane, row, t) {
   return canStepOn(timeline, hit) ? hit : stepAlong(timeline, hit, 1) || stepAlong(timeline, hit, -1);
 }
 
-/** Up (-1): the containing slice, else the lane above; down (1): the first contained slice, else the lane below. */
+/** Up (-1): the slice that contains this one, or else the lane above. Down (1): the first slice inside, or else the
+ * lane below. */
 function stepAcross(timeline, { lane, row, i }, by) {
   const [from, to] = [row.start[i], row.end[i]];
   const own = rowsToStepIn(lane);

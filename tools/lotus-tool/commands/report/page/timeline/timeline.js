@@ -1,26 +1,28 @@
 // The zoomable timeline of a run: the visible range, and the position of everything in it.
 "use strict";
 
-const mostArrows = 60;  // more of them would hide what they connect
+const mostArrows = 60;  // if there were more arrows, they would hide what they connect
 
 class Timeline {
   constructor(canvas) {
     this.canvas = canvas;
     this.painter = new Painter(this, canvas.getContext("2d"));
-    this.onChange = () => {};  // called after every drawing
+    this.onChange = () => {};  // called each time the timeline was drawn
     this.lanes = [];
     this.from = 0;
     this.to = 1;
   }
 
-  /** The number of slices and columns in the last drawing. */
+  /** Returns the number of slices and columns that were drawn last. */
   get drawn() { return this.painter.drawn; }
   get span() { return Math.max(this.run.timeline.span_ns, 1); }
 
-  show(run) {
+  /** @param {any} laidOut the result of layOut() */
+  show(run, laidOut) {
     this.run = run;
-    this.lives = new BatchLives(run.batches);
-    this.lanes = layOut(run, this.lives);
+    this.lives = laidOut.lives;
+    this.path = laidOut.path;
+    this.lanes = laidOut.lanes;
     this.emphasis = undefined;
     this.selection = undefined;
     this.range = undefined;
@@ -36,7 +38,7 @@ class Timeline {
     this.draw();
   }
 
-  /** @param at  share of the picture's width that stays where it is */
+  /** @param at position (0 to 1) in the picture whose time does not move */
   zoom(factor, at) {
     const centre = this.from + (this.to - this.from) * at;
     const length = Math.min(Math.max((this.to - this.from) * factor, 100), this.span);
@@ -54,7 +56,7 @@ class Timeline {
     this.look(from - around, to + around);
   }
 
-  /** Moves only if necessary; zooms if the range would be too small to see. */
+  /** Makes a range visible: moves if necessary, and zooms if the range would be too small to see. */
   bringIntoView(from, to) {
     const seen = this.to - this.from;
     if ((to - from) / seen < 3 / this.plot || to - from > seen) { this.lookAt(from - 5 * (to - from), to + 5 * (to - from)); return; }
@@ -102,7 +104,7 @@ class Timeline {
     return shownName(report.op_names[name]);
   }
 
-  /** The name of a slice; for combined slices, their number. */
+  /** Returns the name of a slice; for combined slices, their number. */
   titleOf(row, i) {
     const joined = row.joined.get(i);
     const name = this.nameOf(row, row.name[i]);
@@ -113,7 +115,7 @@ class Timeline {
 
   laneAt(y) { return this.lanes.find((lane) => y >= lane.y && y < lane.bottom); }
 
-  /** The slice at this position, or within two pixels of it: {lane, row, i}. */
+  /** Returns the slice at a position, or within two pixels of it: {lane, row, i}. */
   hit(x, y) {
     if (x < this.left) return undefined;
     const lane = this.laneAt(y);
@@ -127,7 +129,7 @@ class Timeline {
     return undefined;
   }
 
-  /** The batch that the operation's thread worked on, as its index in lives; -1: unknown. */
+  /** Returns the batch that a thread worked on at a time, as an index in lives; -1: unknown. */
   batchOf(lane, row, i) {
     if (row.kind === "batches") return row.joined.has(i) ? -1 : this.lives.find(row.name[i] % 1e9, row.start[i]);
     for (const of of lane.rows) {
@@ -138,7 +140,7 @@ class Timeline {
     return -1;
   }
 
-  /** The CPU time of a slice; undefined if unknown. */
+  /** Returns the CPU time of a slice; undefined if it is unknown. */
   cpuOf(lane, row, i) {
     const off = lane.rows.find((of) => of.kind === "off CPU");
     if (!off || row.kind !== "operations") return undefined;

@@ -1,7 +1,7 @@
-// Shows what is under the pointer.
+// Shows a description of the slice under the pointer.
 "use strict";
 
-/** What is known of a slice, as [name, text]. */
+/** Returns what is known about a slice, as [name, text]. */
 function partsOf(timeline, { lane, row, i }) {
   const parts = [];
   if (row.kind === "counter") return [["value", String(row.name[i])], ["since", humanTime(row.start[i])],
@@ -25,7 +25,7 @@ class Tooltip {
 
   hide() { this.box.hidden = this.outline.hidden = true; }
 
-  /** @param x and y within the canvas */
+  /** @param x and y are positions in the canvas */
   tell(x, y) {
     const hit = this.timeline.hit(x, y);
     if (!hit) { this.hide(); return; }

@@ -1,4 +1,4 @@
-// The timeline with its controls: pointer, keys, search, selection, and the state in the address.
+// Combines the timeline with its controls: pointer, keys, search, selection, and the state in the address.
 "use strict";
 
 class Workbench {
@@ -10,53 +10,74 @@ class Workbench {
     this.selection = new TimelineSelection(this.timeline, byId("selection"));
     this.search = new TimelineSearch(this.timeline, this.selection, byId("search"), byId("search-result"));
     this.onState = () => {};
-    this.selection.onChange = () => this.onState();
+    this.selection.onChange = () => {
+      this.search.lane = undefined;
+      this.onState();
+    };
     this.timeline.onChange = () => this.pictured();
     new TimelinePointer(this.timeline, canvas, byId("band"), {
       select: (x, y) => this.selection.at(x, y), selectRange: (from, to) => this.selection.range(from, to),
       tell: (x, y) => this.tooltip.tell(x, y), hideTip: () => this.tooltip.hide(),
     });
-    listenToKeys(this.timeline, canvas, {
-      next: () => { if (this.timeline.selection) this.selection.next(1); else this.search.next(1); },
-      previous: () => { if (this.timeline.selection) this.selection.next(-1); else this.search.next(-1); },
+    this.keys = new PageKeys(this.timeline, canvas, byId("search"), {
+      next: (by) => { if (this.search.isActive) this.result(by); else this.selection.next(by); },
+      result: (by) => this.result(by),
+      hasResults: () => this.search.isActive,
       step: (along, across) => this.step(along, across),
       clear: () => { this.search.text = ""; this.selection.clear(); },
-      searchBox: () => byId("search"),
+      searchBox: () => { byId("search").focus(); byId("search").select(); },
+      leaveSearch: () => { this.search.text = ""; canvas.focus(); },
     });
     for (const [id, act] of Object.entries({ "zoom-in": () => this.timeline.zoom(0.5, 0.5),
       "zoom-out": () => this.timeline.zoom(2, 0.5), "zoom-all": () => this.timeline.all(),
       "fold": () => this.fold() })) byId(id).addEventListener("click", act);
   }
 
-  /** Goes to a neighbor of the selected slice and makes it visible; returns false if nothing is selected. */
+  /** Selects a neighbor of the selected slice and makes it visible; returns false if nothing is selected. */
   step(along, across) {
     const known = this.selection.step(along, across);
-    const here = known && byId("boxes").querySelector(".here");
-    if (here) here.scrollIntoView({ block: "nearest" });
+    if (known) this.showHere();
     return known;
   }
 
-  /** Collapses all threads to one row each, or opens them again. */
+  /** Goes to a result of the search. The timeline gets the focus, so that letters act as keys again. */
+  result(by) {
+    if (!this.search.next(by)) return;
+    this.canvas.focus({ preventScroll: true });
+    this.showHere();
+  }
+
+  showHere() {
+    const here = byId("boxes").querySelector(".here");
+    if (here) here.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Collapses all threads to one row each, or opens all of them. */
   fold() {
     const some = this.timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1);
     for (const lane of this.timeline.lanes) lane.collapsed = some && lane.rows.length > 1;
     this.timeline.draw();
   }
 
-  show(run) {
+  /** @param {any} laidOut the result of layOut() */
+  show(run, laidOut) {
     this.tooltip.hide();
-    this.timeline.show(run);
-    byId("timeline-note").textContent = run.timeline.note;
+    this.timeline.show(run, laidOut);
+    byId("timeline-note").textContent = run.timeline.note + (this.timeline.path.leftOut ?
+      " The shortest " + grouped(this.timeline.path.leftOut) + " parts of the critical path are not outlined." : "");
+    byId("path-help").hidden = !this.timeline.path.isKnown;
     this.selection.tell();
     this.search.look();
   }
 
-  /** After every drawing: shows the visible range, and boxes around the selection. */
+  /** Is called after every drawing: shows the visible range, and boxes around the selection. */
   pictured() {
     const { timeline } = this;
     byId("timeline-range").textContent = humanTime(Math.round(timeline.to - timeline.from)) + " wide: " +
       humanTime(Math.round(timeline.from)) + " to " + humanTime(Math.round(timeline.to));
     const boxes = this.selection.boxes(this.canvas.clientHeight).filter(([from, to]) => to > from - 1 && from < timeline.width);
+    const { lane } = this.search || {};
+    if (lane && timeline.lanes.includes(lane)) boxes.push([2, timeline.width - 2, lane.y, lane.bottom - lane.y, true]);
     byId("boxes").replaceChildren(...boxes.slice(0, 50).map(([from, to, top, tall, here]) => {
       const box = element("div", undefined, here ? "box here" : "box");
       box.style.left = from - 2 + "px";
@@ -71,7 +92,7 @@ class Workbench {
     this.onState();
   }
 
-  /** The parts of the address. */
+  /** Returns the parts of the page's address, for page_state.js. */
   state() {
     const { timeline, selection } = this;
     const numbers = (text) => text.split("-").map(Number).filter((n) => Number.isFinite(n));
@@ -96,7 +117,7 @@ class Workbench {
         if (dot > 0) { selection.slowest(Number(text.slice(0, dot)) || 0); timeline.look(from, to); }
       } },
       took: { get: () => { const s = timeline.selection; return s && s.took ? s.took.map((bin) => Math.round(binEdge(bin))).join("-") : undefined; },
-        set: () => {} },  // restored with the operation
+        set: () => {} },  // is restored together with the operation
       range: { get: () => { const s = timeline.selection; return s && s.kind === "range" ?
         Math.round(s.from) + "-" + Math.round(s.to) : undefined; },
       set: (text) => { const [from, to] = numbers(text); if (to > from) selection.range(from, to); } },

@@ -1,0 +1,36 @@
+// Formats the analysis of one accelerator trace as text and as JSON.
+#ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
+#define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "accelerator/analysis.hpp"
+#include "base/formats/json_writer.hpp"
+
+namespace lotus::tool {
+
+/// Returns the verdict as one sentence, such as "copy-bound: the device waits …".
+std::string accelerator_headline(const accelerator_analysis& of);
+
+/// Returns what the user should change; "" if the accelerators are busy.
+std::string accelerator_advice(const accelerator_analysis& of);
+
+/// Prints the headline, the advice and all tables.
+void print_accelerator(const accelerator_analysis& of, std::ostream& out);
+
+/// Writes the analysis as a JSON object with times in microseconds.
+/// @param parts  whether to write every step and batch as well.
+void write_accelerator(json_writer& to, const accelerator_analysis& of, bool parts);
+
+/// Writes a time in microseconds, without decimals if it is a whole number.
+void write_us(json_writer& to, std::string_view key, std::int64_t ns);
+
+/// Returns a share in whole percent, such as "12 %".
+std::string share_text(std::int64_t ns, std::int64_t of_ns);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP

@@ -1,0 +1,119 @@
+// Analyzes an accelerator trace: how busy the devices were, why they were idle, and the verdict.
+#ifndef LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
+#define LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accelerator/device_figures.hpp"
+#include "accelerator/host_timeline.hpp"
+#include "accelerator/trace/device_trace.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// Idle time in ns for each cause.
+class cause_times {
+ public:
+  void add(idle_cause cause, std::int64_t ns) noexcept {
+    ns_[static_cast<std::size_t>(cause)] += ns;
+  }
+  void add(const cause_times& other) noexcept {
+    for (const idle_cause cause : all_idle_causes) add(cause, other.of(cause));
+  }
+  std::int64_t of(idle_cause cause) const noexcept { return ns_[static_cast<std::size_t>(cause)]; }
+  std::int64_t sum() const noexcept {
+    std::int64_t sum_ns = 0;
+    for (const std::int64_t ns : ns_) sum_ns += ns;
+    return sum_ns;
+  }
+
+ private:
+  std::array<std::int64_t, all_idle_causes.size()> ns_{};
+};
+
+/// The idle time of all devices during one step or batch of the host.
+struct idle_part {
+  std::uint64_t number = 0;  ///< number of the step or batch
+  std::uint32_t epoch = 0;   ///< epoch of the batch
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  cause_times causes;
+};
+
+/// What limits the accelerators.
+enum class device_verdict : std::uint8_t {
+  busy,  ///< no cause of idle time takes more than 5 % of the run
+  batch_wait,
+  copy,
+  synchronization,
+  launch,
+  host
+};
+
+/// Returns the name of a verdict, such as "device-busy", "input-bound" or "copy-bound".
+std::string_view device_verdict_name(device_verdict verdict) noexcept;
+
+struct accelerator_analysis {
+  std::string path;
+  std::optional<std::uint64_t> rank;
+  std::string logs;  ///< folder of the run whose logs were used; "" if there is none
+  std::set<std::uint64_t> processes;  ///< processes that called the accelerator's runtime
+  std::size_t step_count = 0;         ///< number of the profiler steps that were analyzed
+  std::int64_t first_ns = 0;  ///< start of the first kernel or copy, in ns since the Unix epoch
+  std::int64_t last_ns = 0;   ///< end of the last kernel or copy
+  bool without_last_step = false;  ///< whether the last step is left out
+  bool rounded = false;            ///< whether times were rounded to whole microseconds
+  std::vector<device_figures> devices;
+  /// One element per device; the sum of each is the device's idle_ns.
+  std::vector<cause_times> causes;
+  /// For the time of batch_wait: how long the run's critical path was in each operation, stage or
+  /// kind of activity. Empty without a run.
+  std::map<std::string, std::int64_t> late_ns;
+  std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
+  /// One element per wait for a batch; each lasts until the next wait.
+  std::vector<idle_part> batches;
+  device_verdict is = device_verdict::busy;
+
+  std::int64_t span_ns() const noexcept;
+  std::int64_t idle_ns() const noexcept;
+  cause_times all_causes() const noexcept;
+  /// Returns the time in which devices only copied and no kernel ran, as a sum over all devices.
+  std::int64_t only_copies_ns() const noexcept;
+  /// Returns the devices' time from first to last work, without the time in which they only
+  /// communicated, as a sum over all devices. Communication includes waiting for other ranks.
+  std::int64_t own_ns() const noexcept;
+  /// Returns the name with the longest time in late_ns; "" if there is none.
+  std::string latest() const;
+};
+
+struct analysis_options {
+  time_rounding rounding = time_rounding::whole_us;
+  bool with_last_step = false;
+};
+
+/// Calls a function for each trace in a file. The file is a Kineto trace, or an nsys database,
+/// which contains a trace for each process. Only one trace is in memory at a time. Throws
+/// input_error.
+void for_each_trace(const std::string& path, time_rounding rounding,
+                    const std::function<void(device_trace&&)>& use);
+
+/// Whether a trace and a run overlap in time.
+bool is_of_run(const device_trace& trace, const run_data& run) noexcept;
+
+/// Analyzes a trace.
+/// @param run  a run of the same program, read with run_parts::operations; may be nullptr.
+accelerator_analysis analyze_accelerator(device_trace trace, const analysis_options& options,
+                                         const run_data* run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP

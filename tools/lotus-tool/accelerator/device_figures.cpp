@@ -1,0 +1,181 @@
+#include "accelerator/device_figures.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+/// The value of consecutive_kernel_delay in HolisticTraceAnalysis.
+constexpr std::int64_t kernel_wait_below_ns = 30'000;
+
+/// Computes the length of the union of ranges, which must be added in order of their starts. If
+/// rounding makes a range end before it starts, it counts with its negative length.
+class range_union {
+ public:
+  /// Adds a range. Returns whether it begins after a gap, or is the first one.
+  bool add(std::int64_t start_ns, std::int64_t end_ns) noexcept {
+    const bool apart = empty_ || start_ns > end_ns_;
+    if (apart) {
+      sum_ns_ += end_ns - start_ns;
+      end_ns_ = end_ns;
+    } else if (end_ns > end_ns_) {
+      sum_ns_ += end_ns - end_ns_;
+      end_ns_ = end_ns;
+    }
+    empty_ = false;
+    return apart;
+  }
+
+  bool empty() const noexcept { return empty_; }
+  std::int64_t sum_ns() const noexcept { return sum_ns_; }
+  std::int64_t end_ns() const noexcept { return end_ns_; }
+
+ private:
+  std::int64_t sum_ns_ = 0;
+  std::int64_t end_ns_ = 0;
+  bool empty_ = true;
+};
+
+bool with_host(copy_kind kind) noexcept {
+  return kind == copy_kind::to_device || kind == copy_kind::to_host;
+}
+
+bool is_kernel(const device_work& work) noexcept {
+  return work.kind == work_kind::compute || work.kind == work_kind::communication;
+}
+
+class device_sum {
+ public:
+  device_sum(const device_trace& trace, const call_starts& calls) : trace_(trace), calls_(calls) {}
+
+  void add(std::size_t index) {
+    const device_work& work = trace_.work[index];
+    if (all_.empty()) of_.start_ns = work.start_ns;
+    const std::int64_t before_ns = all_.end_ns();
+    const bool first = all_.empty();
+    if (all_.add(work.start_ns, work.end_ns) && !first) {
+      of_.gaps.push_back({before_ns, work.start_ns, index});
+    }
+    if (work.kind == work_kind::compute) compute_.add(work.start_ns, work.end_ns);
+    if (work.kind == work_kind::communication) communication_.add(work.start_ns, work.end_ns);
+    if (is_kernel(work)) kernels_.add(work.start_ns, work.end_ns);
+    if (is_kernel(work) || with_host(work.copy)) {
+      kernels_and_copies_.add(work.start_ns, work.end_ns);
+    }
+    if (work.copy != copy_kind::none) {
+      copy_figures& copies = of_.copies[work.copy];
+      copies.all.add(work);
+      copies.by_memory[static_cast<std::size_t>(work.memory)].add(work);
+    }
+    add_to_stream(work);
+  }
+
+  device_figures finish(std::int64_t device) {
+    of_.device = device;
+    of_.span_ns = all_.end_ns() - of_.start_ns;
+    of_.compute_ns = compute_.sum_ns();
+    of_.communication_ns = communication_.sum_ns();
+    of_.only_communication_ns = kernels_.sum_ns() - compute_.sum_ns();
+    of_.idle_ns = of_.span_ns - all_.sum_ns();
+    of_.only_copies_ns = kernels_and_copies_.sum_ns() - kernels_.sum_ns();
+    for (auto& [number, stream] : streams_) {
+      stream.figures.number = number;
+      stream.figures.busy_ns = stream.busy.sum_ns();
+      of_.streams.push_back(stream.figures);
+    }
+    return std::move(of_);
+  }
+
+ private:
+  struct stream_sum {
+    stream_figures figures;
+    range_union busy;
+    std::int64_t last_end_ns = 0;
+  };
+
+  void add_to_stream(const device_work& work) {
+    stream_sum& stream = streams_[trace_.streams[work.stream].number];
+    if (!stream.busy.empty()) {
+      const std::int64_t gap_ns = work.start_ns - stream.last_end_ns;
+      const std::size_t call = calls_.call_of(work);
+      stream_idle& idle = stream.figures.idle;
+      if (call != SIZE_MAX && trace_.calls[call].start_ns > stream.last_end_ns) {
+        idle.host_wait_ns += gap_ns;
+      } else {
+        (gap_ns < kernel_wait_below_ns ? idle.kernel_wait_ns : idle.other_ns) += gap_ns;
+      }
+    }
+    stream.last_end_ns = work.end_ns;
+    stream.busy.add(work.start_ns, work.end_ns);
+  }
+
+  const device_trace& trace_;
+  const call_starts& calls_;
+  device_figures of_;
+  range_union all_, compute_, communication_, kernels_, kernels_and_copies_;
+  std::map<std::int64_t, stream_sum> streams_;
+};
+
+}  // namespace
+
+call_starts::call_starts(const device_trace& trace) {
+  calls_.reserve(trace.calls.size());
+  for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+    if (trace.calls[i].correlation == 0) continue;
+    calls_.emplace_back(trace.calls[i].correlation, static_cast<std::uint32_t>(i));
+  }
+  std::sort(calls_.begin(), calls_.end());
+}
+
+std::size_t call_starts::call_of(const device_work& work) const noexcept {
+  if (work.correlation == 0) return SIZE_MAX;
+  const auto behind =
+      std::upper_bound(calls_.begin(), calls_.end(), std::pair(work.correlation, UINT32_MAX));
+  if (behind == calls_.begin() || std::prev(behind)->first != work.correlation) return SIZE_MAX;
+  return std::prev(behind)->second;
+}
+
+bool leave_out_last_step(device_trace& trace) {
+  std::set<std::uint64_t> numbers;
+  std::int64_t last_ns = INT64_MIN;
+  for (const profiler_step& step : trace.steps) {
+    numbers.insert(step.number);
+    last_ns = std::max(last_ns, step.start_ns);
+  }
+  if (numbers.size() < 2) return false;
+  const call_starts calls(trace);
+  const auto is_left_out = [&](const device_work& work) {
+    const std::size_t call = calls.call_of(work);
+    return call == SIZE_MAX || trace.calls[call].start_ns >= last_ns;
+  };
+  if (std::all_of(trace.work.begin(), trace.work.end(), is_left_out)) return false;
+  trace.work.erase(std::remove_if(trace.work.begin(), trace.work.end(), is_left_out),
+                   trace.work.end());
+  return true;
+}
+
+std::vector<device_figures> figures_of_devices(const device_trace& trace,
+                                               const call_starts& calls) {
+  std::vector<std::uint32_t> order(trace.work.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return trace.work[a].start_ns < trace.work[b].start_ns;
+  });
+  std::map<std::int64_t, device_sum> devices;
+  for (const std::uint32_t index : order) {
+    const std::int64_t device = trace.streams[trace.work[index].stream].device;
+    devices.try_emplace(device, trace, calls).first->second.add(index);
+  }
+  std::vector<device_figures> figures;
+  figures.reserve(devices.size());
+  for (auto& [device, sum] : devices) figures.push_back(sum.finish(device));
+  return figures;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,105 @@
+// Computes how busy accelerators and their streams were, and what they copied.
+#ifndef LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
+#define LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "accelerator/trace/device_trace.hpp"
+
+namespace lotus::tool {
+
+/// The idle time of a stream, divided as in HolisticTraceAnalysis. Before each kernel or copy there
+/// is a gap: the time since the end of the one that started before it. The gap is negative if the
+/// two overlap.
+struct stream_idle {
+  /// Gaps before work that was launched only after the previous work had ended.
+  std::int64_t host_wait_ns = 0;
+  std::int64_t kernel_wait_ns = 0;  ///< gaps below 30 us before work that was launched earlier
+  std::int64_t other_ns = 0;
+};
+
+struct stream_figures {
+  std::int64_t number = 0;
+  std::int64_t busy_ns = 0;
+  stream_idle idle;
+};
+
+/// Sums for the copies of one direction and kind of memory.
+struct copy_sum {
+  std::uint64_t count = 0;
+  std::int64_t ns = 0;
+  std::uint64_t bytes = 0;
+
+  void add(const device_work& copy) noexcept {
+    ++count;
+    ns += copy.end_ns - copy.start_ns;
+    bytes += copy.bytes;
+  }
+};
+
+struct copy_figures {
+  copy_sum all;
+  std::array<copy_sum, 3> by_memory;  ///< sums by kind of memory; the index is a host_memory
+
+  const copy_sum& of(host_memory memory) const {
+    return by_memory[static_cast<std::size_t>(memory)];
+  }
+};
+
+/// A time in which a device does nothing.
+struct device_gap {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::size_t next = 0;  ///< index in device_trace::work of the work that ends the gap
+};
+
+/// What a device did, over all its streams.
+struct device_figures {
+  std::int64_t device = 0;
+  std::int64_t start_ns = 0;          ///< start of the first kernel or copy
+  std::int64_t span_ns = 0;           ///< from start_ns to the end of the last kernel or copy
+  std::int64_t compute_ns = 0;        ///< time in which at least one computing kernel ran
+  std::int64_t communication_ns = 0;  ///< time in which at least one communicating kernel ran
+  /// communication_ns without the time of computing kernels.
+  std::int64_t only_communication_ns = 0;
+  /// Time in which data was copied from or to the host and no kernel ran.
+  std::int64_t only_copies_ns = 0;
+  std::int64_t idle_ns = 0;  ///< time in which nothing ran
+  std::vector<stream_figures> streams;
+  std::map<copy_kind, copy_figures> copies;
+  std::vector<device_gap> gaps;  ///< gaps; the sum of their lengths is idle_ns
+
+  std::int64_t busy_ns() const noexcept { return span_ns - idle_ns; }
+  /// Busy time without the time of communication alone, which includes waiting for other ranks.
+  std::int64_t working_ns() const noexcept { return busy_ns() - only_communication_ns; }
+};
+
+/// Finds the call that launched a certain work.
+class call_starts {
+ public:
+  explicit call_starts(const device_trace& trace);
+
+  /// Returns the index of this call in device_trace::calls; SIZE_MAX if it is unknown.
+  std::size_t call_of(const device_work& work) const noexcept;
+
+ private:
+  /// The correlation number and the index of each call, sorted.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> calls_;
+};
+
+/// If there are several steps, removes all work that was launched after the start of the last one,
+/// and returns true. HolisticTraceAnalysis does the same: the recording may have ended while the
+/// work of the last step was still running.
+bool leave_out_last_step(device_trace& trace);
+
+/// Returns the figures of every device, in order of the devices' numbers.
+std::vector<device_figures> figures_of_devices(const device_trace& trace, const call_starts& calls);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP

@@ -1,0 +1,201 @@
+#include "accelerator/host_timeline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+/// If the host does something else for a shorter time between two launches, this time counts as
+/// launch: the framework and its language need some microseconds between calls.
+constexpr std::int64_t short_host_ns = 50'000;
+
+class range_collector {
+ public:
+  range_collector(const device_trace& trace, const std::vector<recorded_range>& recorded)
+      : trace_(trace), recorded_(recorded) {}
+
+  std::vector<cause_range> collect() {
+    find_directions();
+    add_calls();
+    add_operators();
+    for (const wait_range& wait : trace_.waits) {
+      if (wait.of_consumer || orders_work(wait.thread)) {
+        add(wait.start_ns, wait.end_ns, idle_cause::batch_wait);
+      }
+    }
+    for (const thread_range& copy : trace_.copies) {
+      if (orders_work(copy.thread)) add(copy.start_ns, copy.end_ns, idle_cause::copy);
+    }
+    for (const recorded_range& r : recorded_) add(r.start_ns, r.end_ns, r.cause);
+    return joined(painted());
+  }
+
+ private:
+  struct edge {
+    std::int64_t at_ns;
+    idle_cause cause;
+    bool begins;
+  };
+
+  void add(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause) {
+    if (end_ns <= start_ns) return;
+    edges_.push_back({start_ns, cause, true});
+    edges_.push_back({end_ns, cause, false});
+  }
+
+  bool orders_work(std::uint32_t thread) const {
+    return thread < launches_.size() && !launches_[thread].empty();
+  }
+
+  void find_directions() {
+    for (const device_work& work : trace_.work) {
+      if (work.copy != copy_kind::none) directions_.emplace(work.correlation, work.copy);
+    }
+  }
+
+  /// Returns the direction of a call that copies. If the trace does not contain the copy, assumes a
+  /// copy to the device, because most copies are batches. Returns `none` for other calls.
+  copy_kind direction_of(const runtime_call& call) const {
+    if (call.kind != call_kind::copy) return copy_kind::none;
+    const auto at = directions_.find(call.correlation);
+    return at == directions_.end() ? copy_kind::to_device : at->second;
+  }
+
+  void add_calls() {
+    std::vector<const runtime_call*> calls;
+    calls.reserve(trace_.calls.size());
+    for (const runtime_call& call : trace_.calls) {
+      if (call.kind != call_kind::other) calls.push_back(&call);
+    }
+    std::sort(calls.begin(), calls.end(), [](const runtime_call* a, const runtime_call* b) {
+      return std::tie(a->thread, a->start_ns) < std::tie(b->thread, b->start_ns);
+    });
+    launches_.resize(trace_.threads.size());
+    const runtime_call* before = nullptr;
+    bool before_copies_in = false;
+    for (const runtime_call* const call : calls) {
+      if (before != nullptr && before->thread != call->thread) before_copies_in = false;
+      const copy_kind direction = direction_of(*call);
+      const bool copies_in = direction == copy_kind::to_device;
+      idle_cause cause = idle_cause::launch;
+      if (copies_in || (call->kind == call_kind::synchronize && before_copies_in)) {
+        cause = idle_cause::copy;
+      } else if (call->kind == call_kind::synchronize || direction == copy_kind::to_host) {
+        cause = idle_cause::synchronization;
+      }
+      add(call->start_ns, call->end_ns, cause);
+      if (call->kind != call_kind::synchronize) launches_[call->thread].push_back(call->start_ns);
+      before_copies_in = copies_in;
+      before = call;
+    }
+  }
+
+  /// Adds the outermost operators of the framework that launch work on the device.
+  void add_operators() {
+    std::vector<thread_range> operators(trace_.operators.begin(), trace_.operators.end());
+    std::sort(operators.begin(), operators.end(), [](const thread_range& a, const thread_range& b) {
+      return std::tie(a.thread, a.start_ns, b.end_ns) < std::tie(b.thread, b.start_ns, a.end_ns);
+    });
+    for (std::size_t i = 0; i < operators.size();) {
+      const thread_range& outer = operators[i];
+      while (i < operators.size() && operators[i].thread == outer.thread &&
+             operators[i].start_ns < std::max(outer.end_ns, outer.start_ns + 1)) {
+        ++i;
+      }
+      if (outer.thread >= launches_.size()) continue;
+      const std::vector<std::int64_t>& starts = launches_[outer.thread];
+      const auto inside = std::lower_bound(starts.begin(), starts.end(), outer.start_ns);
+      if (inside != starts.end() && *inside < outer.end_ns) {
+        add(outer.start_ns, outer.end_ns, idle_cause::launch);
+      }
+    }
+  }
+
+  /// Returns what the host did at each time. If several causes apply, the first in idle_cause wins.
+  std::vector<cause_range> painted() {
+    std::sort(edges_.begin(), edges_.end(),
+              [](const edge& a, const edge& b) { return a.at_ns < b.at_ns; });
+    std::array<std::int64_t, all_idle_causes.size()> open{};
+    std::vector<cause_range> ranges;
+    for (std::size_t i = 0; i < edges_.size();) {
+      const std::int64_t at_ns = edges_[i].at_ns;
+      for (; i < edges_.size() && edges_[i].at_ns == at_ns; ++i) {
+        open[static_cast<std::size_t>(edges_[i].cause)] += edges_[i].begins ? 1 : -1;
+      }
+      if (i == edges_.size()) break;
+      const auto* const first =
+          std::find_if(open.begin(), open.end(), [](std::int64_t n) { return n > 0; });
+      const idle_cause cause =
+          first == open.end() ? idle_cause::host : static_cast<idle_cause>(first - open.begin());
+      if (!ranges.empty() && ranges.back().cause == cause) {
+        ranges.back().end_ns = edges_[i].at_ns;
+      } else {
+        ranges.push_back({at_ns, edges_[i].at_ns, cause});
+      }
+    }
+    edges_ = {};
+    return ranges;
+  }
+
+  /// Changes short ranges of `host` between two launches to `launch`, and joins equal neighbors.
+  static std::vector<cause_range> joined(std::vector<cause_range> ranges) {
+    std::vector<cause_range> all;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      cause_range& r = ranges[i];
+      const bool between = i > 0 && i + 1 < ranges.size() &&
+                           ranges[i - 1].cause == idle_cause::launch &&
+                           ranges[i + 1].cause == idle_cause::launch;
+      if (r.cause == idle_cause::host && between && r.end_ns - r.start_ns < short_host_ns) {
+        r.cause = idle_cause::launch;
+      }
+      if (!all.empty() && all.back().cause == r.cause) {
+        all.back().end_ns = r.end_ns;
+      } else {
+        all.push_back(r);
+      }
+    }
+    return all;
+  }
+
+  const device_trace& trace_;
+  const std::vector<recorded_range>& recorded_;
+  /// The direction of each copy, by the number of the call that launched the copy.
+  std::unordered_map<std::uint64_t, copy_kind> directions_;
+  /// For each thread, the starts of the calls that launch work.
+  std::vector<std::vector<std::int64_t>> launches_;
+  std::vector<edge> edges_;
+};
+
+}  // namespace
+
+std::string_view idle_cause_name(idle_cause cause) noexcept {
+  switch (cause) {
+    case idle_cause::batch_wait:
+      return "batch-wait";
+    case idle_cause::copy:
+      return "copy";
+    case idle_cause::synchronization:
+      return "synchronization";
+    case idle_cause::launch:
+      return "launch";
+    case idle_cause::host:
+      break;
+  }
+  return "host";
+}
+
+std::vector<cause_range> host_timeline(const device_trace& trace,
+                                       const std::vector<recorded_range>& recorded) {
+  return range_collector(trace, recorded).collect();
+}
+
+}  // namespace lotus::tool

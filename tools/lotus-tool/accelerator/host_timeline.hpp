@@ -1,0 +1,88 @@
+// Finds what a program's host threads did for its accelerators at every moment.
+#ifndef LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
+#define LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "accelerator/device_figures.hpp"
+#include "accelerator/trace/device_trace.hpp"
+
+namespace lotus::tool {
+
+/// Why a device was idle, which is what the host did at that time. If several threads did different
+/// things, the one that comes first in this list counts.
+enum class idle_cause : std::uint8_t { batch_wait, copy, synchronization, launch, host };
+inline constexpr std::array all_idle_causes{idle_cause::batch_wait, idle_cause::copy,
+                                            idle_cause::synchronization, idle_cause::launch,
+                                            idle_cause::host};
+
+/// Returns the name of a cause, such as "batch-wait".
+std::string_view idle_cause_name(idle_cause cause) noexcept;
+
+/// A range of the host's time or of a device's idle time, with its cause.
+struct cause_range {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  idle_cause cause = idle_cause::host;
+};
+
+/// A wait for a batch or a copy that Lotus recorded, with times on the trace's clock.
+struct recorded_range {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  idle_cause cause = idle_cause::batch_wait;
+};
+
+/// Returns what the host did at each time, as adjacent ranges without gaps. Before the first and
+/// after the last range, the cause is `host`.
+///
+/// - batch_wait: a thread that also launches work is in enumerate(DataLoader), a consumer is in
+/// Lotus's scope BatchWait, or `recorded` contains a wait
+/// - copy: in a call that copies from the host, or in a synchronization right after it; in a scope
+/// named Copy on a thread that also launches work; or `recorded` contains a copy
+/// - synchronization: in a call that synchronizes, or that copies to the host
+/// - launch: in another call that launches work, in an operator of the framework that contains one,
+/// or between two of these if less than 50 us lie between them
+/// - host: everything else
+std::vector<cause_range> host_timeline(const device_trace& trace,
+                                       const std::vector<recorded_range>& recorded);
+
+/// Looks up what the host did. The times must not decrease from one call to the next.
+class timeline_cursor {
+ public:
+  explicit timeline_cursor(const std::vector<cause_range>& ranges) : ranges_(ranges) {}
+
+  /// Calls `use(start_ns, end_ns, cause)` for each part of a range that has one cause, in order.
+  template <class Use>
+  void for_each_part(std::int64_t start_ns, std::int64_t end_ns, Use use) {
+    while (at_ < ranges_.size() && ranges_[at_].end_ns <= start_ns) ++at_;
+    std::size_t at = at_;
+    while (start_ns < end_ns) {
+      std::int64_t until_ns = end_ns;
+      idle_cause cause = idle_cause::host;
+      if (at < ranges_.size()) {
+        if (start_ns < ranges_[at].start_ns) {
+          until_ns = ranges_[at].start_ns;
+        } else {
+          until_ns = ranges_[at].end_ns;
+          cause = ranges_[at++].cause;
+        }
+      }
+      until_ns = until_ns < end_ns ? until_ns : end_ns;
+      use(start_ns, until_ns, cause);
+      start_ns = until_ns;
+    }
+  }
+
+ private:
+  const std::vector<cause_range>& ranges_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP

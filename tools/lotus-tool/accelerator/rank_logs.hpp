@@ -1,0 +1,29 @@
+// Finds the logs that belong to a trace: those of the same rank.
+#ifndef LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
+#define LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
+
+#include <vector>
+
+#include "accelerator/trace/device_trace.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/log_files.hpp"
+
+namespace lotus::tool {
+
+/// The logs of all ranks of some runs. All ranks may record to one folder, or each to its own.
+class rank_logs {
+ public:
+  explicit rank_logs(const std::vector<run_files>& runs);
+
+  /// Returns the logs that may belong to a trace. Searches the logs in the trace's folder or, if
+  /// there are none, all logs. Of these, takes those of the same rank, and prefers those of a
+  /// process in the trace. The result points into this object.
+  std::vector<const run_files*> of(const device_trace& trace) const;
+
+ private:
+  std::vector<consumer_logs> all_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP

@@ -1,0 +1,203 @@
+#include "accelerator/ranks.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "accelerator/analysis.hpp"
+#include "accelerator/rank_logs.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "base/text.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Differences and waits with a smaller share of the time are not reported.
+constexpr double named_share = 0.05;
+
+bool has_name_of_trace(std::string_view name) {
+  return ends_with(name, ".json") || ends_with(name, ".json.gz") || ends_with(name, ".sqlite");
+}
+
+template <class Iterator>
+void list_traces(const Iterator& entries, std::vector<std::string>& paths) {
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (has_name_of_trace(name) && is_found_file(entry)) paths.push_back(entry.path().string());
+  }
+}
+
+bool is_same_rank(const accelerator_analysis& a, const accelerator_analysis& b) {
+  if (a.rank && b.rank) return a.rank == b.rank;
+  return !a.processes.empty() && a.processes == b.processes;
+}
+
+/// Returns a rank's name, which is used if no other rank has the same name.
+std::string own_name(const accelerator_analysis& of) {
+  if (of.rank) return "rank " + std::to_string(*of.rank);
+  if (of.processes.size() == 1) return "process " + std::to_string(*of.processes.begin());
+  return fs::path(of.path).filename().string();
+}
+
+std::vector<std::string> names_of(const std::vector<accelerator_analysis>& ranks) {
+  std::vector<std::string> names;
+  names.reserve(ranks.size());
+  for (const accelerator_analysis& rank : ranks) names.push_back(own_name(rank));
+  const std::vector<std::string> first = names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::count(first.begin(), first.end(), names[i]) > 1) names[i] = ranks[i].path;
+  }
+  return names;
+}
+
+double share_of_span(const accelerator_analysis& of, std::int64_t ns) {
+  const std::int64_t span_ns = of.span_ns();
+  return span_ns > 0 ? static_cast<double>(ns) / static_cast<double>(span_ns) : 0;
+}
+
+/// Returns the index of the rank with the highest value.
+template <class Value>
+std::size_t highest(const std::vector<accelerator_analysis>& ranks, Value value) {
+  return static_cast<std::size_t>(
+      std::max_element(ranks.begin(), ranks.end(),
+                       [&](const auto& a, const auto& b) { return value(a) < value(b); }) -
+      ranks.begin());
+}
+
+}  // namespace
+
+void rank_collector::analyze(device_trace&& trace) {
+  std::shared_ptr<const run_data> run = run_(trace);
+  if (run && !is_of_run(trace, *run)) {
+    diagnostics_.warning(trace.path + ": the logs in " + run->files->dir +
+                         " were recorded at another time and are not used");
+    run.reset();
+  }
+  found_.push_back(analyze_accelerator(std::move(trace), options_, run.get()));
+}
+
+void rank_collector::add(const std::string& path) {
+  for_each_trace(path, options_.rounding,
+                 [this](device_trace&& trace) { analyze(std::move(trace)); });
+}
+
+void rank_collector::add_found(const std::string& path) {
+  try {
+    for_each_trace(path, options_.rounding, [&](device_trace&& trace) {
+      if (trace.merged) {
+        diagnostics_.note(path + ": ignored: 'lotus-tool viz' has written it");
+        return;
+      }
+      analyze(std::move(trace));
+      const auto same = std::find_if(found_.begin(), found_.end() - 1, [&](const auto& before) {
+        return is_same_rank(before, found_.back());
+      });
+      if (same == found_.end() - 1) return;
+      diagnostics_.note(same->path + ": not used, because " + path +
+                        " is of the same rank; give its name to read it");
+      *same = std::move(found_.back());
+      found_.pop_back();
+    });
+  } catch (const input_error& error) {
+    diagnostics_.note("ignored: " + std::string(error.what()));
+  }
+}
+
+void rank_collector::add_folder(const std::string& dir, bool below) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  constexpr auto skip = fs::directory_options::skip_permission_denied;
+  if (below) {
+    list_traces(fs::recursive_directory_iterator(dir, skip, error), paths);
+  } else {
+    list_traces(fs::directory_iterator(dir, skip, error), paths);
+  }
+  std::sort(paths.begin(), paths.end(), natural_less);
+  for (const std::string& path : paths) add_found(path);
+}
+
+std::vector<accelerator_analysis> rank_collector::take() {
+  std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
+    return a.rank.value_or(UINT64_MAX) < b.rank.value_or(UINT64_MAX);
+  });
+  return std::move(found_);
+}
+
+std::vector<accelerator_analysis> find_accelerators(const run_data& run) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  std::vector<run_files> several;
+  if (run.batches.consumers() > 1) several.push_back(*run.files);
+  const rank_logs logs(several);
+  rank_collector collector(
+      {},
+      [&](const device_trace& trace) -> std::shared_ptr<const run_data> {
+        const std::vector<const run_files*> found = logs.of(trace);
+        if (found.size() != 1) return {std::shared_ptr<const run_data>(), &run};
+        run_parts parts;
+        parts.operations = true;
+        return std::make_shared<const run_data>(read_run(*found.front(), parts, silent));
+      },
+      silent);
+  collector.add_folder(run.files->info_dir, false);
+  std::vector<accelerator_analysis> found = collector.take();
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [](const accelerator_analysis& a) { return a.logs.empty(); }),
+              found.end());
+  return found;
+}
+
+bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept {
+  const auto run_ns = static_cast<double>(run.last_ns - run.first_ns);
+  return std::all_of(ranks.begin(), ranks.end(), [&](const accelerator_analysis& rank) {
+    return rank.is == device_verdict::busy &&
+           std::all_of(rank.devices.begin(), rank.devices.end(), [&](const device_figures& d) {
+             return static_cast<double>(d.working_ns()) >= 0.9 * run_ns;
+           });
+  });
+}
+
+rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks) {
+  rank_comparison found;
+  found.names = names_of(ranks);
+  found.by_step = std::all_of(ranks.begin(), ranks.end(),
+                              [](const accelerator_analysis& r) { return r.step_count > 0; });
+  for (const accelerator_analysis& rank : ranks) {
+    const auto parts = found.by_step ? static_cast<std::int64_t>(rank.step_count) : 1;
+    found.own_ns.push_back(rank.own_ns() / parts);
+  }
+  const auto idle_share = [](const accelerator_analysis& r) {
+    return share_of_span(r, r.idle_ns());
+  };
+  const auto wait_share = [](const accelerator_analysis& r) {
+    return share_of_span(r, r.all_causes().of(idle_cause::batch_wait));
+  };
+  found.decisive = highest(ranks, idle_share);
+  const std::size_t waits = highest(ranks, wait_share);
+  if (wait_share(ranks[waits]) > named_share) found.waits_for_data = waits;
+  if (ranks.size() < 2) return found;
+  const auto longest = std::max_element(found.own_ns.begin(), found.own_ns.end());
+  std::vector<std::int64_t> others(found.own_ns.begin(), longest);
+  others.insert(others.end(), longest + 1, found.own_ns.end());
+  std::sort(others.begin(), others.end());
+  found.others_ns = others[others.size() / 2];
+  if (static_cast<double>(*longest) > (1 + named_share) * static_cast<double>(found.others_ns)) {
+    found.slowest = static_cast<std::size_t>(longest - found.own_ns.begin());
+    found.decisive = *found.slowest;
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,79 @@
+// Analyzes the traces of several ranks of one training, and compares them.
+#ifndef LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+#define LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accelerator/analysis.hpp"
+#include "base/diagnostics.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// Returns the run of a trace, read with run_parts::operations; null if there is none.
+using run_of_trace = std::function<std::shared_ptr<const run_data>(const device_trace&)>;
+
+/// Analyzes traces one after the other, so that only one is in memory at a time.
+class rank_collector {
+ public:
+  rank_collector(const analysis_options& options, run_of_trace run, diagnostic_log& diagnostics)
+      : options_(options), run_(std::move(run)), diagnostics_(diagnostics) {}
+
+  /// Adds the traces in a file. Throws input_error.
+  void add(const std::string& path);
+
+  /// Adds the traces in a folder. Ignores files that are no traces, with a note, and the output of
+  /// `viz`. If a rank has several traces, uses the last one in natural order.
+  /// @param below  whether to search all subfolders too.
+  void add_folder(const std::string& dir, bool below);
+
+  /// Returns the analyses in order of their ranks.
+  std::vector<accelerator_analysis> take();
+
+ private:
+  void analyze(device_trace&& trace);
+  void add_found(const std::string& path);
+
+  analysis_options options_;
+  run_of_trace run_;
+  diagnostic_log& diagnostics_;
+  std::vector<accelerator_analysis> found_;
+};
+
+/// Analyzes the traces in the run's folder. Returns an empty list if none of them contains work of
+/// an accelerator during the run.
+/// @param run  read with run_parts::operations.
+std::vector<accelerator_analysis> find_accelerators(const run_data& run);
+
+/// Whether the traces show that all devices worked during 90 % of the run, communication not
+/// included: so a faster input pipeline could gain at most a tenth of the run's time.
+bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;
+
+/// Shows which ranks make the others wait. In communication, each rank waits for the slowest one.
+/// So all steps take equally long, and the slowest rank is the one that communicates least.
+struct rank_comparison {
+  std::vector<std::string> names;    ///< "rank 3", or the process's number, or the file's name
+  std::vector<std::int64_t> own_ns;  ///< time outside communication, in total or per step
+  bool by_step = false;              ///< whether own_ns is per profiler step
+  /// The rank with the longest own_ns, if that is 5 % above the median of the other ranks.
+  std::optional<std::size_t> slowest;
+  std::int64_t others_ns = 0;  ///< the median of the other ranks' own_ns
+  /// The rank whose device is idle longest because of batches, if that is at least 5 % of its time.
+  std::optional<std::size_t> waits_for_data;
+  std::size_t decisive = 0;  ///< the slowest rank, or the one whose device is idle longest
+};
+
+/// Compares ranks.
+/// @param ranks  at least one.
+rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RANKS_HPP

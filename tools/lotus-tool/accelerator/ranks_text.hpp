@@ -1,0 +1,34 @@
+// Formats the analyses of the traces of one or several ranks, as text and as JSON.
+#ifndef LOTUS_TOOL_ACCELERATOR_RANKS_TEXT_HPP
+#define LOTUS_TOOL_ACCELERATOR_RANKS_TEXT_HPP
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "accelerator/accelerator_text.hpp"
+#include "accelerator/analysis.hpp"
+#include "base/formats/json_writer.hpp"
+
+namespace lotus::tool {
+
+/// Returns the verdict as one sentence. If there are several ranks, it is the verdict of the
+/// slowest one or, if none is slowest, of the one whose device is idle longest.
+/// @param ranks  at least one; this applies to the functions below too.
+std::string accelerator_headline(const std::vector<accelerator_analysis>& ranks);
+
+/// Returns what the user should change; "" if the accelerators are busy.
+std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks);
+
+/// Prints all figures of one trace, or a table of several ranks.
+void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out);
+
+/// Writes one trace as write_accelerator() does for one, and several as an object with a list.
+void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks, bool parts);
+
+/// Returns the output of write_accelerator() without steps and batches.
+std::string accelerator_json(const std::vector<accelerator_analysis>& ranks);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RANKS_TEXT_HPP

@@ -1,0 +1,42 @@
+// Reads from Lotus's logs what a profiler's trace of the same program does not contain.
+#ifndef LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
+#define LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accelerator/host_timeline.hpp"
+#include "accelerator/trace/device_trace.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// The activity on the critical path during a range of time.
+struct path_part {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::string name;  ///< name of the operation or stage, or of the kind of activity
+};
+
+/// The start of the consumer's wait for a batch.
+struct batch_start {
+  std::int64_t at_ns = 0;
+  std::uint64_t number = 0;
+  std::uint32_t epoch = 0;
+};
+
+/// Waits and other data from logs, in order of time and on the trace's clock.
+struct recorded_waits {
+  std::vector<recorded_range> ranges;  ///< waits for batches, and scopes named Copy
+  std::vector<path_part> path;
+  std::vector<batch_start> batches;
+};
+
+/// @param run  if several processes consumed batches, only those are used that are in the trace, or
+///   all if none of them is.
+recorded_waits find_recorded_waits(const run_data& run, const device_trace& trace);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP

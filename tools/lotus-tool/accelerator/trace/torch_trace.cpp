@@ -1,0 +1,222 @@
+#include "accelerator/trace/torch_trace.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/byte_stream.hpp"
+#include "base/files/found_file.hpp"
+#include "base/files/output_file.hpp"
+#include "base/formats/json_reader.hpp"
+#include "base/text.hpp"
+#include "log/folder/log_files.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Finds the events of a trace and the numbers that they use, and recognizes our own output.
+class trace_handler final : public json_events {
+ public:
+  trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
+
+  /// Whether lotus-tool or the original script has written the trace. If the run had no batches,
+  /// the original's output has no batch names. Then it is recognized because it contains nothing
+  /// but annotations, while a profiler also writes other events and keys.
+  bool is_ours() const noexcept {
+    const bool as_original = trace_.is_object && found_ && !other_keys_ && annotations_ && !others_;
+    return ours_ || as_original;
+  }
+  bool found_events() const noexcept { return found_; }
+
+  bool other_value() override { return value(); }
+
+  bool whole_number(std::uint64_t number) override {
+    if (wanted_ == wanted::number) trace_.numbers.insert(number);
+    if (wanted_ == wanted::base && number <= INT64_MAX) {
+      trace_.base_ns = static_cast<std::int64_t>(number);
+    }
+    return value();
+  }
+
+  bool text(std::string_view text) override {
+    // Only lotus-tool and the original script write such names.
+    ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
+    if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
+    return value() && !ours_;
+  }
+
+  bool begin_object() override {
+    if (depth_ == 0) {
+      trace_.is_object = true;
+      trace_.key_at = stream_.taken();
+    }
+    return open();
+  }
+
+  bool key(std::string_view key) override {
+    wanted_ = wanted::nothing;
+    if (depth_ == 1) {
+      trace_.has_keys = true;
+      ours_ = key == own_trace_key;
+      next_is_events_ = key == "traceEvents";
+      other_keys_ = other_keys_ || !next_is_events_;
+      if (key == "baseTimeNanoseconds") wanted_ = wanted::base;
+    } else if (depth_ == events_depth_ + 1) {
+      if (key == "pid" || key == "tid") wanted_ = wanted::number;
+      if (key == "name") wanted_ = wanted::name;
+      if (key == "cat") wanted_ = wanted::category;
+    }
+    return !ours_;
+  }
+
+  bool end_object() override { return close(); }
+
+  bool begin_array() override {
+    const bool whole_array = depth_ == 0;
+    const bool of_events = whole_array || (depth_ == 1 && next_is_events_);
+    open();
+    if (of_events) {
+      in_events_ = true;
+      events_depth_ = depth_;
+      trace_.has_events = false;
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    if (in_events_ && depth_ == events_depth_) {
+      in_events_ = false;
+      found_ = true;
+      trace_.events_end = stream_.taken() - 1;
+    }
+    return close();
+  }
+
+ private:
+  enum class wanted : std::uint8_t { nothing, number, name, category, base };
+
+  bool value() {
+    if (in_events_ && depth_ == events_depth_) trace_.has_events = true;
+    wanted_ = wanted::nothing;
+    next_is_events_ = false;
+    return true;
+  }
+  bool open() {
+    value();
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const byte_stream& stream_;
+  torch_trace& trace_;
+  std::size_t depth_ = 0;
+  std::size_t events_depth_ = 0;
+  bool next_is_events_ = false;
+  bool in_events_ = false;
+  bool found_ = false;
+  bool ours_ = false;
+  bool other_keys_ = false;   ///< whether there are keys other than traceEvents
+  bool annotations_ = false;  ///< whether there are events of the category that Lotus writes
+  bool others_ = false;       ///< whether there are events of other categories
+  wanted wanted_ = wanted::nothing;
+};
+
+}  // namespace
+
+json_scan scan_json(const std::string& path) {
+  json_scan scan;
+  scan.trace.path = path;
+  byte_stream stream(path);
+  trace_handler handler(stream, scan.trace);
+  const std::optional<std::string> wrong = stream_json(stream, handler);
+  if (handler.is_ours()) {
+    scan.kind = json_kind::ours;
+  } else if (wrong) {
+    scan.what = *wrong;
+  } else {
+    scan.kind = handler.found_events() ? json_kind::trace : json_kind::not_trace;
+  }
+  return scan;
+}
+
+void torch_trace::copy_head(output_file& out, std::string_view key) const {
+  byte_stream in(path);
+  const auto write = [&out](std::string_view text) { out.write(text); };
+  std::uint64_t done = 0;
+  if (is_object && !key.empty()) {
+    done = in.pass(key_at, write);
+    out.write(key);
+    if (has_keys) out.write(",");
+  }
+  done += in.pass(events_end - done, write);
+  if (done != events_end) throw input_error(path + ": has changed while it was read");
+}
+
+void torch_trace::copy_rest(output_file& out) const {
+  byte_stream in(path);
+  in.pass(events_end, [](std::string_view) {});
+  in.pass(UINT64_MAX, [&out](std::string_view text) { out.write(text); });
+}
+
+std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!ends_with(name, ".json") && !ends_with(name, ".json.gz")) continue;
+    if (is_found_file(entry)) {
+      paths.push_back(entry.path().string());
+    } else {
+      diagnostics.note(
+          entry.path().string() +
+          ": ignored, because it is a link or not a regular file; --torch-trace reads it");
+    }
+  }
+  std::sort(paths.begin(), paths.end(), natural_less);
+  std::optional<torch_trace> found;
+  for (const std::string& path : paths) {
+    json_scan scan = scan_json(path);
+    switch (scan.kind) {
+      case json_kind::ours:
+        break;
+      case json_kind::not_trace:
+        diagnostics.note(path + ": ignored: not a profiler trace");
+        break;
+      case json_kind::broken:
+        diagnostics.malformed_file(path, "not merged, it is not valid JSON: " + scan.what);
+        break;
+      case json_kind::trace:
+        if (found) {
+          diagnostics.warning(found->path + ": not merged, because " + path +
+                              " is there too; choose with --torch-trace");
+        }
+        found = std::move(scan.trace);
+        break;
+    }
+  }
+  return found;
+}
+
+std::string merged_name(const std::string& path, bool coarse) {
+  const fs::path whole(path);
+  const std::string name = whole.filename().string();
+  const std::string stem = name.substr(0, name.find(".json"));
+  return (whole.parent_path() / (stem + (coarse ? "_coarse.json" : "_fine.json"))).string();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,64 @@
+// Reads PyTorch profiler traces, into which a run's events are merged.
+#ifndef LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
+#define LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accelerator/trace/device_trace.hpp"
+#include "base/diagnostics.hpp"
+#include "base/files/output_file.hpp"
+
+namespace lotus::tool {
+
+/// The result of one pass over a Chrome trace: an object with traceEvents or a bare array, perhaps
+/// compressed with gzip. The trace itself stays on disk, because it may be larger than the memory.
+struct torch_trace {
+  std::string path;
+  std::uint64_t key_at = 0;      ///< offset after the first '{' of an object
+  std::uint64_t events_end = 0;  ///< offset of the ']' that ends the events
+  bool is_object = false;
+  bool has_keys = false;     ///< whether the object is not empty
+  bool has_events = false;   ///< whether there is an event before `events_end`
+  std::int64_t base_ns = 0;  ///< baseTimeNanoseconds; 0 for old traces, which have absolute times
+  std::set<std::uint64_t> numbers;  ///< pids and tids that the trace uses
+
+  /// Copies the trace up to the position where events can be added. Inserts `key` (such as
+  /// "\"a\":1") as the first member of the object, unless `key` is empty or the trace is an array.
+  /// Throws input_error.
+  void copy_head(output_file& out, std::string_view key) const;
+  void copy_rest(output_file& out) const;
+};
+
+enum class json_kind : std::uint8_t {
+  trace,      ///< a trace that a run can be merged into
+  ours,       ///< output of this tool or of the original script, which is never used as input
+  not_trace,  ///< JSON without events
+  broken      ///< not valid JSON
+};
+
+struct json_scan {
+  json_kind kind = json_kind::broken;
+  torch_trace trace;
+  std::string what;  ///< if the kind is `broken`: the error and its position
+};
+
+/// Reads the file as a stream, so that the memory used does not depend on its size. Throws
+/// input_error if the file cannot be read.
+json_scan scan_json(const std::string& path);
+
+/// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores our own output,
+/// files that are no traces (with a note) and broken files (with a warning). If there are several
+/// traces, returns the last one in natural order and prints a warning. Throws input_error.
+std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics);
+
+/// Returns the original's name for a merged trace: "a.pt.trace_fine.json" for "a.pt.trace.json".
+std::string merged_name(const std::string& path, bool coarse);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP

@@ -1,0 +1,23 @@
+// Defines a function type with which a command can run others without depending on their code.
+#ifndef LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
+#define LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lotus::tool {
+
+struct command_output {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Runs a command of lotus-tool, such as {"stats", "run", "--json"}, in this process. Throws
+/// nothing.
+using command_runner = std::function<command_output(const std::vector<std::string>&)>;
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP

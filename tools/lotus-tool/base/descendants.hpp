@@ -1,0 +1,52 @@
+// Finds and ends all processes that programs started by this process have left.
+#ifndef LOTUS_TOOL_BASE_DESCENDANTS_HPP
+#define LOTUS_TOOL_BASE_DESCENDANTS_HPP
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lotus::tool {
+
+/// What the descendants use at a moment.
+struct descendants_use {
+  std::size_t processes = 0;
+  /// Memory in use; memory that several processes share counts once.
+  std::uint64_t bytes = 0;
+  bool stopped = false;  ///< whether a process is stopped, for example because it wants a terminal
+};
+
+/// The processes that this process has started since the object was created, and those that they
+/// have started, whatever their process groups and sessions. The kernel makes this process the
+/// parent of those whose own parent has ended. There may be only one object at a time.
+class descendants {
+ public:
+  descendants();
+  descendants(const descendants&) = delete;
+  descendants& operator=(const descendants&) = delete;
+  /// Calls end().
+  ~descendants();
+
+  descendants_use use() const;
+  /// Kills all descendants and waits until none is left, but for at most 5 s. Returns how many were
+  /// still running. Also reaps child processes, so the caller must have reaped its own before.
+  /// @param left  receives how many could not be ended.
+  std::size_t end(std::size_t& left);
+
+ private:
+  struct process {
+    pid_t id = 0;
+    pid_t parent = 0;
+    char state = '?';
+  };
+  std::vector<process> all() const;
+
+  std::vector<pid_t> others_;  // children of this process that existed before
+  bool was_reaper_ = false;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_DESCENDANTS_HPP

@@ -1,0 +1,59 @@
+// Estimates a rate from the times of events by fitting a line.
+#ifndef LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
+#define LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
+
+namespace lotus::tool {
+
+/// The slope of the least-squares line through the times of successive events: the time between two
+/// events. Events may be in several groups, such as epochs; the lines of all groups are parallel.
+///
+/// If events come in bursts of w, which is what w workers do that begin together, the slope of n
+/// events is off by about (w / n)^2, but the time between the first and the last event, divided by
+/// the number of intervals, is off by w / n.
+class trend {
+ public:
+  /// Adds the next event of the group. Times must be in ascending order.
+  void add(double time_ns) noexcept {
+    if (count_ == 0) first_ns_ = time_ns;
+    const double later_ns = time_ns - first_ns_;
+    sum_ns_ += later_ns;
+    weighted_ns_ += count_ * later_ns;
+    ++count_;
+  }
+
+  /// Ends a group, so that the next event begins another one.
+  void end_group() noexcept {
+    const double middle = 0.5 * (count_ - 1);
+    if (count_ > 1) {
+      together_ns_ += weighted_ns_ - middle * sum_ns_;
+      squares_ += count_ * (count_ * count_ - 1) / 12;
+    }
+    count_ = sum_ns_ = weighted_ns_ = 0;
+  }
+
+  /// Adds the groups of another trend; both must have ended their last group.
+  trend& operator+=(const trend& other) noexcept {
+    together_ns_ += other.together_ns_;
+    squares_ += other.squares_;
+    return *this;
+  }
+
+  /// Returns the mean time between events; 0 if no group has two events at different times.
+  double interval_ns() const noexcept { return squares_ > 0 ? together_ns_ / squares_ : 0; }
+  /// Returns events per second; 0 if interval_ns() is 0.
+  double per_s() const noexcept { return together_ns_ > 0 ? squares_ * 1e9 / together_ns_ : 0; }
+
+ private:
+  // The current group: number of events, sum of their times, and sum of index times time.
+  double count_ = 0;
+  double first_ns_ = 0;
+  double sum_ns_ = 0;
+  double weighted_ns_ = 0;
+  // Of the groups that have ended: the sums of the products and of the squares of deviations.
+  double together_ns_ = 0;
+  double squares_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_STATISTICS_TREND_HPP

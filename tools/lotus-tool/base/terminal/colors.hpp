@@ -1,0 +1,43 @@
+// Provides colors and bold text for streams that allow them.
+#ifndef LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
+
+#include <ios>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+
+enum class style : unsigned char { bold, red, yellow, green };
+
+namespace internal {
+
+inline int colour_index() {
+  static const int index = std::ios_base::xalloc();
+  return index;
+}
+
+}  // namespace internal
+
+/// Allows colors on `stream`; off by default. main() calls it if the stream is a terminal.
+inline void allow_colours(std::ostream& stream) {
+  stream.iword(internal::colour_index()) = 1;
+}
+
+inline bool has_colours(std::ostream& stream) {
+  return stream.iword(internal::colour_index()) != 0;
+}
+
+/// Returns `text` to be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR) if
+/// colors are allowed.
+inline std::string styled(std::ostream& stream, style as, std::string_view text) {
+  if (!has_colours(stream)) return std::string(text);
+  constexpr std::string_view codes[] = {"1", "31", "33", "32"};
+  return "\x1b[" + std::string(codes[static_cast<unsigned>(as)]) + 'm' + std::string(text) +
+         "\x1b[0m";
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP

@@ -1,0 +1,30 @@
+#include "cli/commands/mcp_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <ostream>
+
+#include "cli/cli.hpp"
+#include "commands/mcp/mcp.hpp"
+
+namespace lotus::tool {
+void add_mcp(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<mcp_options>();
+  CLI::App* command = app.add_subcommand("mcp", "Answer an assistant's questions about a run");
+  command->footer(
+      "Example:\n"
+      "  {\"mcpServers\": {\"lotus\": {\"command\": \"lotus-tool\", \"args\": [\"mcp\", "
+      "\"run/\"]}}}\n"
+      "Serves diagnose, stats, whatif, compare and SQL over the run as a Model Context Protocol "
+      "server on standard input and output, for the program that starts it. It reads only this "
+      "folder, changes nothing in it, and opens no connection.");
+  command->add_option("DIR", options->dir, "folder of the logs; may hold several runs")->required();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream&) {
+      return run_mcp(*options, run_in_process, std::cin, out);
+    };
+  });
+}
+
+}  // namespace lotus::tool

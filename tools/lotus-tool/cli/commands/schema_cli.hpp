@@ -1,0 +1,15 @@
+// Defines the arguments of lotus-tool schema.
+#ifndef LOTUS_TOOL_CLI_COMMANDS_SCHEMA_CLI_HPP
+#define LOTUS_TOOL_CLI_COMMANDS_SCHEMA_CLI_HPP
+
+#include <CLI/CLI.hpp>
+
+#include "cli/action.hpp"
+
+namespace lotus::tool {
+
+void add_schema(CLI::App& app, action& chosen);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_COMMANDS_SCHEMA_CLI_HPP

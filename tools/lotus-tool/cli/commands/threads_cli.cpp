@@ -1,0 +1,34 @@
+#include "cli/commands/threads_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+
+#include "cli/reading_options.hpp"
+#include "threads/commands/threads.hpp"
+
+namespace lotus::tool {
+
+void add_threads(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<threads_options>();
+  CLI::App* command = app.add_subcommand(
+      "threads", "Show what threads do and wait for, without any marker in the program");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool run -- ./train args\n"
+      "  lotus-tool threads run/\n"
+      "  lotus-tool threads run/ --json | jq -r .headline\n"
+      "Reads the samples that 'run' has taken of any program, with or without markers. Threads are "
+      "grouped by the function with which they began.");
+  command->add_option("DIR", options->dir, "folder of the run")->required();
+  command->add_flag("--json", options->json, "print JSON");
+  add_wide(*command);
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_threads(*options, out, err);
+    };
+  });
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,121 @@
+#include "cli/commands/tune_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
+#include "commands/tune/knobs.hpp"
+#include "commands/tune/tune.hpp"
+#include "commands/viz/view.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The values of the options as the user typed them.
+struct tune_texts {
+  std::vector<std::string> set, environment, start;
+  std::string seconds{"20s"};
+  std::string target;
+};
+
+void take_tune_texts(const tune_texts& given, tune_options& options) {
+  for (const std::string& text : given.set) {
+    options.knobs.push_back(parse_knob(text, false, "--set"));
+  }
+  for (const std::string& text : given.environment) {
+    options.knobs.push_back(parse_knob(text, true, "--env"));
+  }
+  if (options.knobs.empty()) {
+    throw usage_error("nothing to choose from: give --set workers=1..16, or --env NAME=1,2");
+  }
+  for (const std::string& text : given.start) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw usage_error("--start: expected NAME=VALUE, not " + text);
+    options.start.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  options.seconds = 1e-9 * static_cast<double>(parse_duration_ns(given.seconds, "--for"));
+  if (options.seconds <= 0) throw usage_error("--for: expected a time above 0, such as 20s");
+  if (!given.target.empty()) {
+    options.target_per_s = positive_number(given.target, "/s", "--target");
+  }
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<tune_options>();
+  auto given = std::make_shared<tune_texts>();
+  CLI::App* command =
+      app.add_subcommand("tune", "Find the best number of workers and other settings");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool tune --set workers=1..16 -- ./train --workers {workers}\n"
+      "  lotus-tool tune --set workers=1..8 --set prefetch=1,2,4 --for 10s \\\n"
+      "      -- ./train --workers {workers} --prefetch {prefetch}\n"
+      "  lotus-tool tune --env OMP_NUM_THREADS=1,2,4 --metric '([0-9.]+) it/s' -- ./train\n"
+      "Runs the program with the first value of every setting, predicts the others as 'whatif' "
+      "does, runs the most promising one, and so on. Known settings are workers, prefetch, order, "
+      "batch_size and stage:NAME, the threads of a stage; others are searched one at a time. "
+      "Throughput is that of the steady state. A run ends after --for with SIGTERM, 2 s later with "
+      "SIGKILL, as does everything that it has started; nothing recorded is lost. Of "
+      "configurations within 2 %, the one with the fewest threads is the best.\n"
+      "Exit status: 0 success, 1 every run failed, 2 usage error, 4 no run reaches --target.");
+  command
+      ->add_option("--set", given->set,
+                   "a setting whose values replace {NAME} in the command, as in workers=1..16 or "
+                   "prefetch=1,2,4; may be repeated")
+      ->option_text("NAME=VALUES")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--env", given->environment,
+                   "a variable of the program's environment with its values; may be repeated")
+      ->option_text("NAME=VALUES")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--start", given->start,
+                   "value in the first run, instead of the first one; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--for", given->seconds, "maximum length of a run, start-up included (20s)")
+      ->check(not_empty())
+      ->option_text("20s");
+  command->add_option("--runs", options->runs, "maximum number of runs (6)")
+      ->check(whole_number(1))
+      ->option_text("N");
+  command
+      ->add_option(
+          "--target", given->target,
+          "find the fewest threads that reach this many batches per second; exit with 4 if "
+          "nothing does")
+      ->check(not_empty())
+      ->option_text("300/s");
+  command
+      ->add_option("--metric", options->metric,
+                   "for programs without markers: a regular expression whose first group is a rate "
+                   "in a line of the program's output; the second half of the values counts")
+      ->check(not_empty())
+      ->option_text("REGEX");
+  command
+      ->add_option("--dir", options->dir,
+                   "folder for the logs; default: tune, or tune-2, ... if tune is not empty")
+      ->check(not_empty());
+  command->add_flag("--json", options->json, "print JSON");
+  add_wide(*command);
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
+  command->callback([options, given, &chosen] {
+    chosen = [options, given](std::ostream& out, std::ostream& err) {
+      take_tune_texts(*given, *options);
+      return run_tune(*options, out, err);
+    };
+  });
+}
+
+}  // namespace lotus::tool

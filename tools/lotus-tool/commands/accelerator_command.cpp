@@ -1,0 +1,142 @@
+#include "commands/accelerator_command.hpp"
+
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "accelerator/analysis.hpp"
+#include "accelerator/rank_logs.hpp"
+#include "accelerator/ranks.hpp"
+#include "accelerator/ranks_text.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/formats/json_writer.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/run_data.hpp"
+#include "verdict/diagnosis.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The paths of the command line, without duplicates. A path that does not exist is put into
+/// `traces`, because reading a trace then reports that it is missing.
+struct given_paths {
+  std::vector<std::string> traces;
+  std::vector<std::string> folders;
+};
+
+given_paths sorted_paths(const std::vector<std::string>& paths) {
+  given_paths given;
+  std::set<std::string> seen;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!seen.insert(path).second) continue;  // the same path was given twice
+    (fs::is_directory(path, error) ? given.folders : given.traces).push_back(path);
+  }
+  return given;
+}
+
+/// Finds the runs in the given folders.
+/// @param needed  whether a folder without logs is an error; otherwise such a folder is ignored.
+std::vector<run_files> runs_in(const std::vector<std::string>& folders,
+                               const accelerator_options& options, bool needed,
+                               diagnostic_log& diagnostics) {
+  std::vector<run_files> runs;
+  for (const std::string& dir : folders) {
+    try {
+      std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
+      std::move(found.begin(), found.end(), std::back_inserter(runs));
+    } catch (const input_error&) {
+      if (needed) throw;
+    }
+  }
+  return runs;
+}
+
+/// Reads the logs of the process that recorded a trace, and warns if there are none.
+class log_reader {
+ public:
+  log_reader(const std::vector<run_files>& runs, diagnostic_log& diagnostics)
+      : logs_(runs), given_(!runs.empty()), diagnostics_(diagnostics) {}
+
+  std::shared_ptr<const run_data> read(const device_trace& trace) {
+    if (!given_) return nullptr;
+    const std::vector<const run_files*> found = logs_.of(trace);
+    if (found.size() == 1) {
+      return std::make_shared<const run_data>(
+          read_run(*found.front(), diagnosis_parts, diagnostics_));
+    }
+    if (found.empty()) {
+      diagnostics_.warning(trace.path + ": no logs of its rank; what was late is unknown");
+      return nullptr;
+    }
+    std::set<std::string> folders;
+    for (const run_files* const logs : found) folders.insert(logs->dir);
+    std::string names;
+    for (const std::string& dir : folders) names += (names.empty() ? "" : ", ") + dir;
+    diagnostics_.warning(trace.path +
+                         ": belongs to one of several runs or loaders, and their logs "
+                         "are not used; give the folder of one: " +
+                         names);
+    return nullptr;
+  }
+
+ private:
+  rank_logs logs_;
+  bool given_;
+  diagnostic_log& diagnostics_;
+};
+
+/// Warns about each trace that does not overlap in time with the first one: it is probably from
+/// another training, because the ranks of one training compute at the same time.
+void check_times(const std::vector<accelerator_analysis>& ranks, diagnostic_log& diagnostics) {
+  const accelerator_analysis& first = ranks.front();
+  for (const accelerator_analysis& rank : ranks) {
+    if (rank.first_ns <= first.last_ns && first.first_ns <= rank.last_ns) continue;
+    diagnostics.warning(rank.path + ": recorded at another time than " + first.path +
+                        "; compare only ranks of one training");
+  }
+}
+
+}  // namespace
+
+int run_accelerator(const accelerator_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  const given_paths given = sorted_paths(options.paths);
+  log_reader logs(runs_in(given.folders, options, !given.traces.empty(), diagnostics), diagnostics);
+  rank_collector collector(
+      options.analysis, [&logs](const device_trace& trace) { return logs.read(trace); },
+      diagnostics);
+  for (const std::string& path : given.traces) collector.add(path);
+  if (given.traces.empty()) {
+    for (const std::string& dir : given.folders) collector.add_folder(dir, true);
+  }
+  const std::vector<accelerator_analysis> found = collector.take();
+  if (!found.empty()) check_times(found, diagnostics);
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (found.empty()) {
+    throw input_error(given.folders.front() +
+                      ": no trace of an accelerator: no .json, .json.gz or .sqlite file in it is "
+                      "one; record with PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
+  }
+  if (options.json) {
+    std::string text;
+    json_writer to(text);
+    write_accelerator(to, found, true);
+    out << text << '\n';
+  } else {
+    print_accelerator(found, out);
+  }
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,34 @@
+// Writes the histories of batches for the report's page, which shows the one of the selected batch.
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
+
+#include <cstddef>
+#include <string>
+
+#include "base/formats/json_writer.hpp"
+#include "log/operation_names.hpp"
+#include "model/path/critical_path.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// Writes {"all":count,"lives":base64}. `lives` contains LEB128 numbers for every batch, in order
+/// of epoch and index:
+/// - index (zigzag), epoch, 1 + index of the log that preprocessed the whole batch (0: unknown or
+/// several logs), 1 + ns of its preprocessing on the critical path (0: unknown), and whether it
+/// arrived out of order;
+/// - the times dispatched, preprocessing's begin and end, wait's begin and end, received, step's
+/// end. An unknown time is 0. A known time is 1, followed by its difference (zigzag) to the
+/// previous known time, or for the first one to the beginning of the run;
+/// - number of stage spans; for each, 1 + number of its name on the page, 1 + index of its log, its
+/// start (encoded like the times above) and its duration.
+/// @param text  the string that `json` appends to.
+/// @param path  the critical path; null if unknown.
+/// @param most  maximum number of batches; if there are more, evenly distributed ones are written.
+/// @param names  the names of operations in all runs; names of stages are added.
+void write_batch_histories(json_writer& json, std::string& text, const run_data& run,
+                           const critical_path* path, std::size_t most, name_table& names);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP

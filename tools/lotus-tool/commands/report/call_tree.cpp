@@ -1,0 +1,77 @@
+#include "commands/report/call_tree.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/formats/json_writer.hpp"
+#include "model/calls/nesting_order.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t max_depth = 6;  // must be equal to the value in the page's rows.js
+
+struct node {
+  std::int64_t caller = -1;
+  std::uint32_t name = 0;
+  std::int64_t ns = 0;
+  std::uint64_t count = 0;
+};
+
+class call_tree {
+ public:
+  /// @param op  the next operation in nesting_order.
+  void add(const operation& op) {
+    while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();
+    const std::int64_t caller = open_.empty() ? -1 : open_.back().node;
+    std::int64_t at = -1;
+    if (open_.size() < max_depth) {
+      const auto [found, is_new] = places_.try_emplace({caller, op.name}, nodes_.size());
+      if (is_new) nodes_.push_back({caller, op.name, 0, 0});
+      at = static_cast<std::int64_t>(found->second);
+      nodes_[found->second].ns += op.duration_ns;
+      ++nodes_[found->second].count;
+    }
+    open_.push_back({op.end_ns(), at});
+  }
+
+  void end_thread() { open_.clear(); }
+
+  const std::vector<node>& nodes() const noexcept { return nodes_; }
+
+ private:
+  struct open_call {
+    std::int64_t end_ns;
+    std::int64_t node;
+  };
+  std::vector<open_call> open_;
+  std::vector<node> nodes_;
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::size_t> places_;
+};
+
+}  // namespace
+
+void write_call_tree(json_writer& json, const run_data& run,
+                     const std::vector<std::uint32_t>& name_of) {
+  call_tree tree;
+  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
+    if (!run.has_operations(f)) continue;
+    nesting_order order;
+    const auto add = [&tree](const operation& op) { tree.add(op); };
+    run.for_each_operation(f, [&](const operation& op) { order.push(op, add); });
+    order.finish(add);
+    tree.end_thread();
+  }
+  json.begin_array();
+  for (const node& of : tree.nodes()) {
+    json.begin_array().value(of.caller).value(name_of[of.name]).value(of.ns).value(of.count);
+    json.end_array();
+  }
+  json.end_array();
+}
+
+}  // namespace lotus::tool

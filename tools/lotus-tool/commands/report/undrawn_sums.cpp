@@ -1,0 +1,112 @@
+#include "commands/report/undrawn_sums.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/report/base64.hpp"
+#include "commands/report/longest_drawn.hpp"
+#include "lotus/format/varint.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t grid_cells = 2000;
+
+struct name_sum {
+  std::uint32_t name = 0;
+  std::uint64_t count = 0;
+  std::int64_t ns = 0;
+  std::int64_t longest_ns = 0;
+};
+
+void add(std::vector<name_sum>& sums, const operation& op) {
+  auto at = std::find_if(sums.begin(), sums.end(),
+                         [&op](const name_sum& of) { return of.name == op.name; });
+  if (at == sums.end()) at = sums.insert(sums.end(), {op.name, 0, 0, 0});
+  ++at->count;
+  at->ns += op.duration_ns;
+  at->longest_ns = std::max(at->longest_ns, op.duration_ns);
+}
+
+std::vector<std::int64_t> grid(const run_data& run, std::size_t cells) {
+  std::vector<std::int64_t> edges;
+  edges.reserve(cells + 1);
+  const std::int64_t span_ns = run.last_ns - run.first_ns;
+  for (std::size_t i = 0; i < cells; ++i) {
+    edges.push_back(run.first_ns +
+                    static_cast<std::int64_t>(static_cast<double>(span_ns) *
+                                              static_cast<double>(i) / static_cast<double>(cells)));
+  }
+  edges.push_back(run.last_ns);
+  return edges;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::int64_t>> cells_by_file(const run_data& run, std::size_t most) {
+  std::vector<std::vector<std::int64_t>> of_file(run.files->files.size());
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (!s.file) continue;
+    of_file[s.file->value()].push_back(s.start_ns);
+    of_file[s.file->value()].push_back(s.end_ns());
+  }
+  const std::size_t each =
+      std::max<std::size_t>(most / std::max<std::size_t>(1, of_file.size()), 1);
+  for (std::vector<std::int64_t>& edges : of_file) {
+    if (edges.empty()) {
+      edges = grid(run, std::min(grid_cells, each));
+      continue;
+    }
+    edges.push_back(run.first_ns);
+    edges.push_back(run.last_ns);
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    if (edges.size() <= each + 1) continue;
+    // There are too many batches for one cell each, so several adjacent cells are joined.
+    const std::size_t joined = (edges.size() + each - 1) / each;
+    std::vector<std::int64_t> fewer;
+    for (std::size_t i = 0; i + 1 < edges.size(); i += joined) fewer.push_back(edges[i]);
+    fewer.push_back(edges.back());
+    edges = std::move(fewer);
+  }
+  return of_file;
+}
+
+void append_undrawn_sums(std::string& text, const run_data& run, std::size_t file,
+                         const std::vector<std::int64_t>& edges,
+                         const std::vector<std::uint32_t>& name_of, drawn_durations drawn) {
+  std::vector<std::vector<name_sum>> cells(edges.size() < 2 ? 1 : edges.size() - 1);
+  run.for_each_operation(file, [&](const operation& op) {
+    if (drawn.draws(op.duration_ns)) return;
+    const auto behind = std::upper_bound(edges.begin(), edges.end(), op.start_ns);
+    const auto place = static_cast<std::size_t>(behind - edges.begin());
+    add(cells[std::min(place > 0 ? place - 1 : 0, cells.size() - 1)], op);
+  });
+  base64_writer bytes(text);
+  const auto number = [&bytes](std::uint64_t value) {
+    bytes.advance_to(lotus::detail::put_varint(bytes.room(), value));
+  };
+  std::int64_t before_ns = run.first_ns;
+  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+    if (cells[cell].empty()) continue;
+    number(lotus::detail::to_zigzag(edges[cell] - before_ns));
+    number(static_cast<std::uint64_t>(edges[cell + 1] - edges[cell]));
+    number(cells[cell].size());
+    for (const name_sum& of : cells[cell]) {
+      number(name_of[of.name]);
+      number(of.count);
+      number(static_cast<std::uint64_t>(of.ns));
+      number(static_cast<std::uint64_t>(of.longest_ns));
+    }
+    before_ns = edges[cell + 1];
+  }
+  bytes.finish();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,92 @@
+// Predicts the throughput of configurations from trials of others.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/tune/knobs.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// What a trial has recorded. The run refers to the files, so the object stays where it is.
+struct recorded_trial {
+  run_files files;
+  run_data run;
+  std::optional<recorded_pipeline> pipeline;
+  std::string why_not;  ///< why nothing can be predicted from it; otherwise ""
+};
+
+/// The possible relations between a setting named "prefetch" and the number of batches in flight.
+enum class prefetch_rule : std::uint8_t {
+  per_worker,  ///< prefetch times workers, as in PyTorch
+  queue,       ///< a queue of this length behind the workers
+  total        ///< all that are in flight
+};
+
+/// Simulates configurations. Every trial makes predictions better: they start from the most similar
+/// trial, and two trials with different numbers of workers show what scales with workers.
+class forecast {
+ public:
+  /// @param space  must outlive this object.
+  explicit forecast(const search_space& space) : space_(space) {}
+
+  /// Adds a trial.
+  /// @param per_s  the measured throughput.
+  void learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s);
+
+  /// Returns the throughput that is predicted for a configuration; nullopt if there is no trial
+  /// from which it can be predicted. A lock or device that several calls
+  /// could wait for is not assumed unless the trials show it: a run of the configuration shows it
+  /// if there is one, and without the run nobody would know.
+  std::optional<double> per_s(const configuration& at) const;
+
+  /// Returns why nothing can be predicted from the latest trial; "" if something can.
+  const std::string& why_not() const noexcept { return why_not_; }
+
+ private:
+  struct learned {
+    configuration at;
+    std::unique_ptr<recorded_trial> trial;
+    double per_s = 0;
+  };
+  /// A simulation of one trial, with another one to learn from.
+  struct simulation {
+    std::unique_ptr<what_if> run;
+    double base_per_s = 0;  ///< simulated throughput of the trial itself
+  };
+
+  bool is_comparable(const configuration& a, const configuration& b) const;
+  double distance(const configuration& a, const configuration& b) const;
+  const simulation& simulation_of(std::size_t base) const;
+  std::optional<pipeline_change> change_to(const configuration& at, const learned& base) const;
+  std::optional<double> simulated(const configuration& at) const;
+  bool add_knob(std::size_t knob, const configuration& at, const learned& base,
+                pipeline_change& change) const;
+  std::optional<std::size_t> in_flight_of(const configuration& at) const;
+  void check_prefetch(const learned& one);
+
+  const search_space& space_;
+  std::vector<learned> trials_;
+  // Which rules the trials so far permit, in the order of prefetch_rule.
+  std::array<bool, 3> rules_{true, true, true};
+  std::string why_not_;
+  mutable std::map<std::pair<std::size_t, std::size_t>, simulation> simulations_;
+  mutable std::map<configuration, std::optional<double>> predicted_;  // since the latest trial
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP

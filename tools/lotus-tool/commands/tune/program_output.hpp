@@ -1,0 +1,63 @@
+// Reads what a program prints, without storing it.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_PROGRAM_OUTPUT_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_PROGRAM_OUTPUT_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "commands/tune/trial.hpp"
+
+namespace lotus::tool {
+
+/// A pipe whose reading end a thread reads, so that the program is never blocked. Keeps only the
+/// last line, and the rates in lines that match a regular expression.
+class program_output {
+ public:
+  /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
+  explicit program_output(const std::string& metric);
+  program_output(const program_output&) = delete;
+  program_output& operator=(const program_output&) = delete;
+  ~program_output();
+
+  /// Returns the writing end, which the program gets.
+  int to_write() const noexcept { return write_; }
+  /// Starts the thread. Call it after the program was forked.
+  void begin();
+  /// Reads what is left and ends the thread. The members below may be called after that.
+  void end();
+
+  const std::string& last_line() const noexcept { return last_line_; }
+  std::uint64_t lines() const noexcept { return lines_; }
+  const std::vector<printed_rate>& rates() const noexcept { return rates_; }
+
+ private:
+  void read_all();
+  void take(std::string_view text);
+  void take_line();
+
+  std::optional<std::regex> metric_;
+  int read_ = -1;
+  int write_ = -1;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+  std::chrono::steady_clock::time_point began_;
+  // Used by the thread until it has ended.
+  std::string line_;
+  std::string last_line_;
+  std::uint64_t lines_ = 0;
+  std::vector<printed_rate> rates_;
+};
+
+/// Throws usage_error if `metric` is not a regular expression with a group.
+std::regex metric_expression(const std::string& metric);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_PROGRAM_OUTPUT_HPP

@@ -1,0 +1,112 @@
+// Decides which configuration to run next.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands/tune/forecast.hpp"
+#include "commands/tune/knobs.hpp"
+#include "commands/tune/throughput.hpp"
+
+namespace lotus::tool {
+
+/// One run of the user's program.
+struct tune_run {
+  configuration at;
+  std::optional<double> predicted;     ///< batches per second that were predicted before the run
+  std::optional<throughput> measured;  ///< missing if the run failed
+  std::string fault;                   ///< why the run failed; otherwise ""
+  std::vector<std::string> notes;      ///< what the user should know about the run
+  std::uint64_t bytes = 0;
+  double cpus = 0;
+  double other_cpus = 0;  ///< mean number of CPUs that other programs used meanwhile
+  double seconds = 0;
+  std::string dir;    ///< folder with the logs; "" if there are none
+  std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
+};
+
+/// What is known of a configuration from all its runs.
+struct measured_configuration {
+  configuration at;
+  throughput rate;
+  std::uint64_t bytes = 0;
+  std::size_t runs = 0;
+  std::size_t fastest = 0;               ///< index of the fastest run
+  std::optional<double> predicted = {};  ///< what was predicted before the first run
+};
+
+/// A configuration to run, and what is expected of it.
+struct next_run {
+  configuration at;
+  std::optional<double> predicted;
+};
+
+/// Searches the best configuration with few runs.
+///
+/// The first run has the present values. As long as runs can be simulated, the next one is the
+/// configuration with the highest predicted throughput, unless none is predicted to gain more than
+/// 3 %. Knobs that the simulation does not know, and all knobs if runs cannot be simulated or
+/// predictions were wrong twice, are searched one at a time: doubling the value as long as that
+/// gains 2 %, else halving it, then in between. A run that is much slower than predicted is
+/// repeated, because another program may have disturbed it. Runs that are left are used to confirm
+/// a cheaper configuration, and to repeat the two best if it is unclear which is better.
+class search {
+ public:
+  struct limits {
+    std::size_t runs = 6;
+    std::optional<double> target_per_s;
+  };
+
+  /// @param space, predictions  must outlive this object.
+  search(const search_space& space, const forecast& predictions, limits limit)
+      : space_(space), predictions_(predictions), limits_(limit) {}
+
+  /// Returns what to run next; nullopt if the search has ended.
+  std::optional<next_run> next();
+  void add(tune_run run);
+
+  const std::vector<tune_run>& runs() const noexcept { return runs_; }
+  /// Returns the configurations that ran, without those that failed.
+  const std::vector<measured_configuration>& measured() const noexcept { return measured_; }
+  /// Returns the best configuration: of those within 2 % of the highest throughput, or that reach
+  /// the target, the one with the fewest threads, then with the least memory. Returns nullptr if
+  /// every run failed.
+  const measured_configuration* best() const;
+  /// Returns the configuration that is most likely to be as good as best() too; nullptr if there is
+  /// none whose interval overlaps.
+  const measured_configuration* rival() const;
+  bool reaches_target(const measured_configuration& one) const;
+  /// Returns why the search has ended.
+  const std::string& ended_because() const noexcept { return ended_because_; }
+  /// Returns sentences about what was not run.
+  std::vector<std::string> not_run() const;
+
+ private:
+  double score(const configuration& at, double per_s) const;
+  double score(const measured_configuration& one) const { return score(one.at, one.rate.per_s); }
+  bool was_run(const configuration& at) const;
+  bool predictions_hold() const;
+  bool is_searched(std::size_t knob) const;
+  std::optional<next_run> surprising_step() const;
+  std::optional<next_run> predicted_step() const;
+  std::optional<next_run> knob_step() const;
+  bool is_as_good(std::size_t knob, std::size_t value) const;
+  std::optional<std::size_t> step_along(std::size_t knob, bool between) const;
+  std::optional<next_run> cheaper_step() const;
+  std::optional<next_run> repeated_step() const;
+
+  const search_space& space_;
+  const forecast& predictions_;
+  limits limits_;
+  std::vector<tune_run> runs_;
+  std::vector<measured_configuration> measured_;
+  std::string ended_because_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP

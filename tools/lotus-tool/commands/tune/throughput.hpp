@@ -1,0 +1,50 @@
+// Computes the throughput of a trial in steady state.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "commands/tune/trial.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// A rate with its 90 % confidence interval.
+struct throughput {
+  double per_s = 0;
+  double low = 0;
+  double high = 0;
+  std::size_t values = 0;  ///< number of batches, or of printed rates, that were counted
+  double start_up_s = 0;   ///< time from the program's start to the first counted batch
+};
+
+/// The times when batches were done, in ns, one list for each epoch of each consumer, ascending.
+using reception_times = std::vector<std::vector<double>>;
+
+/// Returns the times when the consumers received batches or, in a run without a consumer, when
+/// batches were done.
+reception_times receptions_of(const run_batches& batches);
+
+/// Returns the throughput without start-up: the slope of a line through the receptions (see trend).
+/// Start-up ends where the mean of what follows has the smallest estimated error (MSER-5: White,
+/// "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
+/// 1997), at the latest in the middle. The interval comes from how much ten parts differ. Returns
+/// nullopt if there are fewer than min_counted batches.
+/// @param begin_ns  when the program was started.
+std::optional<throughput> steady_throughput(const reception_times& times, std::int64_t begin_ns);
+inline constexpr std::size_t min_counted = 5;
+
+/// Returns the mean of the second half of the rates that the program printed; nullopt if there is
+/// none.
+std::optional<throughput> printed_throughput(const std::vector<printed_rate>& rates);
+
+/// Returns the throughput of several trials of the same configuration. From two on, the interval
+/// also contains how much trials differ.
+throughput pooled(const std::vector<throughput>& trials);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP

@@ -1,0 +1,138 @@
+#include "commands/tune/trial.hpp"
+
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): kill
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "base/child_process.hpp"
+#include "base/descendants.hpp"
+#include "commands/tune/program_output.hpp"
+#include "launch/launch.hpp"
+
+namespace lotus::tool {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Returns the CPU time of all children that have ended, in seconds.
+double cpu_of_children() {
+  rusage use{};
+  getrusage(RUSAGE_CHILDREN, &use);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+/// Returns the CPU time of the whole machine since it was started, in seconds; 0 if unknown.
+double cpu_of_machine() {
+  std::ifstream in("/proc/stat");
+  std::string cpu;
+  double user = 0;
+  double nice = 0;
+  double system = 0;
+  if (!(in >> cpu >> user >> nice >> system)) return 0;
+  return (user + nice + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double seconds_since(clock::time_point begin) {
+  return std::chrono::duration<double>(clock::now() - begin).count();
+}
+
+/// If memory runs out, the kernel should end the program, not this process.
+void offer_to_out_of_memory_killer(pid_t id) {
+  std::ofstream("/proc/" + std::to_string(id) + "/oom_score_adj") << 1000;
+}
+
+/// Waits until the program ends or its time is over, and looks twice a second at what it uses.
+void watch(recording_program& recording, const descendants& processes, const trial_request& request,
+           trial_result& result) {
+  constexpr double between_looks_s = 0.5;
+  const clock::time_point begin = clock::now();
+  const double seconds = request.seconds;
+  child_process& program = recording.process();
+  double next_look_s = 0.1;
+  double next_question_s = seconds / 4;
+  while (true) {
+    const double now_s = seconds_since(begin);
+    if (now_s >= seconds || interrupted_by() != 0) break;
+    const double until_s = std::min(seconds, next_look_s) - now_s;
+    if (program.ended(std::max(1, std::min(100, static_cast<int>(1e3 * until_s))))) break;
+    if (seconds_since(begin) < next_look_s) continue;
+    const descendants_use use = processes.use();
+    result.bytes = std::max(result.bytes, use.bytes);
+    result.stopped = use.stopped;
+    if (use.stopped) break;
+    if (request.is_enough && seconds_since(begin) >= next_question_s) {
+      const launched place = recording.result();
+      if (request.is_enough(place.dir, place.prefix)) break;
+      next_question_s += seconds / 4;
+    }
+    next_look_s = seconds_since(begin) + between_looks_s;
+  }
+  result.seconds = seconds_since(begin);
+}
+
+}  // namespace
+
+trial_result run_trial(const trial_request& request) {
+  constexpr int patience_ms = 2000;
+  trial_result result;
+  const double cpu_before_s = cpu_of_children();
+  const double machine_before_s = cpu_of_machine();
+  const clock::time_point begin = clock::now();
+  program_output output(request.metric);
+  {
+    descendants processes;
+    launch_options options;
+    options.program = request.command;
+    options.dir = request.dir;
+    options.environment = request.environment;
+    options.output_to = output.to_write();
+    result.begin_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+    recording_program program(options);
+    output.begin();
+    child_process& process = program.process();
+    offer_to_out_of_memory_killer(process.pid());
+    watch(program, processes, request, result);
+    if (!process.ended(0)) {
+      result.interrupted = interrupted_by() != 0;
+      result.cut_off = !result.interrupted && !result.stopped;
+      kill(-process.pid(), SIGTERM);
+      kill(-process.pid(), SIGCONT);
+      result.killed = !process.ended(patience_ms);
+      if (result.killed) {
+        kill(-process.pid(), SIGKILL);
+        process.ended(-1);
+      }
+    } else {
+      result.interrupted = interrupted_by() != 0;
+    }
+    const std::size_t found = processes.end(result.unkillable);
+    // Those in the program's group also had the signal, but may need longer than it to end.
+    if (!result.cut_off && !result.interrupted) result.outlived = found;
+    result.status = process.state().status;
+    result.by_signal = process.state().by_signal;
+    const launched place = program.result();
+    result.dir = place.dir;
+    result.prefix = place.prefix;
+  }
+  output.end();
+  const double seconds = std::max(1e-3, seconds_since(begin));
+  result.cpus = (cpu_of_children() - cpu_before_s) / seconds;
+  result.other_cpus = std::max(0.0, (cpu_of_machine() - machine_before_s) / seconds - result.cpus);
+  result.last_line = output.last_line();
+  result.lines_read = output.lines();
+  result.rates = output.rates();
+  return result;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,246 @@
+#include "commands/tune/tune.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "base/terminal/table.hpp"
+#include "commands/tune/forecast.hpp"
+#include "commands/tune/program_output.hpp"
+#include "commands/tune/search.hpp"
+#include "commands/tune/throughput.hpp"
+#include "commands/tune/trial.hpp"
+#include "commands/tune/tune_print.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/new_run.hpp"
+#include "model/run_data.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "verdict/check.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/markers.hpp"
+#include "verdict/recorded_work.hpp"
+#include "verdict/verdict.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string signal_text(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGKILL:
+      return "SIGKILL";
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGABRT:
+      return "SIGABRT";
+    default:
+      return "signal " + std::to_string(signal);
+  }
+}
+
+std::string seconds_text(double seconds) {
+  return human_time(1e9 * seconds);
+}
+
+/// Whether more batches would change nothing: the interval is within 3 %, from 100 batches.
+bool is_exact(const std::optional<throughput>& rate) {
+  constexpr double near = 0.03;
+  constexpr std::size_t many = 100;
+  return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
+}
+
+/// Reads what a running program has recorded so far. Returns whether that is enough.
+bool is_measured(const std::string& dir, const std::string& prefix) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  try {
+    const std::vector<run_files> runs = find_runs(dir, prefix, silent);
+    const run_data run = read_run(runs.front(), {}, silent);
+    return is_exact(steady_throughput(receptions_of(run.batches), 0));
+  } catch (const input_error&) {
+    return false;  // nothing is recorded yet
+  }
+}
+
+/// Runs the program and measures it.
+class tuner {
+ public:
+  tuner(const tune_options& options, const search_space& space, diagnostic_log& diagnostics)
+      : options_(options),
+        space_(space),
+        diagnostics_(diagnostics),
+        dir_(options.dir.empty() ? unused_folder("tune") : options.dir),
+        predictions_(space),
+        search_(space, predictions_, {options.runs, options.target_per_s}) {}
+
+  tune_result tune() {
+    const until_interrupted signals;
+    std::string ended;
+    while (ended.empty()) {
+      const std::optional<next_run> next = search_.next();
+      if (!next) {
+        ended = search_.ended_because();
+        break;
+      }
+      // Predicting takes time, too.
+      if (interrupted_by() == 0) search_.add(run(*next));
+      if (interrupted_by() != 0) {
+        ended = "interrupted by " + signal_text(interrupted_by());
+        break;
+      }
+      const tune_run& last = search_.runs().back();
+      diagnostics_.note(
+          printable_line(run_line(last, space_, search_.runs().size(), options_.runs)));
+      if (search_.runs().size() == 1 && !last.measured) {
+        ended = "the first run failed; --start chooses other values for it";
+      }
+    }
+    return {&space_, &search_, options_.target_per_s, ended, dir_};
+  }
+
+ private:
+  tune_run run(const next_run& next) {
+    tune_run made;
+    made.at = next.at;
+    made.predicted = next.predicted;
+    trial_request request;
+    request.command = space_.command(next.at);
+    request.environment = space_.environment(next.at);
+    request.dir = dir_ + '/' + std::to_string(search_.runs().size() + 1);
+    request.seconds = options_.seconds;
+    request.metric = options_.metric;
+    if (options_.metric.empty()) request.is_enough = is_measured;
+    trial_result trial;
+    try {
+      trial = run_trial(request);
+    } catch (const input_error& error) {
+      made.fault = error.what();
+      return made;
+    }
+    made.bytes = trial.bytes;
+    made.cpus = trial.cpus;
+    made.other_cpus = trial.other_cpus;
+    made.seconds = trial.seconds;
+    note_end(trial, made);
+    if (made.fault.empty()) measure(trial, made);
+    return made;
+  }
+
+  /// Stores how the program ended, if that is a fault or worth a note.
+  static void note_end(const trial_result& trial, tune_run& made) {
+    const std::string said =
+        trial.last_line.empty() ? "" : "; it printed last: " + printable_line(trial.last_line);
+    if (trial.killed) {
+      made.notes.emplace_back("ignored SIGTERM and was killed; what it recorded is complete");
+    }
+    if (trial.outlived > 0) {
+      made.notes.push_back(std::to_string(trial.outlived) +
+                           (trial.outlived == 1 ? " process" : " processes") +
+                           " outlived the program, and were ended");
+    }
+    if (trial.unkillable > 0) {
+      made.notes.push_back(std::to_string(trial.unkillable) + " processes could not be ended");
+    }
+    if (trial.stopped) {
+      made.fault = "stopped, because it reads from a terminal, and runs have none";
+    } else if (!trial.cut_off && !trial.interrupted && trial.status != 0) {
+      made.fault = "ended after " + seconds_text(trial.seconds) + " with " +
+                   (trial.by_signal ? signal_text(trial.status - 128)
+                                    : "exit status " + std::to_string(trial.status)) +
+                   (trial.status == 128 + SIGKILL ? ", perhaps because memory ran out" : "") + said;
+    }
+  }
+
+  void measure(const trial_result& trial, tune_run& made) {
+    auto recorded = std::make_unique<recorded_trial>();
+    std::string why_not = read(trial, made, *recorded);
+    if (!options_.metric.empty()) {
+      made.measured = printed_throughput(trial.rates);
+      if (!made.measured) {
+        made.fault = "none of the " + std::to_string(trial.lines_read) +
+                     " lines that it printed matches --metric; a program that prints to a pipe may "
+                     "keep its lines back (stdbuf -oL, python -u)";
+      }
+    } else if (why_not.empty()) {
+      made.measured = steady_throughput(receptions_of(recorded->run.batches), trial.begin_ns);
+      if (!made.measured) {
+        made.fault = "fewer than " + std::to_string(min_counted) + " batches in " +
+                     seconds_text(trial.seconds) + " (--for gives it more time)";
+      }
+    } else {
+      made.fault = why_not;
+    }
+    if (made.measured && why_not.empty()) {
+      predictions_.learn(made.at, std::move(recorded), made.measured->per_s);
+    }
+  }
+
+  /// Reads what the program has recorded. Returns why that cannot be used; "" if it can.
+  static std::string read(const trial_result& trial, tune_run& made, recorded_trial& to) {
+    diagnostic_log silent = diagnostic_log::silenced();
+    try {
+      std::vector<run_files> runs = find_runs(trial.dir, trial.prefix, silent);
+      // Of several loaders, the default one is most likely that of the training.
+      to.files = std::move(runs.front());
+      to.run = read_run(to.files, checked_parts, silent);
+    } catch (const input_error&) {
+      return "recorded nothing in " + seconds_text(trial.seconds) +
+             "; the program may have reached no marker such as LOTUS_SCOPE (--metric reads a rate "
+             "from its output)";
+    }
+    made.dir = trial.dir;
+    if (to.run.batches.all().empty()) {
+      return "recorded no batch in " + seconds_text(trial.seconds) + ": " + why_no_pipeline(to.run);
+    }
+    to.why_not = why_silent(failed_checks(to.run, look_at_work(to.run)));
+    if (to.why_not.empty()) to.why_not = why_no_pipeline(to.run);
+    if (to.why_not.empty()) {
+      recording recorded = record_pipeline(to.run);
+      to.why_not = recorded.why_not;
+      to.pipeline = std::move(recorded.pipeline);
+    }
+    const judgement judged = diagnose_run(to.run, 0, silent);
+    if (judged.found && judged.found->is) made.limit = verdict_name(*judged.found->is);
+    return "";
+  }
+
+  const tune_options& options_;
+  const search_space& space_;
+  diagnostic_log& diagnostics_;
+  std::string dir_;
+  forecast predictions_;
+  search search_;
+};
+
+}  // namespace
+
+int run_tune(const tune_options& options, std::ostream& out, std::ostream& err) {
+  if (!options.metric.empty()) metric_expression(options.metric);
+  const search_space space(options.knobs, options.program, options.start);
+  diagnostic_log diagnostics(err, options.quiet);
+  tuner all(options, space, diagnostics);
+  const tune_result result = all.tune();
+  if (options.json) {
+    out << tune_json(result) << '\n';
+  } else {
+    print_tune(result, out);
+  }
+  diagnostics.note("logs: " + result.dir);
+  if (interrupted_by() != 0) return 128 + interrupted_by();
+  const measured_configuration* const best = result.found->best();
+  if (best == nullptr) return exit_bad_input;
+  return options.target_per_s && !result.found->reaches_target(*best) ? exit_no_answer : exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,37 @@
+// lotus-tool tune: finds the best settings of a program by running it.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP
+
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/tune/knobs.hpp"
+
+namespace lotus::tool {
+
+struct tune_options {
+  std::vector<std::string> program;  ///< the command, with {NAME} in place of values
+  std::vector<knob> knobs;
+  std::vector<std::pair<std::string, std::string>> start;  ///< names and values of the first run
+  double seconds = 20;                                     ///< maximum length of a run
+  std::size_t runs = 6;
+  std::optional<double> target_per_s;
+  std::string metric;  ///< regular expression for a rate in the program's output; "": none
+  std::string dir;     ///< folder for the logs of the runs; "": tune, or tune-2 and so on
+  bool json = false;
+  bool quiet = false;
+};
+
+/// Runs the command with different settings, and prints all runs and the best command. Returns the
+/// exit status: exit_bad_input if every run failed, exit_no_answer if no run reaches the target,
+/// 128
+/// + signal if a signal ended the search. Throws input_error and usage_error.
+int run_tune(const tune_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP

@@ -1,0 +1,32 @@
+// Prints the result of `lotus-tool tune`.
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_TUNE_PRINT_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_TUNE_PRINT_HPP
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "commands/tune/knobs.hpp"
+#include "commands/tune/search.hpp"
+
+namespace lotus::tool {
+
+/// The result of a search, and what belongs to it.
+struct tune_result {
+  const search_space* space = nullptr;
+  const search* found = nullptr;
+  std::optional<double> target_per_s;
+  std::string ended_because;
+  std::string dir;  ///< folder with the logs of all runs
+};
+
+void print_tune(const tune_result& result, std::ostream& out);
+std::string tune_json(const tune_result& result);
+
+/// Returns a line such as "run 2 of 6: workers=4: 99.1 batches/s, 98.7 were predicted".
+std::string run_line(const tune_run& run, const search_space& space, std::size_t number,
+                     std::size_t of);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_TUNE_PRINT_HPP

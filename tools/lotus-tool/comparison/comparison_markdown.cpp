@@ -1,0 +1,174 @@
+#include "comparison/comparison_markdown.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/terminal/table.hpp"
+#include "comparison/conclusion.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t max_bytes = 60'000;
+
+std::string shown_time(const std::optional<double>& ns) {
+  return ns ? human_time(*ns) : "-";
+}
+
+std::string growth(const compared_value& value) {
+  const std::optional<double> by = value.grown_by();
+  return by ? change_text(*by) : "";
+}
+
+std::string count_of_runs(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " run" : " runs");
+}
+
+/// The text of a comment on GitHub. Rows that do not fit are only counted.
+class comment {
+ public:
+  void line(const std::string& text) { text_ += text + '\n'; }
+
+  /// Adds a table whose first column contains text and whose other columns contain numbers.
+  void table_of(const std::vector<std::vector<std::string>>& rows) {
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::string row = "|";
+      for (const std::string& cell : rows[i]) row += ' ' + markdown_text(cell) + " |";
+      if (text_.size() + row.size() > max_bytes) {
+        ++left_out;
+        continue;
+      }
+      line(row);
+      if (i > 0) continue;
+      row = "| :--- |";
+      for (std::size_t c = 1; c < rows[i].size(); ++c) row += " ---: |";
+      line(row);
+    }
+    if (left_out > 0) line("\n" + std::to_string(left_out) + " more rows are left out.");
+    line("");
+  }
+
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void add_rows(const compared_loader& l, std::optional<double> allowed, comment& to) {
+  bool cpu = false;
+  bool slower = false;
+  for (const compared_times& r : l.rows) {
+    cpu = cpu || r.mean_cpu_ns.common();
+    slower = slower || (allowed && r.is_slower(*allowed));
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"mean of", "before", "after", "change", "95 % interval"}};
+  if (cpu) rows[0].emplace_back("CPU change");
+  if (slower) rows[0].emplace_back("");
+  for (const compared_times& r : l.rows) {
+    const std::optional<double> grown = r.mean_ns.common() ? r.grown_by() : std::nullopt;
+    std::vector<std::string> row{title_of(r), shown_time(r.typical_ns.before),
+                                 shown_time(r.typical_ns.after), grown ? change_text(*grown) : "",
+                                 r.likely ? interval_text(*r.likely) : ""};
+    if (cpu) row.push_back(growth(r.mean_cpu_ns));
+    if (slower) row.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
+    rows.push_back(std::move(row));
+  }
+  to.table_of(rows);
+}
+
+void add_stages(const std::vector<compared_stage>& stages, comment& to) {
+  if (stages.empty()) return;
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "service before", "service after", "change", "could make before", "after"}};
+  for (const compared_stage& s : stages) {
+    rows.push_back({s.name, shown_time(s.service_ns.before), shown_time(s.service_ns.after),
+                    growth(s.service_ns), rate(s.capacity_per_s.before),
+                    rate(s.capacity_per_s.after)});
+  }
+  to.table_of(rows);
+}
+
+}  // namespace
+
+std::string markdown_text(std::string_view text) {
+  const std::string shown = printable_line(text);
+  std::string safe;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const char c = shown[i];
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '|':
+        safe += "&#124;";
+        break;
+      case '@':
+      case '#':
+        // An HTML comment interrupts the word, so that it mentions no user and refers to no issue.
+        safe += c;
+        safe += "<!-- -->";
+        break;
+      case ':':
+        // "://" would become a link and ":smile:" an image.
+        safe += i + 1 < shown.size() && shown[i + 1] != ' ' ? "&#58;" : ":";
+        break;
+      case 'w':
+        safe += shown.compare(i, 4, "www.") == 0 ? "&#119;" : "w";
+        break;
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '~':
+      case '[':
+      case ']':
+      case '!':
+      case '$':
+        safe += '\\';
+        safe += c;
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string comparison_markdown(const compared_sides& sides, const comparison& found) {
+  comment to;
+  for (const compared_loader& l : found.loaders) {
+    const std::string throughput = throughput_of(l);
+    const std::string conclusion = conclusion_of(l);
+    std::string head = throughput.empty() ? conclusion : throughput;
+    if (!l.loader.empty()) head.insert(0, "loader " + l.loader + ": ");
+    to.line("### " + markdown_text(head) + '\n');
+    if (!throughput.empty()) to.line(markdown_text(conclusion) + '\n');
+    const std::vector<std::string> unlike = unlike_of(l, found);
+    for (const std::string& text : unlike) to.line("- unlike: " + markdown_text(text));
+    if (!unlike.empty()) to.line("");
+    add_rows(l, sides.fail_above, to);
+    add_stages(l.stages, to);
+    std::string runs =
+        count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
+    if (l.runs_before < 2 && l.runs_after < 2) {
+      runs += ": by how much runs of the same program differ is in no interval";
+    }
+    to.line("<sub>" + runs + "; lotus-tool " LOTUS_TOOL_VERSION "</sub>\n");
+  }
+  return to.text();
+}
+
+}  // namespace lotus::tool

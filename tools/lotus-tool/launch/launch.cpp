@@ -1,0 +1,127 @@
+#include "launch/launch.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <tuple>
+
+#include "base/child_process.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "log/folder/new_run.hpp"
+#include "threads/data/thread_samples.hpp"
+#include "threads/record/thread_recorder.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+command command_of(const launch_options& options, const new_run& asked, const start_list& starts) {
+  command what;
+  what.arguments = options.program;
+  what.environment = asked.environment;
+  what.environment.emplace_back("LOTUS_RUN_LIST", starts.path());
+  what.environment.insert(what.environment.end(), options.environment.begin(),
+                          options.environment.end());
+  what.output_to = options.output_to;
+  if (options.memory) {
+    // Our library comes first in LD_PRELOAD, so that it also counts allocations of the other
+    // preloaded libraries.
+    const char* const others = std::getenv("LD_PRELOAD");
+    const std::string behind =
+        others == nullptr || *others == '\0' ? "" : std::string(":") + others;
+    what.environment.emplace_back("LD_PRELOAD", memory_library() + behind);
+  }
+  return what;
+}
+
+/// Records what the program's threads do until it ends.
+void watch(child_process& child, thread_recorder& recorder) {
+  while (!child.ended(recorder.work())) {
+  }
+}
+
+std::string reason_not_sampled(const thread_recorder& recorder) {
+  if (recorder.looks_forbidden()) {
+    return "cannot see what threads wait for: the kernel does not permit to read "
+           "/proc/PID/task/TID/syscall of the program";
+  }
+  if (recorder.cpu_error() != 0) {
+    return "cannot see where threads run (perf_event_open: " +
+           std::generic_category().message(recorder.cpu_error()) +
+           "): set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container "
+           "also allow perf_event_open in the seccomp profile";
+  }
+  return {};
+}
+
+/// Stores the samples in the folder of the logs. Returns false if there are none.
+bool store(const thread_samples& samples, pid_t pid, const std::string& dir) {
+  std::uint64_t count = 0;
+  for (const sampled_thread& t : samples.threads) count += t.looks;
+  for (const thread_sample& s : samples.samples) count += s.count;
+  constexpr std::uint64_t enough = 10;  // a program that ends at once leaves no folder
+  if (count < enough) return false;
+  std::error_code error;
+  fs::create_directories(dir, error);
+  output_file to(dir + '/' + std::string(thread_samples_start) + std::to_string(pid) + '_' +
+                     std::to_string(samples.time_ns),
+                 std::cout);
+  to.write(thread_samples_text(samples));
+  to.commit();
+  return true;
+}
+
+}  // namespace
+
+std::string memory_library() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path library =
+      program.parent_path().parent_path() / LOTUS_TOOL_LIBDIR / "lotus/preload/liblotus_memory.so";
+  if (!error && fs::exists(library, error)) return library.string();
+  throw input_error("--memory needs " + library.string() + ", which is not there");
+}
+
+recording_program::recording_program(const launch_options& options)
+    : asked_(place_for_logs(options.dir)), process_(command_of(options, asked_, starts_)) {
+  if (options.threads) recorder_.emplace(process_.pid());
+  process_.go();
+}
+
+void recording_program::wait() {
+  if (recorder_) watch(process_, *recorder_);
+  process_.ended(-1);
+}
+
+launched recording_program::result() {
+  launched run;
+  run.dir = asked_.dir;
+  run.prefix = asked_.prefix;
+  run.status = process_.state().status;
+  // If the program itself chose a folder for its logs, this folder is the last entry.
+  const auto places = starts_.places();
+  if (!places.empty()) std::tie(run.dir, run.prefix) = places.back();
+  if (recorder_) {
+    run.not_sampled = reason_not_sampled(*recorder_);
+    try {
+      run.threads = store(recorder_->result(), process_.pid(), run.dir);
+    } catch (const input_error& failure) {
+      run.not_sampled = failure.what();
+    }
+  }
+  return run;
+}
+
+launched launch(const launch_options& options) {
+  recording_program program(options);
+  program.wait();
+  return program.result();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,335 @@
+#include "model/batches/batch_preprocessings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/sort_unless_sorted.hpp"
+#include "log/log_line.hpp"
+#include "model/batches/item_stages.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The key of a batch or an item: its consumer and its number.
+using number_key = std::pair<consumer_id, std::int64_t>;
+
+class maker {
+ public:
+  maker(const batch_records& records, const std::vector<stage_span>& stages,
+        const std::vector<batch_taking>& takings)
+      : takings_(takings) {
+    for (record_number n = 0; n < records.size(); ++n) {
+      const batch_record& r = records[n];
+      if (r.kind == record_kind::consumed) {
+        hand_overs_.push_back({{r.consumer, r.index}, r.start_ns});
+      } else if (r.kind == record_kind::preprocessed) {
+        found_.spans.push_back(
+            {r.start_ns, r.duration_ns, r.index, preprocess_stage, r.file, r.consumer});
+        found_.records.push_back(n);
+      }
+    }
+    std::sort(hand_overs_.begin(), hand_overs_.end());
+    const std::set<stage_id> of_items = item_stages(records, stages, takings);
+    for (const stage_span& s : stages) {
+      preprocessing_span& span = found_.spans.emplace_back(preprocessing_span{
+          s.start_ns, s.duration_ns, s.number, stage_id(s.name), s.file, s.consumer});
+      span.of_item = of_items.count(span.stage) != 0;
+    }
+  }
+
+  batch_preprocessings find() && {
+    const std::vector<span_number> order = in_order();
+    // If an epoch was left early, its last batches were built but not received, so several
+    // preprocessings of their numbers precede one reception. Consider only numbers that were
+    // received in all epochs.
+    std::size_t epochs = 0;
+    std::size_t hand_overs = 0;  // receptions of numbers that were received in all epochs
+    for (auto at = hand_overs_.cbegin(); at != hand_overs_.cend();) {
+      const hand_over_range of = hand_overs_of(at->first);
+      hand_overs = of.size() > epochs ? 0 : hand_overs;
+      epochs = std::max(epochs, of.size());
+      hand_overs += of.size() == epochs ? epochs : 0;
+      at = of.last;
+    }
+    std::size_t joint = 0;
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      split(first, last);
+      const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+      const auto spans = static_cast<std::size_t>(last - first);
+      if (of.size() == epochs && spans > of.size()) joint += joint_hand_overs(first, last, of);
+    });
+    found_.in_parts = 2 * joint > hand_overs;
+    if (found_.in_parts) find_usual_segments(order);
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      if (found_.in_parts) split_by_hand_overs(first, last);
+      add_preprocessings(first, last);
+    });
+    for_each_number(order, true, [&](const auto* first, const auto* last) { split(first, last); });
+    if (!takings_.empty()) take_items(order);
+    sort_preprocessings();
+    return std::move(found_);
+  }
+
+ private:
+  /// Returns the indices of all spans, sorted by kind (batches first), consumer, number and start.
+  std::vector<span_number> in_order() const {
+    std::vector<span_number> order(found_.spans.size());
+    std::iota(order.begin(), order.end(), span_number{0});
+    sort_unless_sorted(order.begin(), order.end(), [this](span_number a, span_number b) {
+      const preprocessing_span& x = found_.spans[a];
+      const preprocessing_span& y = found_.spans[b];
+      return std::tie(x.of_item, x.consumer, x.number, x.start_ns, a) <
+             std::tie(y.of_item, y.consumer, y.number, y.start_ns, b);
+    });
+    return order;
+  }
+
+  template <class OnNumber>
+  void for_each_number(const std::vector<span_number>& order, bool of_items, OnNumber&& on_number) {
+    for (std::size_t at = 0; at < order.size();) {
+      const preprocessing_span& first = found_.spans[order[at]];
+      std::size_t end = at;
+      for (; end < order.size(); ++end) {
+        const preprocessing_span& s = found_.spans[order[end]];
+        if (s.of_item != first.of_item || key_of(s) != key_of(first)) break;
+      }
+      if (first.of_item == of_items) on_number(order.data() + at, order.data() + end);
+      at = end;
+    }
+  }
+
+  static number_key key_of(const preprocessing_span& s) { return {s.consumer, s.number}; }
+
+  /// Splits the spans of one batch or item number into passes. A new pass begins when all spans
+  /// have ended and the first stage of the pass begins again, or with a second preprocess span.
+  void split(const span_number* first, const span_number* last) {
+    pass_number pass;
+    stage_id began_with = found_.spans[*first].stage;
+    std::int64_t end_ns = INT64_MIN;
+    bool preprocessed = false;
+    for (; first != last; ++first) {
+      preprocessing_span& s = found_.spans[*first];
+      const bool preprocess = s.stage == preprocess_stage;
+      const bool anew = end_ns != INT64_MIN &&
+                        (preprocess ? preprocessed : s.stage == began_with && s.start_ns >= end_ns);
+      if (anew) {
+        ++pass;
+        began_with = s.stage;
+        preprocessed = false;
+      }
+      preprocessed |= preprocess;
+      end_ns = anew ? s.end_ns() : std::max(end_ns, s.end_ns());
+      s.pass = pass;
+    }
+  }
+
+  using hand_over_list = std::vector<std::pair<number_key, std::int64_t>>;
+
+  /// The receptions of one number, in order of time.
+  struct hand_over_range {
+    hand_over_list::const_iterator first;
+    hand_over_list::const_iterator last;
+
+    std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
+    /// Returns the index of the first reception after `time_ns`.
+    std::size_t behind(std::int64_t time_ns) const {
+      const auto at = std::upper_bound(
+          first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
+      return static_cast<std::size_t>(at - first);
+    }
+  };
+
+  hand_over_range hand_overs_of(const number_key& key) const {
+    return {std::lower_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MIN)),
+            std::upper_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MAX))};
+  }
+
+  /// Counts the receptions of one number that come after several passes, which suggests that each
+  /// batch is built in parts. If the passes are only preprocess spans, they count only if they are
+  /// on several threads: one worker that builds a batch again does not build a part of it.
+  std::size_t joint_hand_overs(const span_number* first, const span_number* last,
+                               const hand_over_range& of) const {
+    std::size_t joint = 0;
+    while (first != last) {
+      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const preprocessing_span& begun = found_.spans[*first];
+      bool stages = false;
+      bool threads = false;
+      bool passes = false;
+      for (; first != last && of.behind(found_.spans[*first].start_ns) == k; ++first) {
+        const preprocessing_span& s = found_.spans[*first];
+        stages |= s.stage != preprocess_stage;
+        threads |= s.file != begun.file;
+        passes |= s.pass != begun.pass;
+      }
+      if (k < of.size() && passes && (stages || threads)) ++joint;
+    }
+    return joint;
+  }
+
+  /// Calls on_segments(first, last) for each reception of a number, with the spans of the number
+  /// that began between the previous reception and this one; then for the spans after the last
+  /// reception.
+  template <class OnPieces>
+  void for_each_hand_over(const span_number* first, const span_number* last,
+                          OnPieces&& on_segments) const {
+    const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+    while (first != last) {
+      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const span_number* next = first;
+      while (next != last && of.behind(found_.spans[*next].start_ns) == k) ++next;
+      on_segments(first, next);
+      first = next;
+    }
+  }
+
+  void find_usual_segments(const std::vector<span_number>& order) {
+    std::vector<std::size_t> counts;
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      for_each_hand_over(first, last, [&](const auto* from, const auto* to) {
+        counts.push_back(static_cast<std::size_t>(to - from));
+      });
+    });
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+    std::nth_element(counts.begin(), middle, counts.end());
+    usual_segments_ = *middle;
+  }
+
+  /// Splits the spans of one number into preprocessings, one for each reception. If there are twice
+  /// as many parts as usual before one reception, and one half begins after the other half ended,
+  /// they are two preprocessings, and the first one was discarded.
+  void split_by_hand_overs(const span_number* first, const span_number* last) {
+    pass_number pass;
+    for_each_hand_over(first, last, [&](const span_number* from, const span_number* to) {
+      const bool several = static_cast<std::size_t>(to - from) % usual_segments_ == 0;
+      std::int64_t end_ns = INT64_MIN;
+      for (const span_number* at = from; at != to; ++at) {
+        preprocessing_span& s = found_.spans[*at];
+        const bool whole = static_cast<std::size_t>(at - from) % usual_segments_ == 0;
+        if (several && at != from && whole && s.start_ns >= end_ns) ++pass;
+        end_ns = std::max(end_ns, s.end_ns());
+        s.pass = pass;
+      }
+      ++pass;
+    });
+  }
+
+  static void widen(batch_preprocessing& m, const preprocessing_span& s) {
+    m.start_ns = std::min(m.start_ns, s.start_ns);
+    m.end_ns = std::max(m.end_ns, s.end_ns());
+  }
+
+  batch_id add_preprocessing(const number_key& key) {
+    batch_preprocessing& m = found_.all.emplace_back();
+    m.consumer = key.first;
+    m.number = key.second;
+    return batch_id(found_.all.size() - 1);
+  }
+
+  void add_preprocessings(const span_number* first, const span_number* last) {
+    std::optional<pass_number> pass;
+    for (batch_id m; first != last; ++first) {
+      preprocessing_span& s = found_.spans[*first];
+      if (s.pass != pass) {
+        m = add_preprocessing(key_of(s));
+        if (!takings_.empty()) by_number_[key_of(s)].push_back(m);
+      }
+      pass = s.pass;
+      s.batch = m;
+      widen(found_.all[m.value()], s);
+    }
+  }
+
+  /// Assigns each pass of an item to the preprocessing of the batch that took the item.
+  void take_items(const std::vector<span_number>& order) {
+    // For each item: when it became part of a batch, and the number of that batch.
+    std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;
+    for (const batch_taking& t : takings_) {
+      taken[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
+    }
+    for (auto& [item, times] : taken) std::sort(times.begin(), times.end());
+    for_each_number(order, true, [&](const auto* first, const auto* last) {
+      const auto times = taken.find(key_of(found_.spans[*first]));
+      if (times == taken.end()) return;
+      while (first != last) {
+        const pass_number pass = found_.spans[*first].pass;
+        const std::int64_t start_ns = found_.spans[*first].start_ns;
+        const auto* next = first;
+        while (next != last && found_.spans[*next].pass == pass) ++next;
+        const std::int64_t next_ns = next == last ? INT64_MAX : found_.spans[*next].start_ns;
+        const auto taking = std::lower_bound(times->second.begin(), times->second.end(),
+                                             std::pair(start_ns, INT64_MIN));
+        if (taking != times->second.end() && taking->first < next_ns) {
+          const batch_id m = preprocessing_of({times->first.first, taking->second}, taking->first);
+          for (const auto* at = first; at != next; ++at) found_.spans[*at].batch = m;
+          for (; first != next; ++first) widen(found_.all[m.value()], found_.spans[*first]);
+        }
+        first = next;
+      }
+    });
+  }
+
+  /// Returns the preprocessing of a batch that took an item at `time_ns`: the first preprocessing
+  /// of the batch that ended after that time. A batch without spans of its own has one
+  /// preprocessing for each reception.
+  batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
+    const auto own = by_number_.find(batch);
+    if (own != by_number_.end()) {
+      for (const batch_id m : own->second) {
+        if (found_.all[m.value()].end_ns >= time_ns) return m;
+      }
+      return own->second.back();
+    }
+    const std::size_t k = hand_overs_of(batch).behind(time_ns - 1);
+    const auto [at, is_new] = of_hand_over_.try_emplace({batch, k});
+    if (is_new) at->second = add_preprocessing(batch);
+    return at->second;
+  }
+
+  void sort_preprocessings() {
+    std::vector<std::uint32_t> order(found_.all.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    sort_unless_sorted(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      const batch_preprocessing& x = found_.all[a];
+      const batch_preprocessing& y = found_.all[b];
+      return std::tie(x.consumer, x.number, x.start_ns, a) <
+             std::tie(y.consumer, y.number, y.start_ns, b);
+    });
+    std::vector<batch_preprocessing> sorted;
+    std::vector<batch_id> place(order.size());
+    for (const std::uint32_t m : order) {
+      place[m] = batch_id(sorted.size());
+      sorted.push_back(found_.all[m]);
+    }
+    found_.all = std::move(sorted);
+    for (preprocessing_span& s : found_.spans) {
+      if (s.batch) s.batch = place[s.batch->value()];
+    }
+  }
+
+  const std::vector<batch_taking>& takings_;
+  batch_preprocessings found_;
+  std::size_t usual_segments_ = 1;  // usual number of parts of a preprocessing
+  hand_over_list hand_overs_;       // receptions, sorted by number, then by time
+  // Preprocessings of each number, by start.
+  std::map<number_key, std::vector<batch_id>> by_number_;
+  std::map<std::pair<number_key, std::size_t>, batch_id> of_hand_over_;
+};
+
+}  // namespace
+
+batch_preprocessings find_preprocessings(const batch_records& records,
+                                         const std::vector<stage_span>& stages,
+                                         const std::vector<batch_taking>& takings) {
+  return maker(records, stages, takings).find();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,45 @@
+// Finds which spans of workers and stages belong to the preprocessing of one batch.
+#ifndef LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "model/pipeline/side_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// One preprocessing of one batch: the work of building the batch once. A batch number normally has
+/// one preprocessing in every epoch.
+struct batch_preprocessing {
+  std::int64_t start_ns = INT64_MAX;
+  std::int64_t end_ns = INT64_MIN;
+  std::int64_t number = 0;  ///< number of the batch
+  consumer_id consumer;
+  std::uint32_t epoch = 0;  ///< epoch of the batch, set by find_epochs()
+};
+
+struct batch_preprocessings {
+  /// All spans of work. Their member `batch` is an index in `all`, not in run_batches::all().
+  std::vector<preprocessing_span> spans;
+  /// Numbers of the preprocess records. Their spans come first in `spans`, in the same order.
+  std::vector<record_number> records;
+  std::vector<batch_preprocessing> all;  ///< preprocessings, sorted by consumer, number and start
+  bool in_parts = false;  ///< whether batches were built in parts; see run_batches::in_parts()
+};
+
+/// Groups spans into preprocessings by the rules described at run_batches, and decides for each
+/// stage whether its numbers are those of items or of batches. `takings` contains the events that
+/// an item became part of a batch. The numbers are items if more of them occur there as items than
+/// as batches. If both occur equally often, they are items if most of the stage's spans ended
+/// before the item was taken into a batch. If `takings` is empty, they are items if most of them
+/// are not the number of any batch record. An item belongs to the first batch that takes the item
+/// after work on the item began, unless work on the same item number begins again before that time.
+batch_preprocessings find_preprocessings(const batch_records& records,
+                                         const std::vector<stage_span>& stages,
+                                         const std::vector<batch_taking>& takings);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP

@@ -1,0 +1,193 @@
+#include "model/path/span_segments.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Splits a span into segments. Operations must be added in order of start, parents first.
+class cutter {
+ public:
+  cutter(const preprocessing_span& span, std::vector<span_segment>& to)
+      : cursor_ns_(span.start_ns), end_ns_(span.end_ns()), to_(to) {}
+
+  void add(const operation& op) {
+    leave_until(op.start_ns);
+    cut(op.start_ns);
+    open_.push_back(
+        {std::min(op.end_ns(), open_.empty() ? end_ns_ : open_.back().end_ns), op.name});
+  }
+  void finish() {
+    leave_until(end_ns_);
+    cut(end_ns_);
+  }
+
+ private:
+  struct open_operation {
+    std::int64_t end_ns;
+    std::uint32_t name;
+  };
+
+  void leave_until(std::int64_t time_ns) {
+    while (!open_.empty() && open_.back().end_ns <= time_ns) {
+      cut(open_.back().end_ns);
+      open_.pop_back();
+    }
+  }
+  void cut(std::int64_t until_ns) {
+    if (until_ns <= cursor_ns_) return;
+    span_segment& segment = to_.emplace_back(span_segment{cursor_ns_, until_ns, std::nullopt});
+    if (!open_.empty()) segment.name = open_.back().name;
+    cursor_ns_ = until_ns;
+  }
+
+  std::int64_t cursor_ns_;
+  std::int64_t end_ns_;
+  std::vector<span_segment>& to_;
+  std::vector<open_operation> open_;
+};
+
+/// Returns the indices of the spans, sorted by thread, then by start, outer spans first.
+std::vector<span_number> in_order(const std::vector<preprocessing_span>& spans) {
+  std::vector<span_number> order(spans.size());
+  std::iota(order.begin(), order.end(), span_number{0});
+  std::sort(order.begin(), order.end(), [&](span_number a, span_number b) {
+    const preprocessing_span& x = spans[a];
+    const preprocessing_span& y = spans[b];
+    return std::tie(x.file, x.start_ns, y.duration_ns, a) <
+           std::tie(y.file, y.start_ns, x.duration_ns, b);
+  });
+  return order;
+}
+
+/// Returns the spans that are not nested and have a duration, in the order of in_order().
+std::vector<span_number> outer_of(const std::vector<preprocessing_span>& spans) {
+  std::vector<span_number> outer;
+  optional_file file;
+  std::int64_t until_ns = INT64_MIN;  // end of the last span that is not nested
+  for (const span_number n : in_order(spans)) {
+    const preprocessing_span& span = spans[n];
+    if (span.file != file) until_ns = INT64_MIN;
+    file = span.file;
+    if (file && span.end_ns() <= until_ns) continue;
+    until_ns = span.end_ns();
+    if (span.duration_ns > 0) outer.push_back(n);
+  }
+  return outer;
+}
+
+/// Assigns the operations of one log to the spans of the log, and splits each span as soon as all
+/// of its operations were added.
+class thread_cutter {
+ public:
+  using range = std::pair<const span_number*, const span_number*>;
+
+  /// @param outer  the spans of the log that are not nested, with ascending starts and ends.
+  thread_cutter(const std::vector<preprocessing_span>& spans, range outer,
+                std::function<void(span_number, const std::vector<span_segment>&)> on_segments)
+      : spans_(spans), outer_(std::move(outer)), on_segments_(std::move(on_segments)) {}
+
+  void add(const operation& op) {
+    const span_number* const of = span_of(op);
+    // An operation that comes much too late is dropped, because its span is already split.
+    if (of == outer_.second || of < outer_.first) return;
+    const auto place = static_cast<std::size_t>(of - outer_.first);
+    if (place >= held_.size()) held_.resize(place + 1);
+    held_[place].push_back(op);
+    ++count_;
+    while (count_ > max_held && held_.size() > 1) cut_first();
+  }
+  void finish() {
+    while (outer_.first != outer_.second) cut_first();
+  }
+
+ private:
+  static constexpr std::size_t max_held = std::size_t{1} << 16U;
+
+  /// Returns the first span in which the operation begins; outer_.second if there is none.
+  const span_number* span_of(const operation& op) {
+    const auto ended = [this, &op](span_number n) { return spans_[n].end_ns() <= op.start_ns; };
+    if (hint_ == nullptr || hint_ < outer_.first || ended(*hint_) ||
+        (hint_ != outer_.first && !ended(*(hint_ - 1)))) {
+      hint_ = std::partition_point(outer_.first, outer_.second, ended);
+      if (hint_ == outer_.second) {
+        hint_ = nullptr;
+        return outer_.second;
+      }
+    }
+    return spans_[*hint_].start_ns <= op.start_ns ? hint_ : outer_.second;
+  }
+
+  void cut_first() {
+    const span_number n = *outer_.first++;
+    std::vector<operation> ops;
+    if (!held_.empty()) {
+      ops = std::move(held_.front());
+      held_.pop_front();
+    }
+    count_ -= ops.size();
+    // If two operations are equal, the one in the later line of the log is the parent.
+    std::reverse(ops.begin(), ops.end());
+    std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
+      return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
+    });
+    segments_.clear();
+    cutter cut(spans_[n], segments_);
+    for (const operation& op : ops) {
+      // Leave out operations that end after the span, because they contain the span.
+      if (op.end_ns() <= spans_[n].end_ns()) cut.add(op);
+    }
+    cut.finish();
+    on_segments_(n, segments_);
+  }
+
+  const std::vector<preprocessing_span>& spans_;
+  range outer_;  // spans that are not split yet
+  std::function<void(span_number, const std::vector<span_segment>&)> on_segments_;
+  const span_number* hint_ = nullptr;
+  // Operations of each span that is not split yet, beginning with the span outer_.first.
+  std::deque<std::vector<operation>> held_;
+  std::size_t count_ = 0;  // number of operations in held_
+  std::vector<span_segment> segments_;
+};
+
+}  // namespace
+
+std::vector<bool> segmented_spans(const run_batches& batches) {
+  std::vector<bool> with(batches.preprocessing_spans().size());
+  for (const span_number n : outer_of(batches.preprocessing_spans())) with[n] = true;
+  return with;
+}
+
+void for_each_span(
+    const run_data& run,
+    const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  const std::vector<span_number> outer = outer_of(spans);
+  const span_number* const end = outer.data() + outer.size();
+  for (const span_number* first = outer.data(); first != end;) {
+    const optional_file file = spans[*first].file;
+    const span_number* const last =
+        std::find_if(first, end, [&](span_number n) { return spans[n].file != file; });
+    thread_cutter cut(spans, {first, last}, on_segments);
+    if (file) {
+      run.for_each_operation(file->value(), [&](const operation& op) { cut.add(op); });
+    }
+    cut.finish();
+    first = last;
+  }
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,38 @@
+// Splits the spans in which batches were preprocessed into segments, one for each operation.
+#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
+#define LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// A part of a span during which the innermost open operation did not change.
+struct span_segment {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  /// Index in run_data::names of the innermost operation; nullopt outside operations.
+  std::optional<std::uint32_t> name;
+
+  std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
+};
+
+/// Returns, for each span of run_batches::preprocessing_spans(), whether it is split into segments:
+/// if it has a duration and is not nested in another span of its thread. A nested span is one
+/// segment of the span that contains it.
+std::vector<bool> segmented_spans(const run_batches& batches);
+
+/// Calls `on_segments(span, segments)` for each span that is split; the segments cover the span
+/// from start to end. Only the operations of a few spans are in memory at a time.
+/// @param run  read with run_parts::operations.
+void for_each_span(
+    const run_data& run,
+    const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP

@@ -1,0 +1,48 @@
+// Draws samples of a run's batches.
+#ifndef LOTUS_TOOL_REPLAY_BLOCK_SAMPLER_HPP
+#define LOTUS_TOOL_REPLAY_BLOCK_SAMPLER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+
+#include "replay/change.hpp"
+#include "replay/plan.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// Draws random samples of a run's batches, to estimate the error of predictions. Draws blocks of
+/// successive batches, because successive batches are similar.
+class block_sampler {
+ public:
+  explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
+
+  drawn_units draw() {
+    drawn_units drawn(p_.units.size());
+    std::iota(drawn.begin(), drawn.end(), std::uint32_t{0});
+    for (const planned_epoch& e : p_.epochs) {
+      const std::uint32_t count = e.end_unit - e.first_unit;
+      const auto length = std::max<std::uint32_t>(
+          1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
+      for (std::uint32_t at = 0; at < count; at += length) {
+        const std::uint32_t from =
+            std::uniform_int_distribution<std::uint32_t>(0, count - 1)(random_);
+        for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
+          drawn[e.first_unit + at + i] = e.first_unit + (from + i) % count;
+        }
+      }
+    }
+    return drawn;
+  }
+
+ private:
+  const recorded_pipeline& p_;
+  std::mt19937_64 random_{1};
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_BLOCK_SAMPLER_HPP

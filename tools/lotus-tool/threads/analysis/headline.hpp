@@ -1,0 +1,22 @@
+// Says in one sentence what a program without markers spends its time on.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
+
+#include <string>
+#include <vector>
+
+#include "threads/analysis/thread_activity.hpp"
+
+namespace lotus::tool {
+
+/// Returns a sentence such as "main waits 82 % of the time in `Loader::next` (loader.h:61) for 4
+/// threads in `worker_loop`, which spend 71 % of their CPU time in `jpeg_idct_islow`"; "" if too
+/// little was seen.
+std::string headline_of(const std::vector<thread_activity>& groups);
+
+/// Returns what threads wait for, such as "for a lock" or "for the file /data/train.tar".
+std::string shown_wait(const blocked_part& part);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP

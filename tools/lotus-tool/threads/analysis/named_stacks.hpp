@@ -1,0 +1,75 @@
+// Names the functions of sampled stacks, and chooses those that explain what a thread does.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "sampling/read/symbols.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+
+/// A place in the source of a program.
+struct source_place {
+  /// Such as "Loader::next", or "libz.so.1+0x5a20" if the function at this address has no name.
+  std::string function;
+  std::string module;    ///< path of the program or library
+  std::string file;      ///< "" without debug information
+  int line = 0;          ///< 0: unknown
+  bool has_name = true;  ///< whether the function has a name
+
+  friend bool operator<(const source_place& a, const source_place& b) {
+    return std::tie(a.function, a.module, a.file, a.line) <
+           std::tie(b.function, b.module, b.file, b.line);
+  }
+  friend bool operator==(const source_place& a, const source_place& b) {
+    return !(a < b) && !(b < a);
+  }
+};
+
+/// Returns a text such as "`Loader::next` (loader.h:61)" or "`inflate` (libz.so.1)".
+std::string shown_place(const source_place& place);
+
+/// A stack with names, the innermost call first. Inlined calls are calls too.
+using named_stack = std::vector<source_place>;
+
+class named_stacks {
+ public:
+  explicit named_stacks(const thread_samples& samples);
+
+  const named_stack& of(std::uint32_t stack) const { return stacks_[stack]; }
+
+ private:
+  std::vector<named_stack> stacks_;
+};
+
+/// Whether a call belongs to the C or C++ library, or starts a program or thread.
+bool is_of_runtime(const source_place& place);
+
+/// Returns the index of the call that a running thread works in: the innermost one that is no small
+/// function of the C++ library.
+std::size_t working_call(const named_stack& stack);
+
+/// Returns the index of the call that a waiting thread waits in: the innermost one outside of the C
+/// and C++ libraries.
+std::size_t waiting_call(const named_stack& stack);
+
+/// Returns the name of the function with which the thread began, such as "worker_loop" or "a lambda
+/// in main"; "" if the stack does not reach it.
+std::string start_of_thread(const named_stack& stack);
+
+/// Returns "a::Loader" of "a::Loader::next"; "" of a function without a class or namespace.
+std::string class_of(const std::string& function);
+
+/// Returns the file's name without folders.
+std::string_view file_name(std::string_view path) noexcept;
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP

@@ -1,0 +1,22 @@
+// Implements `lotus-tool threads`: what the threads of a program without markers do.
+#ifndef LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
+#define LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
+
+#include <ostream>
+#include <string>
+
+namespace lotus::tool {
+
+struct threads_options {
+  std::string dir;
+  bool json = false;
+  bool quiet = false;
+};
+
+/// Prints what the threads did that `lotus-tool run` sampled. Returns the exit status. Throws
+/// input_error.
+int run_threads(const threads_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP

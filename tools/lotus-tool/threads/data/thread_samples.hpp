@@ -1,0 +1,80 @@
+// Holds what was sampled of a program's threads, and reads and writes the file of it.
+#ifndef LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
+#define LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "lotus/waits/wait_reasons.hpp"
+
+namespace lotus::tool {
+
+/// A place in a program's code.
+struct code_offset {
+  std::uint32_t module = 0;  ///< index in thread_samples::modules
+  std::uint64_t offset = 0;  ///< position of the instruction in the module's file, in bytes
+};
+
+/// The calls that a thread had open, as indices in thread_samples::places, the innermost first.
+using sampled_stack = std::vector<std::uint32_t>;
+
+/// A thread of the program. `looks` counts the random moments at which its state was observed.
+struct sampled_thread {
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::uint64_t looks = 0;
+  std::uint64_t waits = 0;  ///< number of looks at which the thread was blocked
+  /// Time between the first and the last reading of the thread's clocks, and the CPU time and the
+  /// time waiting for a CPU in between.
+  std::uint64_t span_ns = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t queue_ns = 0;
+  std::string name;
+};
+
+/// Equal samples of one thread.
+struct thread_sample {
+  std::uint32_t thread = 0;  ///< index in thread_samples::threads
+  std::uint32_t stack = 0;   ///< index in thread_samples::stacks
+  std::uint64_t count = 0;
+  bool waits = false;  ///< whether the thread was blocked; otherwise it used the CPU
+  // The members below describe a wait.
+  lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
+  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  std::uint32_t holder = 0;   ///< id of the thread that held the lock or was waited for; 0: unknown
+  std::string what;           ///< path, "pipe:[4711]", name of a system call; "" if unknown
+};
+
+struct thread_samples {
+  std::uint64_t interval_ns = 0;  ///< CPU time between two samples of a thread; 0: not sampled
+  double looks_per_s = 0;         ///< looks per second at all threads together
+  double cost = 0;                ///< CPU time of the sampling per second
+  std::int64_t time_ns = 0;       ///< end of the recording, in ns since 1970
+  std::vector<std::string> modules;
+  std::vector<code_offset> places;
+  std::vector<sampled_stack> stacks;
+  std::vector<sampled_thread> threads;  ///< the first thread is the program's main thread
+  std::vector<thread_sample> samples;
+};
+
+/// Returns the samples as the text of a file.
+std::string thread_samples_text(const thread_samples& samples);
+
+/// Reads the file of samples in a run's folder; of several files the newest. Reports damaged lines.
+/// Throws input_error if there is no file.
+thread_samples read_thread_samples(const std::string& dir, diagnostic_log& diagnostics);
+
+/// Parses the text of a file of samples. Ignores damaged lines.
+/// @param path  path of the file, for messages.
+thread_samples parse_thread_samples(std::string_view text, const std::string& path,
+                                    diagnostic_log& diagnostics);
+
+/// Beginning of the name of a file of samples; the program's process id and a time follow.
+inline constexpr std::string_view thread_samples_start = ".lotus_threads_";
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP

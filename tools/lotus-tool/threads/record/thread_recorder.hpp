@@ -1,0 +1,117 @@
+// Records what the threads of a program do, without any help of the program.
+#ifndef LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
+#define LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "threads/data/thread_samples.hpp"
+#include "threads/record/cpu_sampler.hpp"
+#include "threads/record/watched_process.hpp"
+#include "threads/unwind/stack_copy.hpp"
+
+namespace lotus::tool {
+
+/// Watches a process that is about to exec, with all its threads and descendants, from outside:
+/// samples where they use the CPU, and looks at random times at what they wait for. The copies of
+/// stacks stay in memory, and result() keeps only addresses of code.
+class thread_recorder {
+ public:
+  explicit thread_recorder(pid_t pid);
+  thread_recorder(const thread_recorder&) = delete;
+  thread_recorder& operator=(const thread_recorder&) = delete;
+  ~thread_recorder();
+
+  /// Does the work that is due: call it after each pause of the length that it returns, in ms.
+  int work();
+
+  /// Why the use of the CPU is not sampled, an errno; 0: it is.
+  int cpu_error() const noexcept { return cpu_.error(); }
+  /// Whether the kernel forbids to look at the threads.
+  bool looks_forbidden() const noexcept { return forbidden_; }
+
+  /// Unwinds all stacks and returns the samples; without threads if nothing was seen.
+  thread_samples result();
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  /// A program in a process: exec replaces it, with all its code.
+  struct image {
+    std::uint32_t pid = 0;
+    std::vector<mapped_code> code;
+  };
+  struct process {
+    std::optional<watched_process> watched;  // nullopt after the end of the process
+    std::size_t image = 0;                   // index in images_
+    clock::time_point read_code_at{};
+    clock::duration read_code_after{};
+    bool mapped = true;  // whether code may have been mapped since it was read
+  };
+  struct thread {
+    sampled_thread of;
+    std::optional<scheduled_time> first;
+    bool own = false;  // a thread of the library
+  };
+  /// A sample whose stack is not unwound yet.
+  struct raw_sample {
+    thread_sample of;
+    std::size_t image = 0;
+    stack_copy stack;
+  };
+  /// A random selection of at most `capacity` of all samples (Vitter, Random sampling with a
+  /// reservoir, 1985, algorithm R).
+  class reservoir {
+   public:
+    /// Returns where to store the next sample; null if it is not selected.
+    raw_sample* next(std::mt19937_64& random);
+    std::vector<raw_sample>& all() noexcept { return kept_; }
+
+   private:
+    static constexpr std::size_t capacity = 2048;
+    std::vector<raw_sample> kept_;
+    std::uint64_t seen_ = 0;
+  };
+
+  process& find_process(std::uint32_t pid, std::uint32_t parent = 0);
+  std::size_t thread_index(std::uint32_t pid, std::uint32_t tid);
+  void drain();
+  void find_children();
+  void refresh_code(process& of);
+  void list_threads();
+  void round();
+  void look(std::uint32_t pid, std::uint32_t tid);
+  static void read_times(process& of, thread& to, std::uint32_t tid);
+
+  cpu_sampler cpu_;
+  std::map<std::uint32_t, process> processes_;
+  std::vector<image> images_;
+  std::vector<thread> threads_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> index_of_;  // of (pid, tid)
+  reservoir running_;
+  reservoir waiting_;
+  raw_sample* next_running_ = nullptr;
+  std::mt19937_64 random_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
+  bool forbidden_ = false;
+  std::uint64_t looks_ = 0;
+  clock::time_point begun_;
+  clock::time_point next_round_;
+  clock::time_point next_list_;
+  clock::time_point next_children_;
+  double mean_pause_s_ = 0.01;
+  double cost_per_round_s_ = 50e-6;  // moving average
+  std::uint64_t cpu_at_begin_ns_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP

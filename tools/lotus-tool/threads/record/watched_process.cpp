@@ -1,0 +1,257 @@
+#include "threads/record/watched_process.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): tgkill's environment
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <lotus/waits/futex_waits.hpp>
+#include <lotus/waits/system_calls.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+using lotus::detail::entered_call;
+using lotus::detail::wait_reason;
+
+int open_to_read(const std::string& path) noexcept {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT(*-vararg)
+}
+
+/// Reads a small file of /proc. Returns "" if it cannot be read.
+std::string read_all(const std::string& path) {
+  const kept_file file(open_to_read(path));
+  std::string text;
+  if (file.number() < 0) return text;
+  std::array<char, 16384> part{};
+  ssize_t got = 0;
+  while ((got = ::read(file.number(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+std::vector<std::uint32_t> numbers_in(std::string_view text) {
+  std::vector<std::uint32_t> all;
+  const std::string copy(text);
+  const char* at = copy.c_str();
+  char* end = nullptr;
+  for (unsigned long value = std::strtoul(at, &end, 10); end != at;
+       value = std::strtoul(at, &end, 10)) {
+    all.push_back(static_cast<std::uint32_t>(value));
+    at = end;
+  }
+  return all;
+}
+
+/// Reads the stack pointer and the program counter, the last two numbers of a line of
+/// /proc/PID/task/TID/syscall.
+bool read_registers(const std::string& line, stack_copy& to) {
+  std::size_t end = line.find_last_not_of("\n ");
+  if (end == std::string::npos) return false;
+  const std::size_t pc = line.rfind(' ', end);
+  if (pc == std::string::npos || pc == 0) return false;
+  const std::size_t sp = line.rfind(' ', pc - 1);
+  if (sp == std::string::npos) return false;
+  to.pc = std::strtoull(line.c_str() + pc, nullptr, 16);
+  to.sp = std::strtoull(line.c_str() + sp, nullptr, 16);
+  return to.sp != 0;
+}
+
+}  // namespace
+
+kept_file& kept_file::operator=(kept_file&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+kept_file::~kept_file() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+watched_process::watched_process(std::uint32_t pid) : pid_(pid) {}
+
+void watched_process::open_memory() {
+  memory_ = kept_file(open_to_read("/proc/" + std::to_string(pid_) + "/mem"));
+}
+
+std::string watched_process::task_path(std::uint32_t tid, const char* file) const {
+  return "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + '/' + file;
+}
+
+std::vector<std::uint32_t> watched_process::threads() const {
+  std::vector<std::uint32_t> all;
+  DIR* const tasks = ::opendir(("/proc/" + std::to_string(pid_) + "/task").c_str());
+  if (tasks == nullptr) return all;
+  while (const dirent* entry = ::readdir(tasks)) {  // NOLINT(concurrency-mt-unsafe): own stream
+    const unsigned long tid = std::strtoul(static_cast<const char*>(entry->d_name), nullptr, 10);
+    if (tid != 0) all.push_back(static_cast<std::uint32_t>(tid));
+  }
+  ::closedir(tasks);
+  return all;
+}
+
+std::vector<std::uint32_t> watched_process::children() const {
+  std::vector<std::uint32_t> all;
+  for (const std::uint32_t tid : threads()) {
+    for (const std::uint32_t child : numbers_in(read_all(task_path(tid, "children")))) {
+      all.push_back(child);
+    }
+  }
+  return all;
+}
+
+int watched_process::read_call(std::uint32_t tid, std::string& line) {
+  // Opening a file takes longer than reading it, but many threads would need many descriptors.
+  constexpr std::size_t max_open = 200;
+  const auto known = calls_.find(tid);
+  kept_file opened;
+  if (known == calls_.end()) {
+    opened = kept_file(open_to_read(task_path(tid, "syscall")));
+    if (opened.number() < 0) return errno;
+  }
+  const int fd = known == calls_.end() ? opened.number() : known->second.number();
+  std::array<char, 256> text{};
+  const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
+  if (got > 0) {
+    line.assign(text.data(), static_cast<std::size_t>(got));
+    if (known == calls_.end() && calls_.size() < max_open) calls_.emplace(tid, std::move(opened));
+    return 0;
+  }
+  const int error = got < 0 ? errno : ESRCH;
+  if (known != calls_.end()) calls_.erase(known);
+  return error;
+}
+
+std::size_t watched_process::read_memory(std::uint64_t address, void* to,
+                                         std::size_t bytes) const noexcept {
+  const ssize_t got = ::pread(memory_.number(), to, bytes, static_cast<off_t>(address));
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+std::uint32_t watched_process::word_at(std::uint64_t address) const noexcept {
+  std::uint32_t word = 0;
+  return read_memory(address, &word, sizeof word) == sizeof word ? word : 0;
+}
+
+bool watched_process::has_thread(std::uint32_t tid) const noexcept {
+  return tid != 0 && tid <= FUTEX_TID_MASK &&
+         ::syscall(SYS_tgkill, static_cast<pid_t>(pid_), static_cast<pid_t>(tid), 0) == 0;
+}
+
+void watched_process::describe(const entered_call& call, seen_wait& to) const {
+  to.reason = wait_reason::page_fault;
+  if (call.number == entered_call::none) return;
+  if (call.number == SYS_futex) {
+    const auto futex = lotus::detail::wait_in_futex(call, *this);
+    to.reason = futex.reason;
+    to.address = futex.address;
+    to.holder = futex.holder;
+    if (futex.is_thread_end) to.what = "the end of a thread";
+    return;
+  }
+  const auto* const row = lotus::detail::row_of_call(call.number);
+  to.reason = row == nullptr ? wait_reason::other : row->reason;
+  if (row == nullptr) {
+    to.what = "system call " + std::to_string(call.number);
+    return;
+  }
+  if (row->of_descriptor) {
+    std::array<char, 4096> link{};
+    const auto fd = static_cast<int>(call.arguments[0]);
+    const std::string path = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd);
+    const ssize_t got = ::readlink(path.c_str(), link.data(), link.size());
+    if (got > 0) to.what.assign(link.data(), static_cast<std::size_t>(got));
+    const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
+    if (row->reason == wait_reason::file) {
+      if (begins("pipe:")) to.reason = wait_reason::pipe;
+      if (begins("socket:")) to.reason = wait_reason::socket;
+      if (begins("anon_inode:")) to.reason = wait_reason::other;
+    }
+  }
+  if (to.what.empty() && row->reason != wait_reason::sleep) to.what = row->name;
+}
+
+seen_state watched_process::look(std::uint32_t tid, seen_wait& wait) {
+  std::string before;
+  const int error = read_call(tid, before);
+  if (error == EPERM || error == EACCES) return seen_state::forbidden;
+  if (error == ESRCH || error == ENOENT) return seen_state::gone;
+  entered_call call;
+  if (error != 0 || !call.parse(before.c_str()) || !read_registers(before, wait.stack)) {
+    return seen_state::runs;
+  }
+  // The file stays that of the memory from before an exec, which is gone then.
+  if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();
+  describe(call, wait);
+  wait.stack.bytes.resize(stack_copy::max_bytes);
+  wait.stack.bytes.resize(
+      read_memory(wait.stack.sp, wait.stack.bytes.data(), wait.stack.bytes.size()));
+  // If the line, which contains the stack pointer, is the same as before, the thread is still in
+  // the same wait, to which the description and the copy belong.
+  std::string after;
+  if (read_call(tid, after) != 0 || before != after) return seen_state::runs;
+  return seen_state::waits;
+}
+
+scheduled_time watched_process::times(std::uint32_t tid) const {
+  const std::string text = read_all(task_path(tid, "schedstat"));
+  char* end = nullptr;
+  scheduled_time of;
+  of.at = std::chrono::steady_clock::now();
+  of.cpu_ns = std::strtoull(text.c_str(), &end, 10);
+  of.queue_ns = std::strtoull(end, nullptr, 10);
+  return of;
+}
+
+std::string watched_process::name(std::uint32_t tid) const {
+  std::string text = read_all(task_path(tid, "comm"));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::vector<mapped_code> watched_process::code() const {
+  std::vector<mapped_code> all;
+  const std::string text = read_all("/proc/" + std::to_string(pid_) + "/maps");
+  std::string_view rest = text;
+  std::string path_before;
+  std::uint64_t file_begin = 0;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const std::string line(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    // A line looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
+    char* at = nullptr;
+    mapped_code part;
+    part.begin = std::strtoull(line.c_str(), &at, 16);
+    if (*at != '-') continue;
+    part.end = std::strtoull(at + 1, &at, 16);
+    const std::string_view behind(at);
+    const std::size_t path = behind.find('/');
+    if (behind.size() < 6 || path == std::string_view::npos) continue;
+    part.file_offset = std::strtoull(at + 6, nullptr, 16);
+    part.path = behind.substr(path);
+    if (part.path != path_before || part.file_offset == 0) {
+      file_begin = part.begin - part.file_offset;
+      path_before = part.path;
+    }
+    part.file_begin = file_begin;
+    if (behind[3] != 'x') continue;
+    all.push_back(std::move(part));
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

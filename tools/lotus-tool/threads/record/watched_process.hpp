@@ -1,0 +1,96 @@
+// Looks from outside at the threads of a process: whether they wait, for what, and in which calls.
+#ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
+#define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <lotus/waits/system_calls.hpp>
+#include <lotus/waits/wait_reasons.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "threads/unwind/stack_copy.hpp"
+
+namespace lotus::tool {
+
+/// A file descriptor that is closed with its owner.
+class kept_file {
+ public:
+  explicit kept_file(int fd = -1) noexcept : fd_(fd) {}
+  kept_file(kept_file&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  kept_file& operator=(kept_file&& other) noexcept;
+  kept_file(const kept_file&) = delete;
+  kept_file& operator=(const kept_file&) = delete;
+  ~kept_file();
+
+  int number() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// What a thread waits for, and the copy of its stack.
+struct seen_wait {
+  lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
+  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  std::uint32_t holder = 0;   ///< id of the thread that holds the lock or is waited for
+  std::string what;           ///< path, "pipe:[4711]" or name of a system call
+  stack_copy stack;
+};
+
+enum class seen_state : std::uint8_t {
+  runs,
+  waits,
+  gone,       ///< the thread has ended
+  forbidden,  ///< the kernel does not permit this process to look at the thread
+};
+
+/// CPU time and time waiting for a CPU of a thread since its start.
+struct scheduled_time {
+  std::chrono::steady_clock::time_point at;  ///< time of the reading
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t queue_ns = 0;
+};
+
+class watched_process {
+ public:
+  explicit watched_process(std::uint32_t pid);
+
+  std::uint32_t pid() const noexcept { return pid_; }
+
+  /// Lists the threads that exist now; empty if the process has ended.
+  std::vector<std::uint32_t> threads() const;
+  /// Lists the processes that the threads have started.
+  std::vector<std::uint32_t> children() const;
+
+  /// Looks at a thread. Sets `wait` if the result is `waits`.
+  seen_state look(std::uint32_t tid, seen_wait& wait);
+  /// Returns the times of a thread; zeros if they cannot be read.
+  scheduled_time times(std::uint32_t tid) const;
+  /// Returns the name of a thread, "" if it has ended.
+  std::string name(std::uint32_t tid) const;
+
+  /// Reads which code is mapped, sorted by address.
+  std::vector<mapped_code> code() const;
+
+  /// Reads memory of the process; returns the number of bytes that could be read.
+  std::size_t read_memory(std::uint64_t address, void* to, std::size_t bytes) const noexcept;
+  std::uint32_t word_at(std::uint64_t address) const noexcept;
+  bool has_thread(std::uint32_t tid) const noexcept;
+
+ private:
+  std::string task_path(std::uint32_t tid, const char* file) const;
+  void open_memory();
+  int read_call(std::uint32_t tid, std::string& line);
+  void describe(const lotus::detail::entered_call& call, seen_wait& to) const;
+
+  std::uint32_t pid_;
+  kept_file memory_;                          // /proc/PID/mem
+  std::map<std::uint32_t, kept_file> calls_;  // the file /proc/PID/task/TID/syscall of some threads
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP

@@ -1,0 +1,39 @@
+// Defines a copy of the registers and of the top of a thread's stack.
+#ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
+#define LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lotus::tool {
+
+struct stack_copy {
+  static constexpr std::size_t max_bytes = std::size_t{16} << 10U;
+  static constexpr std::size_t max_registers = 32;
+
+  std::uint64_t pc = 0;
+  std::uint64_t sp = 0;
+  std::uint64_t known = 0;  ///< bit n: register n, in DWARF's numbering, is in `registers`
+  std::array<std::uint64_t, max_registers> registers{};
+  std::string bytes;  ///< the memory from `sp` on
+
+  void set_register(unsigned number, std::uint64_t value) noexcept {
+    registers[number] = value;
+    known |= std::uint64_t{1} << number;
+  }
+};
+
+/// A part of a file that a process has mapped as code.
+struct mapped_code {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;
+  std::uint64_t file_begin = 0;  ///< address at which the beginning of the file is mapped
+  std::string path;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP

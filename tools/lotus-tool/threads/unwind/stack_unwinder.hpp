@@ -1,0 +1,43 @@
+// Finds the calls that a thread had open from a copy of its stack, with the unwind tables of the
+// program and its libraries. Programs need no frame pointers and no debug information.
+#ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
+#define LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "threads/unwind/stack_copy.hpp"
+
+namespace lotus::tool {
+
+/// Unwinds the stacks of one process. Not thread-safe.
+class stack_unwinder {
+ public:
+  /// @param code  the code that the process had mapped, sorted by address.
+  explicit stack_unwinder(std::vector<mapped_code> code);
+  stack_unwinder(const stack_unwinder&) = delete;
+  stack_unwinder& operator=(const stack_unwinder&) = delete;
+  ~stack_unwinder();
+
+  /// Returns the addresses of the open calls, the innermost first: the thread's program counter,
+  /// then for each caller an address within its call instruction.
+  std::vector<std::uint64_t> unwind(const stack_copy& copy);
+
+  /// Returns the code mapped at an address; null if there is none.
+  const mapped_code* find(std::uint64_t address) const;
+
+ private:
+  struct state;
+
+  /// @param complete  set to whether the stack was unwound to its end.
+  std::vector<std::uint64_t> attempt(const stack_copy& copy, bool& complete);
+  std::uint64_t likely_frame_pointer(const stack_copy& copy) const;
+
+  std::vector<mapped_code> code_;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP

@@ -1,0 +1,451 @@
+#include "verdict/screen/first_screen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/terminal/table.hpp"
+#include "log/shown_name.hpp"
+#include "model/calls/operation_totals.hpp"
+#include "model/path/critical_path.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "verdict/check.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/verdict.hpp"
+#include "waits/join/limiting_lock.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t max_advice = 3;
+
+std::string count_text(std::size_t n, const char* one, const char* many) {
+  return std::to_string(n) + ' ' + (n == 1 ? one : many);
+}
+
+std::string whole_percent(double share) {
+  return std::to_string(std::lround(100 * share)) + " %";
+}
+
+/// Returns each part as a whole percentage of `all`. Percentages are rounded by the largest
+/// remainder method, so that they add up to `sum`.
+std::vector<int> percents(const std::vector<double>& parts, double all, int sum) {
+  std::vector<int> found(parts.size());
+  std::vector<std::pair<double, std::size_t>> remainders;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = all > 0 ? 100 * parts[i] / all : 0;
+    found[i] = static_cast<int>(std::floor(exact));
+    remainders.emplace_back(exact - std::floor(exact), i);
+  }
+  std::stable_sort(remainders.begin(), remainders.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  int left = sum - std::accumulate(found.begin(), found.end(), 0);
+  for (std::size_t i = 0; i < remainders.size() && left > 0; ++i, --left) {
+    ++found[remainders[i].second];
+  }
+  for (std::size_t i = remainders.size(); i-- > 0 && left < 0;) {
+    int& last = found[remainders[i].second];
+    const int less = std::min(last, -left);
+    last -= less;
+    left += less;
+  }
+  return found;
+}
+
+/// A sentence for verdicts that may be wrong if the run uses an accelerator.
+constexpr const char* unknown_device =
+    " Whether an accelerator computes or waits meanwhile is unknown without its trace (see "
+    "'lotus-tool accelerator').";
+
+/// Composes the first screen of one diagnosis.
+class composer {
+ public:
+  composer(const diagnosis& d, std::size_t rows) : d_(d), rows_(rows) {}
+
+  first_screen compose() {
+    s_.title = title();
+    if (d_.is) {
+      s_.headline = d_.accelerator_busy ? busy_headline() : headline();
+      s_.why = d_.accelerator_busy ? busy_why() : why();
+    } else {
+      no_verdict();
+    }
+    warnings();
+    // Suggestions come from a simulation that ignores the accelerator.
+    if (!d_.accelerator_busy) {
+      advice();
+      not_worth();
+    }
+    where();
+    s_.slowest = slowest();
+    s_.slowest_target = slowest_target();
+    return std::move(s_);
+  }
+
+ private:
+  std::string title() const {
+    std::string text = printable_line(d_.dir);
+    if (!d_.loader.empty()) text += " (loader " + printable_line(d_.loader) + ')';
+    if (!d_.operations.empty()) {
+      std::uint64_t calls = 0;
+      for (const operation_total& of : d_.operations) calls += of.calls;
+      text += ": " + count_text(calls, "call", "calls") + " of " +
+              count_text(d_.operations.size(), "operation", "operations");
+      if (d_.recorded_ns > 0) text += " in " + human_time(static_cast<double>(d_.recorded_ns));
+      return text;
+    }
+    text += ": " + count_text(d_.received, "batch", "batches");
+    if (d_.run_ns > 0) {
+      text += " in " + human_time(d_.run_ns) + " (" +
+              rate(static_cast<double>(d_.received) * 1e9 / d_.run_ns) + ')';
+    }
+    if (d_.makes_itself && !d_.on_demand) {
+      text += ", no workers";
+    } else if (d_.workers > 0) {
+      text += ", " + count_text(d_.workers, "worker", "workers");
+    }
+    if (d_.cpus) text += ", " + three_digits(*d_.cpus) + (*d_.cpus == 1 ? " CPU" : " CPUs");
+    return text;
+  }
+
+  std::string headline() const {
+    const std::string waited =
+        d_.pushed
+            ? ": batches leave the pipeline with its last stage, at " + rate(d_.steady)
+            : ": the consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
+    std::string text;
+    switch (*d_.is) {
+      case verdict::preprocessing_bound:
+        text = "Preprocessing is the bottleneck";
+        break;
+      case verdict::stage_bound:
+        text = "Stage " + printable_line(d_.stage) + " is the bottleneck";
+        break;
+      case verdict::lock_bound:
+        text = "A lock is the bottleneck";
+        break;
+      case verdict::consumer_bound:
+        text = "The consumer is the bottleneck";
+        break;
+      case verdict::order_bound:
+        text = "The order of the batches is the bottleneck";
+        break;
+      case verdict::prefetch_bound:
+        text = "The prefetch depth is the bottleneck";
+        break;
+      case verdict::start_up_bound:
+        text = "The start-up is the bottleneck";
+        break;
+      case verdict::balanced:
+        text = "Nothing is the bottleneck";
+        break;
+    }
+    return text + " (" + std::string(verdict_name(*d_.is)) + ')' + waited + '.';
+  }
+
+  /// Returns the headline of a run whose bottleneck is the accelerator according to its trace.
+  static std::string busy_headline() {
+    return "The accelerator is the bottleneck: it is busy, so the input pipeline is not the "
+           "problem.";
+  }
+
+  std::string busy_why() const {
+    std::string text = "The host alone looks " + std::string(verdict_name(*d_.is)) + '.';
+    if (d_.wait_share < 0.05) return text;
+    return text + " The consumer waited for data " + whole_percent(d_.wait_share) +
+           " of its time, but it had launched enough work before.";
+  }
+
+  /// Returns the sentence that gives the evidence for the verdict.
+  std::string why() const {
+    const bool waits_for_all = d_.makes_itself && *d_.is != verdict::consumer_bound;
+    if (waits_for_all && d_.on_demand) {
+      return "Why: each batch is built only when the consumer asks for it, one at a time: no "
+             "batch is built while the consumer works.";
+    }
+    if (waits_for_all) {
+      return "Why: batches are built on the consumer's own thread: no batch is built while the "
+             "consumer works.";
+    }
+    switch (*d_.is) {
+      case verdict::preprocessing_bound:
+        return d_.limit.empty() ? busy_workers() : "Why: " + d_.limit + '.' + after_limit();
+      case verdict::stage_bound:
+        return d_.limit.empty() ? "" : "Why: " + d_.limit + '.' + after_limit();
+      case verdict::lock_bound:
+        return "Why: " + lock_text(*d_.lock) + "; " + lock_advice + '.';
+      case verdict::consumer_bound:
+        return "Why: most of the run is the consumer's own work: a faster loader would not help." +
+               std::string(d_.accelerator.empty() ? unknown_device : "");
+      case verdict::order_bound:
+        return "Why: during " + whole_percent(d_.head_of_line_share) +
+               " of that wait a later batch was ready, but not the next one.";
+      case verdict::prefetch_bound:
+        return "Why: too few batches are in flight, so workers have to pause.";
+      case verdict::start_up_bound:
+        return "Why: most of that wait ends with the first batches of an epoch.";
+      case verdict::balanced:
+        break;
+    }
+    return "Why: no single change would gain 5 %." +
+           std::string(d_.accelerator.empty() && !d_.pushed ? unknown_device : "");
+  }
+
+  std::string after_limit() const { return d_.largest_wait.empty() ? "" : ' ' + d_.largest_wait; }
+
+  std::string busy_workers() const {
+    const path_share* const most = largest_work();
+    if (most != nullptr && most->cpu && most->cpu->run_queue_ns &&
+        2 * *most->cpu->run_queue_ns > most->ns) {
+      return "Why: " + workers_text() + " wait for a CPU more than they run on one.";
+    }
+    if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
+    if (d_.mean_preprocess_ns <= 0) return {};
+    std::string text = "Why: a worker needs " + human_time(d_.mean_preprocess_ns) + " per batch";
+    if (d_.mean_step_ns > 0) text += ", the consumer's step " + human_time(d_.mean_step_ns);
+    return text + '.';
+  }
+
+  /// Returns the subject of a sentence: "the workers", or "16 workers share 2 CPUs: they".
+  std::string workers_text() const {
+    if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) return "the workers";
+    return count_text(d_.workers, "worker shares ", "workers share ") + three_digits(*d_.cpus) +
+           (*d_.cpus == 1 ? " CPU" : " CPUs") + ": they";
+  }
+
+  /// Returns the operation or stage with the largest share of the critical path.
+  const path_share* largest_work() const {
+    for (const path_share& share : d_.path.shares) {
+      if (share.kind == path_kind::operation || share.kind == path_kind::stage) return &share;
+    }
+    return nullptr;
+  }
+
+  void no_verdict() {
+    const auto first =
+        std::find_if(d_.checks.begin(), d_.checks.end(), [](const check& c) { return c.unsafe; });
+    if (first == d_.checks.end()) {
+      s_.headline = "No verdict: " + printable_line(d_.why_silent) + '.';
+    } else {
+      s_.headline = "No verdict: " + printable_line(first->text) + '.';
+      s_.why = "To do: " + printable_line(first->to_do) + '.';
+      for (auto next = first + 1; next != d_.checks.end(); ++next) {
+        if (next->unsafe) s_.warnings.push_back(printable_line(next->text));
+      }
+    }
+  }
+
+  void warnings() {
+    for (const std::string& text : d_.warnings) s_.warnings.push_back(text);
+    for (const check& c : d_.checks) {
+      if (!c.unsafe) s_.warnings.push_back(printable_line(c.text));
+    }
+  }
+
+  std::string time_with(double gain) const { return human_time(d_.run_ns / gain); }
+
+  /// Returns the lower end of a gain's confidence interval.
+  static double min_gain(const prediction& p) {
+    return p.low > 0 && p.per_s > 0 ? p.gain * p.low / p.per_s : p.gain;
+  }
+  static double max_gain(const prediction& p) {
+    return p.low > 0 && p.per_s > 0 ? p.gain * p.high / p.per_s : p.gain;
+  }
+
+  /// Whether a suggestion contradicts the verdict: the screen of a consumer-bound run states that a
+  /// faster loader would not help, so it must not suggest a faster loader that may gain nothing.
+  bool contradicts_verdict(const move& m) const {
+    return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
+  }
+
+  /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
+  void advice() {
+    for (const std::vector<move>* const suggestions : {&d_.suggestions, &d_.possible}) {
+      for (const move& m : *suggestions) {
+        if (m.would_be.gain > 1 && !contradicts_verdict(m)) advised_.push_back(&m);
+      }
+    }
+    if (d_.faster_step) advised_.push_back(&*d_.faster_step);
+    std::stable_sort(advised_.begin(), advised_.end(), [](const move* a, const move* b) {
+      const bool a_gains = min_gain(a->would_be) > 1;
+      const bool b_gains = min_gain(b->would_be) > 1;
+      return a_gains != b_gains ? a_gains : a->would_be.gain > b->would_be.gain;
+    });
+    if (advised_.size() > max_advice) advised_.resize(max_advice);
+    for (const move* const m : advised_) {
+      const prediction& p = m->would_be;
+      const std::string certainty = min_gain(p) > 1 ? "" : "perhaps: ";
+      s_.advice.push_back({certainty + printable_line(m->what), time_with(1), time_with(p.gain),
+                           time_with(max_gain(p)), time_with(min_gain(p)),
+                           target_of_change(m->change)});
+    }
+  }
+
+  /// Returns the operation or stage that a change concerns. For a change of settings, returns the
+  /// batches, because the change affects the waits for batches.
+  shown_target target_of_change(const pipeline_change& change) const {
+    shown_target to;
+    if (change.faster.size() == 1) {
+      to.name = change.faster.begin()->first;
+      to.what = shown_target::kind::operation;
+      for (const path_share& share : d_.path.shares) {
+        if (share.kind == path_kind::stage && share.name == to.name) {
+          to.what = shown_target::kind::stage;
+        }
+      }
+    } else if (change.threads.size() == 1) {
+      to.name = change.threads.begin()->first;
+      to.what = shown_target::kind::stage;
+    } else {
+      to.what = shown_target::kind::batches;
+    }
+    return to;
+  }
+
+  template <class Has>
+  bool is_advised(Has&& has) const {
+    return std::any_of(advised_.begin(), advised_.end(),
+                       [&](const move* m) { return has(m->change); });
+  }
+
+  /// Lists changes that gain too little. Leaves out changes that a suggestion includes.
+  void not_worth() {
+    if (!d_.is) return;
+    const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });
+    const bool prefetch =
+        is_advised([](const pipeline_change& c) { return c.prefetch.has_value(); });
+    const bool order = is_advised([](const pipeline_change& c) { return c.unordered; });
+    if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
+      std::string text = "more workers";
+      if (d_.limited_by_cpus && d_.cpus) {
+        text += " (" + std::to_string(d_.workers) + " already share " + three_digits(*d_.cpus) +
+                (*d_.cpus == 1 ? " CPU)" : " CPUs)");
+      }
+      s_.not_worth.push_back(text);
+    }
+    for (const bound_gain& g : d_.gains) {
+      if (g.gain >= 1 + worthwhile / 5) continue;
+      if (g.bound == verdict::prefetch_bound && !prefetch)
+        s_.not_worth.emplace_back("a larger prefetch depth");
+      if (g.bound == verdict::order_bound && !order)
+        s_.not_worth.emplace_back("delivery in any order");
+      if (g.bound == verdict::consumer_bound && !d_.pushed)
+        s_.not_worth.emplace_back("faster steps");
+      if (g.bound == verdict::preprocessing_bound) {
+        s_.not_worth.emplace_back("faster preprocessing");
+      }
+    }
+  }
+
+  void where() {
+    std::vector<path_share> shares;
+    for (const path_share& share : d_.path.shares) {
+      if (share.ns > 0) shares.push_back(share);
+    }
+    if (shares.empty() || rows_ == 0) return;
+    std::vector<double> parts;
+    if (shares.size() > rows_) {
+      path_share rest;
+      rest.cpu.emplace();
+      rest.cpu->run_queue_ns = rest.cpu->blocked_ns = 0;
+      for (std::size_t i = rows_ - 1; i < shares.size(); ++i) {
+        rest.ns += shares[i].ns;
+        const std::optional<cpu_split>& cpu = shares[i].cpu;
+        if (rest.cpu && cpu && cpu->run_queue_ns && cpu->blocked_ns) {
+          *rest.cpu += *cpu;
+        } else {
+          rest.cpu.reset();
+        }
+      }
+      const std::size_t more = shares.size() - (rows_ - 1);
+      shares.resize(rows_ - 1);
+      rest.name = std::to_string(more) + " more";
+      shares.push_back(rest);
+    }
+    parts.reserve(shares.size());
+    for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
+    const auto run_ns = static_cast<double>(d_.path.run_ns);
+    const std::vector<int> rounded = percents(parts, run_ns, 100);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const bool rest = i + 1 == shares.size() && !shares[i].name.empty() &&
+                        shares[i].kind == path_kind::unrecorded;
+      shown_share row;
+      row.name = rest ? shares[i].name : printable_line(path_title(shares[i].kind, shares[i].name));
+      row.share = rounded[i];
+      const std::optional<cpu_split>& cpu = shares[i].cpu;
+      if (cpu && cpu->run_queue_ns && cpu->blocked_ns) {
+        const std::vector<int> split =
+            percents({static_cast<double>(cpu->cpu_ns), static_cast<double>(*cpu->run_queue_ns),
+                      static_cast<double>(*cpu->blocked_ns)},
+                     run_ns, rounded[i]);
+        row.running = split[0];
+        row.no_cpu = split[1];
+        row.blocked = split[2];
+      }
+      if (row.share > 0) s_.where.push_back(std::move(row));
+    }
+  }
+
+  std::string slowest() const {
+    if (!d_.operations.empty()) {
+      const operation_total& most = d_.operations.front();
+      double all_ns = 0;
+      for (const operation_total& of : d_.operations) all_ns += static_cast<double>(of.self_ns);
+      const auto self_ns = static_cast<double>(most.self_ns);
+      return "Slowest operation: " + printable_line(shown_name(most.name)) + ", " +
+             whole_percent(all_ns > 0 ? self_ns / all_ns : 0) + " of the recorded time, " +
+             human_time(self_ns / static_cast<double>(most.calls)) +
+             " per call; the longest took " + human_time(static_cast<double>(most.max_ns));
+    }
+    if (d_.slow_samples.empty()) return {};
+    const slow_sample& s = d_.slow_samples.front();
+    return "Slowest call: " + printable_line(shown_name(s.name)) + ' ' +
+           human_time(static_cast<double>(s.duration_ns)) + " (typical " + human_time(s.median_ns) +
+           "), batch " + std::to_string(s.batch) +
+           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
+           std::to_string(s.worker);
+  }
+
+  shown_target slowest_target() const {
+    shown_target to;
+    if (!d_.operations.empty()) {
+      to.what = shown_target::kind::operation;
+      to.name = shown_name(d_.operations.front().name);
+    } else if (!d_.slow_samples.empty()) {
+      const slow_sample& s = d_.slow_samples.front();
+      to = {shown_target::kind::call, shown_name(s.name), s.at_ns, s.duration_ns, s.file};
+    }
+    return to;
+  }
+
+  const diagnosis& d_;
+  std::size_t rows_;
+  first_screen s_;
+  std::vector<const move*> advised_;
+};
+
+}  // namespace
+
+shown_target target_of(const path_share& share) {
+  shown_target to{shown_target::kind::range, share.name, share.longest_at_ns, share.longest_ns,
+                  share.longest_file};
+  if (share.kind == path_kind::operation) to.what = shown_target::kind::operation;
+  if (share.kind == path_kind::stage) to.what = shown_target::kind::stage;
+  return to;
+}
+
+first_screen first_screen_of(const diagnosis& d, std::size_t rows) {
+  return composer(d, rows).compose();
+}
+
+}  // namespace lotus::tool

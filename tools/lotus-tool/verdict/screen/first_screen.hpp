@@ -1,0 +1,82 @@
+// Provides the summary of a diagnosis that a user reads first. All outputs show this summary with
+// the same words and numbers.
+#ifndef LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP
+#define LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/formats/json_writer.hpp"
+#include "model/identifiers.hpp"
+#include "model/path/critical_path.hpp"
+#include "verdict/diagnosis.hpp"
+
+namespace lotus::tool {
+
+/// The part of a run that a text of the screen is about, so that a report can link to it.
+struct shown_target {
+  enum class kind : std::uint8_t {
+    none,
+    operation,  ///< all calls of `name`
+    stage,      ///< the stage `name`
+    batches,    ///< the batches and the consumer's waits for batches
+    range,      ///< a range of time, of one thread if `file` is known
+    call,       ///< a single call of `name`
+  };
+  kind what = kind::none;
+  std::string name;         ///< name of the operation or stage without the leading S
+  std::int64_t at_ns = 0;   ///< start, in ns after run_data::first_ns
+  std::int64_t ns = 0;      ///< duration in ns
+  optional_file file = {};  ///< index of the thread's log, if the target concerns one thread
+};
+
+/// Returns the operation or stage that has a share of the critical path; for other shares, the
+/// longest interval.
+shown_target target_of(const path_share& share);
+
+/// Writes a target as a JSON object; writes null for kind::none.
+void write_target(json_writer& json, const shown_target& target);
+
+/// A suggested change, and the run time now and with the change, as text.
+struct shown_advice {
+  std::string change;
+  std::string now;
+  std::string then;
+  std::string low;  ///< lower end of the 90 % confidence interval of `then`
+  std::string high;
+  shown_target target;  ///< the part of the run that would change
+};
+
+/// One row of the table of shares: whole percentages of the run's time. The shares of all rows add
+/// up to 100, and the parts of a row to its share.
+struct shown_share {
+  std::string name;
+  int share = 0;
+  std::optional<int> running;
+  std::optional<int> no_cpu;
+  std::optional<int> blocked;
+};
+
+struct first_screen {
+  std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
+  std::string headline;                ///< the verdict, or the reason why there is none
+  std::string why;                     ///< the evidence, or what to do to get a verdict; may be ""
+  std::vector<std::string> warnings;   ///< warnings that affect how to read the rest
+  std::vector<shown_advice> advice;    ///< at most three suggestions, shortest run time first
+  std::vector<std::string> not_worth;  ///< changes that gain less than 5 %
+  /// Rows of the table of shares, largest first; the last row may be "4 more".
+  std::vector<shown_share> where;
+  std::string slowest;  ///< text on the slowest call; "" if no call took unusually long
+  shown_target slowest_target;
+};
+
+/// @param rows  the maximum number of rows of `where`.
+first_screen first_screen_of(const diagnosis& d, std::size_t rows);
+
+void write_first_screen(json_writer& json, const first_screen& screen);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP

@@ -1,0 +1,40 @@
+// Reads the files in which processes recorded what their threads waited for.
+#ifndef LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
+#define LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/folder/log_files.hpp"
+#include "lotus/waits/wait_reasons.hpp"
+
+namespace lotus::tool {
+
+using lotus::detail::wait_reason;
+
+/// A look: one observation of a waiting thread. The library looks at waiting threads at intervals.
+struct wait_look {
+  std::int64_t time_ns = 0;  ///< time of the look, in ns since 1970
+  std::uint64_t tid = 0;
+  wait_reason reason = wait_reason::other;
+  std::string what;           ///< file, network peer, system call or variable; "" if unknown
+  std::uint64_t address = 0;  ///< address of the lock or condition variable; 0: none
+  std::uint64_t holder = 0;   ///< id of the thread that held the lock; 0: unknown
+  std::int64_t ns = 0;        ///< blocked time in ns that this look stands for
+};
+
+/// The looks at all waiting threads of one process.
+struct process_waits {
+  std::string ending;  ///< common end of the names of this file and the information file
+  std::vector<wait_look> looks;
+};
+
+/// Returns the looks of all processes of a run; empty if there are none. Reports damaged lines.
+/// Throws input_error.
+std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP

@@ -1,0 +1,106 @@
+#include "waits/join/limiting_lock.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "log/shown_name.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/quantities.hpp"
+#include "model/run_data.hpp"
+#include "waits/join/blocked_on.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct preprocessing_time {
+  double wall_ns = 0;
+  std::optional<double> blocked_ns;  ///< measured blocked time; nullopt if not measured
+  std::size_t threads = 0;           ///< number of threads that work at the same time; 0: unknown
+};
+
+preprocessing_time time_of_workers(const run_data& run, std::size_t workers, std::size_t skip) {
+  preprocessing_time time{0, std::nullopt, workers};
+  for (const std::int64_t ns : values_of(run.batches, quantity::preprocess, skip)) {
+    time.wall_ns += static_cast<double>(ns);
+  }
+  const std::optional<cpu_split> cpu = cpu_of(run, quantity::preprocess, skip);
+  if (cpu && cpu->blocked_ns) time.blocked_ns = static_cast<double>(*cpu->blocked_ns);
+  return time;
+}
+
+preprocessing_time time_of_stage(const run_data& run, const std::string& stage) {
+  preprocessing_time time{};
+  for (const stage_figures& one : measure_stages(run)) {
+    if (one.name != stage) continue;
+    time.threads = one.slots;
+    for (const std::int64_t ns : one.durations_ns) time.wall_ns += static_cast<double>(ns);
+    if (one.cpu && one.cpu->blocked_ns) {
+      time.blocked_ns = static_cast<double>(*one.cpu->blocked_ns);
+    }
+  }
+  return time;
+}
+
+/// Returns the operation that was seen waiting for the lock most often. If several, such as nested
+/// operations, were seen equally often, returns the one with the fewest other waits.
+std::string operation_that_waits(const run_blocked_on& looks, const blocked_on& lock) {
+  std::string found;
+  std::uint64_t most = 0;
+  std::uint64_t all = 0;
+  for (const auto& [name, list] : looks.ops) {
+    for (const blocked_on& one : list.by) {
+      if (one.reason != lock.reason || one.what != lock.what) continue;
+      if (one.samples < most || (one.samples == most && list.samples >= all)) continue;
+      most = one.samples;
+      all = list.samples;
+      found = shown_name(name);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& looks,
+                                                const std::string& stage, std::size_t workers,
+                                                std::size_t skip) {
+  constexpr std::uint64_t enough_looks = 30;
+  constexpr double most_of_the_time = 0.5;
+  const blocked_list* const seen = stage.empty() ? &looks.preprocessing : looks.of('S' + stage);
+  if (seen == nullptr || seen->empty()) return std::nullopt;
+  const auto& all = seen->by;
+  const auto found = std::find_if(all.begin(), all.end(), [](const blocked_on& one) {
+    return one.reason == wait_reason::lock;
+  });
+  if (found == all.end() || found->samples < enough_looks) return std::nullopt;
+  const preprocessing_time time =
+      stage.empty() ? time_of_workers(run, workers, skip) : time_of_stage(run, stage);
+  if (time.wall_ns <= 0) return std::nullopt;
+  const double ns =
+      time.blocked_ns ? found->share * *time.blocked_ns : static_cast<double>(found->ns);
+  limiting_lock lock{*found, {}, std::fmin(1, ns / time.wall_ns)};
+  const auto threads = static_cast<double>(time.threads);
+  const double waiting = lock.share * threads;
+  // If nearly all threads but the holder wait for the lock, it is always held. With two threads
+  // that hold it for random times, 0.75 waiting threads mean that it is held during 97 % of the
+  // time.
+  const bool nearly_all_wait = threads > 1 && waiting >= 0.75 * (threads - 1);
+  const bool mostly_one_waits =
+      stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;
+  if (!nearly_all_wait && !mostly_one_waits && lock.share < most_of_the_time) return std::nullopt;
+  lock.operation = operation_that_waits(looks, *found);
+  return lock;
+}
+
+std::string lock_text(const limiting_lock& lock) {
+  const std::string who = lock.operation.empty() ? "preprocessing" : lock.operation;
+  return who + ' ' + wait_phrase(lock.of, lock.operation) + ": " +
+         std::to_string(std::lround(100 * lock.share)) + " % of the time of preprocessing";
+}
+
+}  // namespace lotus::tool
