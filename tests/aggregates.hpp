@@ -1,5 +1,5 @@
-// Reads the operations that processes counted instead of recording. It shares no code with the
-// tool, so that an error there cannot hide an error of the library.
+// Reads the operations that processes counted instead of recording. This code is independent of
+// lotus-tool, so that an error in the tool cannot hide an error of the library.
 #ifndef LOTUS_TESTS_AGGREGATES_HPP
 #define LOTUS_TESTS_AGGREGATES_HPP
 
@@ -15,7 +15,7 @@
 
 namespace support {
 
-/// One line of a section.
+/// One line of a section in a file of aggregates: the calls of one operation on one thread.
 struct aggregate {
   std::string name;
   std::uint64_t tid = 0;
@@ -25,8 +25,8 @@ struct aggregate {
   std::map<std::uint64_t, std::uint64_t> buckets;
 };
 
-/// The lines of all complete sections; of several sections with one name, only the last. Throws if
-/// the sum of a line's buckets differs from its count.
+/// Returns the lines of all complete sections. If several sections have the same name, only the
+/// last one counts. Throws if the buckets of a line do not add up to its count.
 inline std::vector<aggregate> read_aggregates(const fs::path& directory) {
   std::vector<aggregate> all;
   for (const auto& entry : fs::directory_iterator(directory)) {
@@ -66,7 +66,6 @@ inline std::vector<aggregate> read_aggregates(const fs::path& directory) {
   return all;
 }
 
-/// The sum of all aggregates with this name.
 inline aggregate aggregate_of(const fs::path& directory, const std::string& name) {
   aggregate sum;
   for (const aggregate& a : read_aggregates(directory)) {

@@ -1,8 +1,10 @@
-// Catch2 v2 (Debian 12) and v3 keep their macros in different headers, and only v3 can skip.
+// Includes Catch2 v2 (Debian 12) or v3, which keep their macros in different headers, and adds
+// skip(), because only v3 can skip a test case.
 #ifndef LOTUS_TESTS_CATCH_HPP
 #define LOTUS_TESTS_CATCH_HPP
 
-// clang 22 warns about __COUNTER__ in each TEST_CASE; __LINE__ gives unique names as well.
+// clang 22 warns about __COUNTER__, which Catch uses in TEST_CASE by default. With this macro,
+// Catch uses __LINE__ instead.
 #define CATCH_CONFIG_NO_COUNTER
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -16,8 +18,8 @@ using Catch::Approx;
 
 namespace lotus_test {
 
-/// Reports that this machine lacks something that the rest of the test case needs; the caller then
-/// returns. The program is reported as skipped, unless something failed.
+/// Reports that this machine lacks something that the test case needs; the test case must then
+/// return. The whole program is reported as skipped, unless one of its checks fails.
 void skip(const std::string& why);
 
 }  // namespace lotus_test

@@ -1,5 +1,5 @@
-// The main function of every test program. Its exit status is 77, which ctest reports as skipped,
-// if nothing failed but a test case was skipped.
+// The main function of every test program. The exit status is 77, which ctest reports as skipped,
+// if a test case was skipped and none failed.
 #define CATCH_CONFIG_RUNNER
 #include <atomic>
 #include <string>

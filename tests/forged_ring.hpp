@@ -1,5 +1,5 @@
-// Writes forged ring files, byte by byte as record/ring_layout.hpp defines them, and runs code that
-// reads them.
+// Writes forged ring files byte by byte, as record/ring_layout.hpp defines them, and runs code that
+// reads these files.
 #ifndef LOTUS_TESTS_FORGED_RING_HPP
 #define LOTUS_TESTS_FORGED_RING_HPP
 
@@ -20,7 +20,7 @@ namespace support {
 
 namespace layout = lotus::detail;
 
-/// The content of one process's ring file: one ring, and the names of its records.
+/// Describes the ring file of one process, with one ring and the names of its records.
 struct forged_ring {
   std::string prefix = "lotustrace_log";
   std::uint32_t tid = 77;
@@ -29,7 +29,9 @@ struct forged_ring {
   layout::event_kind kind = layout::event_kind::operation;
   std::string name = "SForged,";
   layout::log_position logs[2] = {};
-  bool aggregates = false;  ///< of the name, two calls and a last one
+  /// Whether the file also contains three calls of an aggregated operation: two in its sums, and
+  /// the last call, which is stored separately.
+  bool aggregates = false;
 
   static constexpr std::size_t header_bytes =
       (sizeof(layout::ring_file_header) + 4095) / 4096 * 4096;
@@ -109,7 +111,8 @@ inline lotus::detail::recovery recover(const fs::path& directory) {
   return result;
 }
 
-/// Runs `what` in a child that is killed after 20 s. Returns its exit status; -1 if it was killed.
+/// Runs `what` in a child process and kills the child after 20 s. Returns the child's exit status;
+/// -1 if it was killed.
 template <class What>
 int in_child(What&& what, uid_t user = 0) {
   const pid_t pid = fork();
@@ -124,7 +127,7 @@ int in_child(What&& what, uid_t user = 0) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-inline std::string said;  ///< the library's messages, one per line
+inline std::string said;  ///< messages that the library has printed, one per line
 
 inline bool heard(const std::string& text) {
   return said.find(text) != std::string::npos;
@@ -138,7 +141,7 @@ inline lotus::options noting(const fs::path& directory) {
   return o;
 }
 
-/// Starts a recording, records one scope and stops. Returns 0; 1 if the recording did not start.
+/// Starts a recording, records one scope and stops. Returns 0, or 1 if the recording did not start.
 inline int record_one(const fs::path& directory) {
   if (!lotus::start(noting(directory))) return 1;
   { LOTUS_SCOPE("One"); }

@@ -1,8 +1,8 @@
-# Runs one document: its cpp blocks are compiled as they stand, without a warning, and run as
+# Checks one document. Its cpp blocks are compiled unchanged, without a warning, and run as
 # ./program; its sh blocks are executed in between, all in one folder that looks like a checkout
 # with a build in it. Every link must lead to a file and a heading, and every file named must exist.
-# A document that uses the recordings `before` and `after` without making them gets copies of those
-# in RECORDINGS, so that one recording serves all documents.
+# If a document uses the recordings `before` and `after` without creating them, it gets copies of
+# those in RECORDINGS, so that one recording serves all documents.
 # cmake -DSOURCE=... -DBUILD=... -DREADME=docs/concepts.md -DWORK=... -DCXX=... -DRECORDINGS=...
 #       -DLIBRARY=build/liblotus.a -P readme.cmake
 cmake_minimum_required(VERSION 3.21)
@@ -16,18 +16,19 @@ file(CREATE_LINK "${BUILD}" "${WORK}/build" SYMBOLIC)
 set(ENV{PATH} "${BUILD}/bin:$ENV{PATH}:${SOURCE}/build-engines/bin")
 set(ENV{CXX} "${CXX}")
 
-# Programs are linked to the compiled library where there is one: a tenth of the time to compile.
+# Programs are linked with the compiled library if it exists, which takes a tenth of the time to
+# compile.
 set(flags "-std=c++17 -Wall -Wextra -Werror -O1 -I include")
 if(LIBRARY)
   set(flags "${flags} -DLOTUS_COMPILED")
 endif()
 
-# Blocks of these languages are run, and of these shown only; any other is a slip.
+# Blocks of these languages are run, or only shown; any other language is an error.
 set(languages_run cpp sh)
 set(languages_shown cmake console text "c++")
 
-# What a block may need that is not everywhere: how it is known, and a command that tells whether it
-# is there. Without it the block is left out, which is said.
+# Programs that a block may need and that may be missing: a pattern that finds them in a block, and
+# a command that succeeds if they are installed. Without them the block is skipped with a message.
 set(needs
     "lotus-tool map (run|record)" "lotus-tool map record -q --samples probed -- true"
     "lotus-tool report" "lotus-tool report --help"
@@ -35,7 +36,7 @@ set(needs
     "--collector callgrind" "valgrind --version"
     "--collector perf|perf (record|stat)" "perf --version")
 
-# run(COMMANDS STATUS OUTPUT): in the folder.
+# run(COMMANDS STATUS OUTPUT): runs commands in the folder.
 function(run commands status output)
   execute_process(COMMAND bash -euo pipefail -c "${commands}" WORKING_DIRECTORY "${WORK}"
       RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -43,7 +44,7 @@ function(run commands status output)
   set(${output} "${said}" PARENT_SCOPE)
 endfunction()
 
-# what_lacks(BLOCK VARIABLE): what keeps the block from being run here; empty: nothing.
+# what_lacks(BLOCK VARIABLE): sets the reason why the block cannot be run here; empty if it can.
 function(what_lacks block variable)
   set(${variable} "" PARENT_SCOPE)
   set(pairs ${needs})
@@ -75,7 +76,8 @@ function(what_lacks block variable)
   endforeach()
 endfunction()
 
-# Commands that would take minutes or install packages are not run; but what they name is there.
+# Commands that would take minutes or install packages are not run, but the files that they name
+# must exist.
 function(check_console block)
   string(REGEX MATCHALL "(tools|bench)/[a-z_]+\\.sh" scripts "${block}")
   foreach(script IN LISTS scripts)
@@ -158,7 +160,7 @@ while(rest MATCHES "\n```([^\n]*)\n")
   math(EXPR seconds "${after} - ${before}")
   message(STATUS "block ${blocks} (${language}): fine, ${seconds} s")
 endwhile()
-# The prose, without what a list would stumble over.
+# The prose, without characters that CMake treats specially in lists.
 string(APPEND prose "${rest}")
 string(REPLACE ";" " " prose "${prose}")
 get_filename_component(folder "${SOURCE}/${README}" DIRECTORY)
@@ -179,7 +181,7 @@ foreach(link IN LISTS links)
   if(NOT EXISTS "${path}")
     message(FATAL_ERROR "${README} links to ${file}, which is not there")
   elseif(NOT anchor STREQUAL "")
-    # As web pages make them of headings.
+    # Converts headings to anchors as web pages do.
     file(STRINGS "${path}" headings REGEX "^#+ ")
     string(TOLOWER "${headings}" headings)
     string(REGEX REPLACE "[^a-z0-9 #;_-]" "" headings "${headings}")
@@ -191,8 +193,8 @@ foreach(link IN LISTS links)
   endif()
 endforeach()
 
-# `stats/stats.cpp` is looked for in the document's folder, in the modules of the library and of the
-# tool, and from the top. NAMEs in capitals are placeholders.
+# A name such as `stats/stats.cpp` is searched in the document's folder, in the modules of the
+# library and of the tool, and in the top folder. Names in capitals are placeholders.
 string(REGEX MATCHALL "`[a-z0-9_./-]+\\.(hpp|cpp|cmake|sh|js|txt|png)`" files "${prose}")
 string(REPLACE "`" "" files "${files}")
 foreach(file IN LISTS files)

@@ -1,10 +1,10 @@
-# Holds docs/troubleshooting.md against the sources. Its headings and the first column of its tables
-# quote messages, with "…" where a name or a number stands; each fixed part must be a text in the
-# sources. The other way round, every message of the library and every check must be explained.
+# Compares docs/troubleshooting.md with the sources. Its headings and the first column of its tables
+# quote messages, with "…" for a name or a number; each fixed part must be a text in the sources.
+# Conversely, every message of the library and every check must be explained.
 # cmake -DSOURCE=... -P readme_messages.cmake
 cmake_minimum_required(VERSION 3.21)
 
-# plain(VARIABLE): without the characters that CMake's lists take for their own.
+# plain(VARIABLE): replaces the characters that have a special meaning in CMake lists.
 macro(plain variable)
   string(REPLACE ";" "," ${variable} "${${variable}}")
   string(REPLACE "[" "(" ${variable} "${${variable}}")
@@ -18,7 +18,7 @@ set(library "")
 foreach(file IN LISTS files)
   file(READ "${file}" text)
   plain(text)
-  # Literals that stand next to each other are one.
+  # Adjacent string literals are one string.
   string(REGEX REPLACE "\"[ \n]*\"" "" text "${text}")
   string(APPEND sources "${text}\n")
   if(file MATCHES "/include/lotus/")
@@ -28,7 +28,7 @@ endforeach()
 
 file(READ "${SOURCE}/docs/troubleshooting.md" document)
 plain(document)
-string(REPLACE "\\|" "|" document "${document}")  # as tables write it
+string(REPLACE "\\|" "|" document "${document}")  # in tables, | is escaped as \|
 string(REGEX MATCHALL "\n(#+|\\|) `[^`\n]+`" quotes "${document}")
 foreach(quote IN LISTS quotes)
   string(REGEX REPLACE "^[^`]*`([^`]*)`" "\\1" message "${quote}")
@@ -47,7 +47,8 @@ if(explained LESS 50)
   message(FATAL_ERROR "docs/troubleshooting.md quotes ${explained} messages only")
 endif()
 
-# needed(TEXT PATTERN): of each message that the pattern finds, the longest fixed part is explained.
+# needed(TEXT PATTERN): checks that the longest fixed part of each message that the pattern finds is
+# explained.
 function(needed text pattern)
   string(REGEX MATCHALL "${pattern}\"[^\"]+\"" calls "${text}")
   if(calls STREQUAL "")

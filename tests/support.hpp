@@ -41,9 +41,7 @@ class temp_directory {
   fs::path path_;
 };
 
-/// Executes `program` in a forked child. If the test itself runs under an emulator, so does the
-/// program.
-/// @param arguments  all arguments, beginning with argv[0].
+/// Executes `program` in a forked child. If the test runs under an emulator, the program does too.
 [[noreturn]] inline void exec_program(const char* program, std::vector<std::string> arguments) {
 #ifdef LOTUS_TEST_EMULATOR
   std::vector<std::string> command{LOTUS_TEST_EMULATOR};
@@ -59,12 +57,11 @@ class temp_directory {
   _exit(127);
 }
 
-/// The folder in which creating and deleting files is fastest.
+/// Returns the folder where creating and deleting files is fastest.
 inline fs::path in_memory() {
   return access("/dev/shm", W_OK) == 0 ? fs::path{"/dev/shm"} : fs::temp_directory_path();
 }
 
-/// The fields of one line of a log.
 struct log_line {
   std::string name;
   std::int64_t start_ns = 0;
@@ -95,18 +92,18 @@ inline log_line parse_line(const std::string& line, const fs::path& file) {
   return l;
 }
 
-/// Returns a folder with the logs of `directory` as text. If LOTUS_TEST_UNPACK is set, the logs are
-/// compact, and the lotus-tool that the variable names converts them into `unpacked`.
+/// Returns a folder with the logs of `directory` as text. If the variable LOTUS_TEST_UNPACK is set,
+/// the logs are compact; the program that it names (lotus-tool) converts them into `unpacked`.
 inline fs::path with_text_logs(const fs::path& directory, const temp_directory& unpacked) {
   const char* tool = std::getenv("LOTUS_TEST_UNPACK");
   if (tool == nullptr) return directory;
   const std::string command = std::string(tool) + " unpack -q '" + directory.string() + "' -o '" +
                               unpacked.path().string() + "' >/dev/null 2>&1";
-  // The exit status is ignored: without logs the command fails and the output stays empty.
+  // The exit status is ignored: without logs the command fails, and `unpacked` is empty.
   return std::system(command.c_str()) < 0 ? directory : unpacked.path();
 }
 
-/// The paths of the logs in `directory`, or those of its hidden side logs, sorted.
+/// Returns the sorted paths of the logs in `directory`, or of its hidden side logs.
 inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
@@ -135,7 +132,8 @@ void for_each_line(const std::vector<fs::path>& files, Each&& each) {
   }
 }
 
-/// All lines of all logs in `directory`, file by file. Throws if a line is incomplete or malformed.
+/// Returns all lines of all logs in `directory`, file by file. Throws if a line is incomplete or
+/// malformed.
 inline std::vector<log_line> read_logs(const fs::path& directory) {
   std::vector<log_line> lines;
   const temp_directory unpacked;
@@ -147,16 +145,16 @@ inline std::vector<log_line> read_logs(const fs::path& directory) {
 }
 
 /// The fields of one line of a hidden side log.
-struct beside_line {
+struct side_log_line {
   std::string kind;
   std::string name;
   std::int64_t time_ns = 0;
   std::int64_t a = 0;
-  std::int64_t b = 0;  ///< -1: none
+  std::int64_t b = 0;  ///< second number of the line; -1 if there is none
   std::uint32_t tid = 0;
 };
 
-inline beside_line parse_beside(const std::string& line, const fs::path& file) {
+inline side_log_line parse_side_line(const std::string& line, const fs::path& file) {
   std::vector<std::string> fields{""};
   for (const char c : line) {
     if (c == ',') {
@@ -183,14 +181,15 @@ inline beside_line parse_beside(const std::string& line, const fs::path& file) {
           static_cast<std::uint32_t>(std::stoul(path.substr(path.rfind('_') + 1)))};
 }
 
-/// All lines of one kind in the side logs of `directory`. Throws if a line is incomplete or
+/// Returns all lines of one kind in the side logs of `directory`. Throws if a line is incomplete or
 /// malformed.
-inline std::vector<beside_line> read_beside(const fs::path& directory, const std::string& kind) {
-  std::vector<beside_line> lines;
+inline std::vector<side_log_line> read_side_log(const fs::path& directory,
+                                                const std::string& kind) {
+  std::vector<side_log_line> lines;
   const temp_directory unpacked;
   for_each_line(log_files(with_text_logs(directory, unpacked), true),
                 [&](const std::string& line, const fs::path& file) {
-                  const beside_line l = parse_beside(line, file);
+                  const side_log_line l = parse_side_line(line, file);
                   if (l.kind == kind) lines.push_back(l);
                 });
   return lines;
@@ -201,7 +200,7 @@ inline std::size_t count_named(const std::vector<log_line>& lines, const std::st
       std::count_if(lines.begin(), lines.end(), [&](const auto& l) { return l.name == name; }));
 }
 
-/// The number of files in `directory` whose names begin with `start`.
+/// Returns the number of files in `directory` whose names begin with `start`.
 inline std::size_t count_files(const fs::path& directory, const std::string& start) {
   std::size_t n = 0;
   for (const auto& entry : fs::directory_iterator(directory)) {

@@ -21,8 +21,8 @@
 namespace example_run {
 
 namespace fs = std::filesystem;
-using support::beside_line;
 using support::log_line;
+using support::side_log_line;
 
 inline int status_of(const std::string& command) {
   const int status = std::system(command.c_str());
@@ -38,10 +38,10 @@ inline std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// One run of an example, in a new folder.
+/// One run of an example program, in a new folder.
 class example {
  public:
-  /// @param arguments  shell words.
+  /// @param arguments  arguments of the program as shell words.
   explicit example(const char* program, const std::string& arguments = "") {
     const std::string command = "cd " + quoted(folder_.path().string()) + " && " + quoted(program) +
                                 ' ' + arguments + " > said 2>&1";
@@ -50,14 +50,14 @@ class example {
 
   fs::path run() const { return folder_.path() / "run"; }
   std::vector<log_line> logs() const { return support::read_logs(run()); }
-  std::vector<beside_line> beside(const std::string& kind) const {
-    return support::read_beside(run(), kind);
+  std::vector<side_log_line> side_lines(const std::string& kind) const {
+    return support::read_side_log(run(), kind);
   }
 
 #ifdef LOTUS_TOOL_PROGRAM
   /// Returns the output of lotus-tool. Fails the test if the tool fails.
-  /// @param arguments  shell words.
-  std::string tool_says(const std::string& arguments) const {
+  /// @param arguments  arguments of lotus-tool as shell words.
+  std::string tool_output(const std::string& arguments) const {
     const std::string command = "cd " + quoted(folder_.path().string()) +
                                 " && '" LOTUS_TOOL_PROGRAM "' " + arguments + " > tool";
     CHECK(status_of(command) == 0);
@@ -68,8 +68,8 @@ class example {
   /// Checks that lotus-tool can read the run.
   void check_tool() const {
 #ifdef LOTUS_TOOL_PROGRAM
-    CHECK_FALSE(tool_says("stats --strict run").empty());
-    tool_says("viz run -o trace.json");
+    CHECK_FALSE(tool_output("stats --strict run").empty());
+    tool_output("viz run -o trace.json");
     CHECK(fs::file_size(folder_.path() / "trace.json") > 1000);
 #endif
   }
@@ -78,7 +78,8 @@ class example {
   support::temp_directory folder_;
 };
 
-/// The numbers that follow a name in the logs, sorted: SBatchWait_3 and SBatchWait_0 give {0, 3}.
+/// Returns the numbers that follow a name in the logs, sorted: SBatchWait_3 and SBatchWait_0 give
+/// {0, 3}.
 inline std::vector<std::uint64_t> numbers_of(const std::vector<log_line>& lines,
                                              const std::string& name) {
   std::vector<std::uint64_t> numbers;
@@ -90,7 +91,7 @@ inline std::vector<std::uint64_t> numbers_of(const std::vector<log_line>& lines,
   return numbers;
 }
 
-/// The numbers below `count`, each of them `times` times.
+/// Returns the numbers below `count`, each of them `times` times.
 inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) {
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t i = 0; i < count; ++i)
@@ -98,11 +99,11 @@ inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) 
   return numbers;
 }
 
-/// The spans of a stage, or the segments of an operation, by the number in the last column.
-inline std::map<std::int64_t, std::vector<beside_line>> by_number(
-    const std::vector<beside_line>& lines, const std::string& name) {
-  std::map<std::int64_t, std::vector<beside_line>> found;
-  for (const beside_line& l : lines) {
+/// Returns the spans of a stage, or the segments of an operation, by the number in the last column.
+inline std::map<std::int64_t, std::vector<side_log_line>> by_number(
+    const std::vector<side_log_line>& lines, const std::string& name) {
+  std::map<std::int64_t, std::vector<side_log_line>> found;
+  for (const side_log_line& l : lines) {
     if (l.name == name) found[l.b].push_back(l);
   }
   return found;
@@ -112,7 +113,7 @@ inline std::size_t named(const std::vector<log_line>& lines, const std::string& 
   return support::count_named(lines, name);
 }
 
-/// Whether every span of `inner` is inside a span of `outer` on the same thread.
+/// Returns whether every span of `inner` is inside a span of `outer` on the same thread.
 inline bool lies_within(const std::vector<log_line>& lines, const std::string& inner,
                         const std::string& outer) {
   return std::all_of(lines.begin(), lines.end(), [&](const log_line& in) {

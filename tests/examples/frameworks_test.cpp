@@ -1,5 +1,5 @@
-// The examples with FFmpeg, oneTBB and OpenCV: what they leave is what they say, and lotus-tool
-// reads it.
+// Tests the examples with FFmpeg, oneTBB and OpenCV: they record what their output says, and
+// lotus-tool reads their logs.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 using namespace example_run;
 
-TEST_CASE("ffmpeg_clips makes a batch of each clip it has written") {
+TEST_CASE("ffmpeg_clips records one batch for each clip") {
 #ifdef EXAMPLE_FFMPEG_CLIPS_PROGRAM
   const example e{EXAMPLE_FFMPEG_CLIPS_PROGRAM};
   const auto lines = e.logs();
@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::size_t image_count = 20;
 
-/// JPEGs for all test cases.
+/// The folder of JPEG files that all test cases use.
 const std::string& images() {
   static const support::temp_directory folder;
   static const std::string path = [] {
@@ -51,11 +51,11 @@ const std::string& images() {
 
 }  // namespace
 
-TEST_CASE("tbb_stages tells each image's way, and its batch") {
+TEST_CASE("tbb_stages records every stage of every image, and the batch of each image") {
   #ifdef EXAMPLE_TBB_STAGES_PROGRAM
   const example e{EXAMPLE_TBB_STAGES_PROGRAM, images()};
   const auto lines = e.logs();
-  const auto stages = e.beside("stage");
+  const auto stages = e.side_lines("stage");
   std::map<std::int64_t, std::int64_t> ended_ns;
   for (const char* name : {"SRead", "SDecode", "SAugment", "SCollate"}) {
     INFO(name);
@@ -73,10 +73,10 @@ TEST_CASE("tbb_stages tells each image's way, and its batch") {
   }
   CHECK(ended_ns.size() == image_count);
 
-  const auto takes = e.beside("takes");
+  const auto takes = e.side_lines("takes");
   CHECK(takes.size() == image_count);
-  for (const beside_line& l : takes) CHECK(l.a == l.b / 8);
-  CHECK(e.beside("counter").size() == 3);
+  for (const side_log_line& l : takes) CHECK(l.a == l.b / 8);
+  CHECK(e.side_lines("counter").size() == 3);
   CHECK(numbers_of(lines, "SBatchWait") == all_below(3));
   CHECK(numbers_of(lines, "SBatchConsumed") == all_below(3));
   CHECK(lies_within(lines, "SRandomResizedCrop", "SAugment"));
@@ -86,7 +86,7 @@ TEST_CASE("tbb_stages tells each image's way, and its batch") {
   #endif
 }
 
-TEST_CASE("opencv_workers makes whole batches") {
+TEST_CASE("opencv_workers records all batches, with the operations of all images") {
   #ifdef EXAMPLE_OPENCV_WORKERS_PROGRAM
   const example e{EXAMPLE_OPENCV_WORKERS_PROGRAM, images()};
   const auto lines = e.logs();

@@ -1,4 +1,4 @@
-// The image operations of examples/imagenet: resize, flip, tensors, JPEG.
+// Tests the image operations of examples/imagenet: resize, flip, tensors, JPEG.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ bool all_equal(const image& picture, std::uint8_t value) {
 
 }  // namespace
 
-TEST_CASE("resizing one colour gives that colour", "[imagenet]") {
+TEST_CASE("resizing an image of one color yields an image of that color", "[imagenet]") {
   for (const int size : {1, 7, 64, 224, 500}) {
     for (const std::uint8_t value : std::vector<std::uint8_t>{0, 1, 127, 254, 255}) {
       const image out = crop_and_resize(filled(100, 73, value), {3, 2, 64, 64}, size, size);
@@ -41,7 +41,7 @@ TEST_CASE("resizing one colour gives that colour", "[imagenet]") {
   }
 }
 
-TEST_CASE("making a checkerboard smaller gives grey", "[imagenet]") {
+TEST_CASE("shrinking a checkerboard yields gray", "[imagenet]") {
   image board{256, 256};
   for (int y = 0; y < board.height; ++y) {
     for (int x = 0; x < board.width; ++x) {
@@ -60,7 +60,7 @@ TEST_CASE("resizing to the same size copies the box", "[imagenet]") {
   }
 }
 
-TEST_CASE("a pixel doubled is interpolated as Pillow does", "[imagenet]") {
+TEST_CASE("doubling the size of two pixels interpolates as Pillow does", "[imagenet]") {
   image step{2, 1};
   std::fill_n(step.pixel(1, 0), channels, std::uint8_t{200});
   const image out = crop_and_resize(step, {0, 0, 2, 1}, 4, 1);
@@ -68,7 +68,7 @@ TEST_CASE("a pixel doubled is interpolated as Pillow does", "[imagenet]") {
   CHECK(out.pixels == expected);
 }
 
-TEST_CASE("RandomResizedCrop gives its size for any image", "[imagenet]") {
+TEST_CASE("RandomResizedCrop yields the chosen size for images of any size", "[imagenet]") {
   for (const auto& [width, height] :
        std::vector<std::pair<int, int>>{{1, 1}, {1000, 1}, {1, 1000}, {3, 900}, {224, 224}}) {
     const sample out = RandomResizedCrop{224}({filled(width, height, 9), random_source{7}});
@@ -78,7 +78,7 @@ TEST_CASE("RandomResizedCrop gives its size for any image", "[imagenet]") {
   }
 }
 
-TEST_CASE("flipping twice changes nothing, once mirrors", "[imagenet]") {
+TEST_CASE("flipping once mirrors an image, and flipping twice restores it", "[imagenet]") {
   for (const int width : {1, 2, 5, 64}) {
     sample flipped{image{width, 3}, random_source{1}};
     for (std::size_t i = 0; i < flipped.picture.pixels.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("flipping twice changes nothing, once mirrors", "[imagenet]") {
   }
 }
 
-TEST_CASE("ToTensor and Normalize give exact values", "[imagenet]") {
+TEST_CASE("ToTensor and Normalize yield exact values", "[imagenet]") {
   image picture{2, 1};
   picture.pixels = {0, 51, 255, 255, 102, 0};
   tensor out = ToTensor{}({picture, {}});
@@ -107,7 +107,7 @@ TEST_CASE("ToTensor and Normalize give exact values", "[imagenet]") {
                                          (102 / 255.0F - 0.25F) / 0.5F, 0.5F, 0.0F});
 }
 
-TEST_CASE("a JPEG comes back nearly as it was", "[imagenet]") {
+TEST_CASE("encoding and decoding a JPEG changes no value by more than 8", "[imagenet]") {
   for (const int width : {1, 17, 300}) {
     image picture{width, 40};
     for (int y = 0; y < picture.height; ++y) {
@@ -126,7 +126,7 @@ TEST_CASE("a JPEG comes back nearly as it was", "[imagenet]") {
   }
 }
 
-TEST_CASE("what is no whole JPEG is an error", "[imagenet]") {
+TEST_CASE("decoding anything but a complete JPEG is an error", "[imagenet]") {
   CHECK_THROWS_AS(decode_jpeg({}), image_error);
   CHECK_THROWS_AS(decode_jpeg({0x89, 'P', 'N', 'G', 1, 2, 3}), image_error);
   CHECK_THROWS_AS(read_file("/nonexistent/x.jpg"), image_error);
@@ -135,7 +135,7 @@ TEST_CASE("what is no whole JPEG is an error", "[imagenet]") {
   for (const std::size_t length : {std::size_t{3}, std::size_t{100}, bytes.size() / 2}) {
     CHECK_THROWS_AS(decode_jpeg({bytes.data(), bytes.data() + length}), image_error);
   }
-  // A size that no machine has the memory for.
+  // Change the size in the header to one for which no machine has the memory.
   const std::vector<std::uint8_t> frame{0xFF, 0xC0};
   auto at = std::search(bytes.begin(), bytes.end(), frame.begin(), frame.end());
   REQUIRE(at != bytes.end());

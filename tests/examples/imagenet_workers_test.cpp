@@ -1,4 +1,5 @@
-// The batches of examples/imagenet: the same whoever makes them, and no hang when a worker fails.
+// Tests the batches of examples/imagenet: they do not depend on the number of workers, and nothing
+// hangs if a worker fails.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,10 +46,10 @@ using new_maker = std::function<batch_maker()>;
 std::unique_ptr<workers> start(worker_kind kind, std::size_t count, const new_maker& maker) {
   if (count == 0) return no_workers(maker);
   if (kind == worker_kind::process) return start_worker_processes(count, maker);
-  return start_worker_threads(count, batch_loader::most_tasks(count), maker);
+  return start_worker_threads(count, batch_loader::max_tasks(count), maker);
 }
 
-/// All that a run of two epochs gives: labels and floats in order.
+/// The data of a run of two epochs: labels and floats in order.
 struct contents {
   std::vector<std::int32_t> labels;
   std::vector<float> floats;
@@ -77,7 +78,7 @@ contents run(const std::vector<labelled_file>& files, worker_kind kind, std::siz
   return all;
 }
 
-/// What the exception of `call` says; empty when there is none.
+/// Returns the message of the exception that `call` throws; empty if it throws none.
 std::string error_of(const std::function<void()>& call) {
   try {
     call();
@@ -91,7 +92,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// How many lines the logs have by kind of file and name, batch numbers left out.
+/// Returns the number of log lines by kind of file and name, without batch numbers.
 std::map<std::string, int> lines_by_name(const std::string& logs) {
   std::map<std::string, int> lines;
   for (const auto& entry : std::filesystem::directory_iterator{logs}) {
@@ -112,7 +113,7 @@ bool no_child_is_left() {
 
 }  // namespace
 
-TEST_CASE("a made set has ImageNet's file sizes", "[imagenet]") {
+TEST_CASE("a generated image set has the file sizes of ImageNet", "[imagenet]") {
   const temporary_directory directory;
   make_images(directory.path + "/set", 60, 1);
   const file_sizes sizes = measure_images(directory.path + "/set");
@@ -124,7 +125,7 @@ TEST_CASE("a made set has ImageNet's file sizes", "[imagenet]") {
         read_file(directory.path + "/again/class_3/image_13.jpg"));
 }
 
-TEST_CASE("batches do not depend on who makes them", "[imagenet]") {
+TEST_CASE("batches do not depend on the kind and number of workers", "[imagenet]") {
   const temporary_directory directory;
   make_images(directory.path + "/set", 26, 5);
   const std::vector<labelled_file> files = list_images(directory.path + "/set");
@@ -140,7 +141,7 @@ TEST_CASE("batches do not depend on who makes them", "[imagenet]") {
   CHECK(no_child_is_left());
 }
 
-TEST_CASE("a file that is no JPEG is left out", "[imagenet]") {
+TEST_CASE("the loader skips a file that is not a JPEG", "[imagenet]") {
   const temporary_directory directory;
   make_images(directory.path + "/set", 10, 5);
   std::filesystem::resize_file(directory.path + "/set/class_2/image_2.jpg", 200);
@@ -151,7 +152,7 @@ TEST_CASE("a file that is no JPEG is left out", "[imagenet]") {
   CHECK(all == run(files, worker_kind::thread, 3));
 }
 
-TEST_CASE("a worker that fails ends the run with an error", "[imagenet]") {
+TEST_CASE("a failing worker ends the run with an error", "[imagenet]") {
   const batch_slots slots{batch_loader::slots_needed(3), 1};
   const auto error_with = [&](worker_kind kind, const std::function<void()>& failure) {
     return error_of([&] {
@@ -173,7 +174,7 @@ TEST_CASE("a worker that fails ends the run with an error", "[imagenet]") {
   CHECK(no_child_is_left());
 }
 
-TEST_CASE("a run is logged with a line for all that happens", "[imagenet]") {
+TEST_CASE("the logs have a line for each operation and each batch", "[imagenet]") {
   const temporary_directory directory;
   make_images(directory.path + "/set", 26, 5);
   const std::vector<labelled_file> files = list_images(directory.path + "/set");
@@ -198,7 +199,7 @@ TEST_CASE("a run is logged with a line for all that happens", "[imagenet]") {
   }
 }
 
-TEST_CASE("workers that are not needed any more stop at once", "[imagenet]") {
+TEST_CASE("workers stop at once when they are no longer needed", "[imagenet]") {
   for (const worker_kind kind : {worker_kind::thread, worker_kind::process}) {
     const auto crew = start(kind, 2, [] { return [](const batch_task&) { usleep(20'000); }; });
     for (std::uint64_t i = 0; i < 4; ++i) crew->give(i % 2, {0, i, 0});
@@ -207,7 +208,7 @@ TEST_CASE("workers that are not needed any more stop at once", "[imagenet]") {
   CHECK(no_child_is_left());
 }
 
-TEST_CASE("folders that hold no images are said by name", "[imagenet]") {
+TEST_CASE("the error for a directory without images names the directory", "[imagenet]") {
   const temporary_directory directory;
   CHECK(contains(error_of([&] { list_images(directory.path); }), directory.path + "/CLASS/*.jpg"));
   const std::string missing = directory.path + "/none";

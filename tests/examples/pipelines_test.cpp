@@ -1,5 +1,5 @@
-// The examples of each shape of pipeline: what they leave is what they say, and lotus-tool reads
-// it.
+// Tests an example of each shape of pipeline: they record what their output says, and lotus-tool
+// reads their logs.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,8 @@ using namespace example_run;
 
 namespace {
 
-/// What lies from the end of the wait to "consumed", and from there to the next wait: medians.
+/// Returns two medians over all batches: the time from the end of the wait to SBatchConsumed, and
+/// from SBatchConsumed to the next wait.
 std::pair<std::int64_t, std::int64_t> around_consumed(const std::vector<log_line>& lines,
                                                       std::uint64_t batches) {
   std::map<std::string, log_line> at;
@@ -36,7 +37,7 @@ std::pair<std::int64_t, std::int64_t> around_consumed(const std::vector<log_line
 
 }  // namespace
 
-TEST_CASE("consumer_loop says consumed before the step, and late behind it") {
+TEST_CASE("consumer_loop records CONSUMED before the step, and with the argument late after it") {
   for (const char* how : {"", "late"}) {
     const example e{EXAMPLE_CONSUMER_LOOP_PROGRAM, how};
     const auto lines = e.logs();
@@ -45,17 +46,17 @@ TEST_CASE("consumer_loop says consumed before the step, and late behind it") {
       CHECK(numbers_of(lines, kind) == all_below(24));
     }
     CHECK(lies_within(lines, "SFill", "SBatchPreprocessed_"));
-    const auto [before_ns, behind_ns] = around_consumed(lines, 24);
-    CHECK((before_ns > behind_ns) == (*how != '\0'));
+    const auto [before_ns, margin_ns] = around_consumed(lines, 24);
+    CHECK((before_ns > margin_ns) == (*how != '\0'));
     e.check_tool();
 #ifdef LOTUS_TOOL_PROGRAM
-    CHECK((e.tool_says("diagnose --details run").find("consumed-late") != std::string::npos) ==
+    CHECK((e.tool_output("diagnose --details run").find("consumed-late") != std::string::npos) ==
           (*how != '\0'));
 #endif
   }
 }
 
-TEST_CASE("the guide to the macros shows consumer_loop's loop as it stands") {
+TEST_CASE("the guide to the macros quotes the loop of consumer_loop unchanged") {
   const std::string program = text_of(LOTUS_SOURCE "/examples/consumer_loop.cpp");
   const std::string begin =
       "  for (std::size_t i = 0; i < batches; ++i) {\n    lotus::wait_for_batch";
@@ -66,7 +67,7 @@ TEST_CASE("the guide to the macros shows consumer_loop's loop as it stands") {
   CHECK(text_of(LOTUS_SOURCE "/docs/guides/choose-macros.md").find(loop) != std::string::npos);
 }
 
-TEST_CASE("train_and_val keeps two loaders apart") {
+TEST_CASE("train_and_val records its two loaders separately") {
   const example e{EXAMPLE_TRAIN_AND_VAL_PROGRAM};
   const auto train = e.logs();
   const auto val = support::read_logs(e.run() / "val");
@@ -79,14 +80,14 @@ TEST_CASE("train_and_val keeps two loaders apart") {
   e.check_tool();
 }
 
-TEST_CASE("service numbers its requests, and their parts lie in them") {
+TEST_CASE("service numbers its requests, and their operations lie within them") {
   const example e{EXAMPLE_SERVICE_PROGRAM};
-  const auto requests = by_number(e.beside("stage"), "SRequest");
-  const auto queued = by_number(e.beside("piece"), "SQueued");
+  const auto requests = by_number(e.side_lines("stage"), "SRequest");
+  const auto queued = by_number(e.side_lines("piece"), "SQueued");
   REQUIRE(requests.size() == 100);
   CHECK(requests.rbegin()->first == 99);
   CHECK(queued.size() == 100);
-  CHECK(e.beside("counter").size() == 100);
+  CHECK(e.side_lines("counter").size() == 100);
   const auto lines = e.logs();
   CHECK(named(lines, "SRequest") == 100);
   for (const char* part : {"SSplit", "SRank"}) {
@@ -96,28 +97,29 @@ TEST_CASE("service numbers its requests, and their parts lie in them") {
   e.check_tool();
 }
 
-TEST_CASE("coroutines go on on another thread, in pieces that do not overlap") {
+TEST_CASE("coroutines record segments that do not overlap, on more than one thread") {
 #ifdef EXAMPLE_COROUTINES_PROGRAM
   const example e{EXAMPLE_COROUTINES_PROGRAM};
-  const auto loads = by_number(e.beside("piece"), "SLoad");
+  const auto loads = by_number(e.side_lines("piece"), "SLoad");
   CHECK(loads.size() == 24);
   std::size_t hopped = 0;
-  for (auto [id, pieces] : loads) {
+  for (auto [id, segments] : loads) {
     INFO("id " << id);
-    CHECK(pieces.size() == 4);
-    std::sort(pieces.begin(), pieces.end(),
-              [](const beside_line& a, const beside_line& b) { return a.time_ns < b.time_ns; });
+    CHECK(segments.size() == 4);
+    std::sort(segments.begin(), segments.end(),
+              [](const side_log_line& a, const side_log_line& b) { return a.time_ns < b.time_ns; });
     std::set<std::uint32_t> threads;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      threads.insert(pieces[i].tid);
-      // Two reads of the disk's answer lie 2 ms apart.
-      if (i > 0) CHECK(pieces[i].time_ns >= pieces[i - 1].time_ns + pieces[i - 1].a + 2'000'000);
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      threads.insert(segments[i].tid);
+      // The disk is polled every 2 ms, so segments are at least that far apart.
+      if (i > 0)
+        CHECK(segments[i].time_ns >= segments[i - 1].time_ns + segments[i - 1].a + 2'000'000);
     }
     if (threads.size() > 1) ++hopped;
   }
   CHECK(hopped > 0);
-  CHECK(by_number(e.beside("stage"), "SDecode").size() == 24);
-  CHECK(by_number(e.beside("stage"), "SRead").size() == 24);
+  CHECK(by_number(e.side_lines("stage"), "SDecode").size() == 24);
+  CHECK(by_number(e.side_lines("stage"), "SRead").size() == 24);
   CHECK(lies_within(e.logs(), "SRead", "SLoad"));
   CHECK(numbers_of(e.logs(), "SBatchWait") == all_below(24));
   e.check_tool();

@@ -1,5 +1,5 @@
-// Children that are made without fork handlers, by _Fork or clone: they record nothing, and their
-// parent loses nothing.
+// Tests children that are created by _Fork or clone, so that no fork handlers run. They must record
+// nothing, and their parent must lose no record.
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -34,7 +34,7 @@ void record(const std::string& name, int times) {
   for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
 }
 
-/// Without the handlers of pthread_atfork.
+/// Forks without running the handlers of pthread_atfork.
 pid_t fork_bare() {
 #if defined(__GLIBC_PREREQ)
   #if __GLIBC_PREREQ(2, 34)
@@ -50,7 +50,7 @@ bool ended_well(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// All that a thread can record.
+/// Records every kind of record that a thread can record.
 void record_everything(int times) {
   record("of_child", times);
   record("before", times);
@@ -66,7 +66,7 @@ void record_everything(int times) {
   lotus::flush();
 }
 
-/// Lets madvise(2) fail for MADV_WIPEONFORK, as Linux before 4.14 does.
+/// Makes madvise(MADV_WIPEONFORK) fail, as on Linux before 4.14.
 bool forbid_wiping() {
   constexpr unsigned wipe_on_fork = 18;
   sock_filter code[] = {
@@ -84,8 +84,8 @@ bool forbid_wiping() {
 
 }  // namespace
 
-// The first of all cases: the process must have no session yet.
-TEST_CASE("on a kernel that clears no memory in children the parent goes on all the same") {
+// This must be the first test case, because the process must not have started a session before.
+TEST_CASE("the parent keeps recording if the kernel cannot clear memory in children") {
   const support::temp_directory run;
   const int status = support::status_of_child([&] {
     if (!forbid_wiping()) _exit(77);
@@ -110,7 +110,7 @@ TEST_CASE("on a kernel that clears no memory in children the parent goes on all 
   CHECK(count_named(lines, "Safter") == 10);
 }
 
-TEST_CASE("a child that skipped fork handlers records nothing and harms nothing, however it ends") {
+TEST_CASE("a child created without fork handlers records nothing and does no harm") {
   const support::temp_directory run;
   auto o = options_for(run);
   o.ring_records = 128;
@@ -124,12 +124,12 @@ TEST_CASE("a child that skipped fork handlers records nothing and harms nothing,
     alarm(60);
     record_everything(1000);
     if (lotus::dropped() == 0) _exit(3);
-    if (end == 0) exit(0);  // static destructors and all
+    if (end == 0) exit(0);  // exit() also runs the destructors of static objects
     if (end == 1) lotus::stop();
     if (end == 2) raise(SIGKILL);
     _exit(0);
   }
-  // Together with the child, in the same ring.
+  // The parent records at the same time as the child, in the ring that both have mapped.
   record("parent", 3000);
   int status = 0;
   CHECK(waitpid(child, &status, 0) == child);
@@ -145,7 +145,7 @@ TEST_CASE("a child that skipped fork handlers records nothing and harms nothing,
   CHECK(support::count_files(run.path(), ".lotus_info_") == 1);
 }
 
-TEST_CASE("such children end also where their parent's other threads held every lock") {
+TEST_CASE("a child created without fork handlers ends even if parent threads held all locks") {
   const support::temp_directory run{support::in_memory()};
   auto o = options_for(run);
   o.drain_interval_ms = 1;
@@ -169,7 +169,9 @@ TEST_CASE("such children end also where their parent's other threads held every 
     if (child == 0) {
       alarm(60);
       record("of_child_" + std::to_string(i), 500);
-      const pid_t grandchild = fork();  // with handlers, of a process that has none of its locks
+      // Unlike clone, fork() runs the fork handlers. They must not wait for locks that threads of
+      // the parent held.
+      const pid_t grandchild = fork();
       if (grandchild == 0) {
         record("of_grandchild", 10);
         exit(0);
@@ -187,10 +189,10 @@ TEST_CASE("such children end also where their parent's other threads held every 
   CHECK(lines.size() == static_cast<std::size_t>(recorded));
 }
 
-TEST_CASE("a thread's first record, in such a child, is none; start() says why") {
+TEST_CASE("a child created without fork handlers cannot start recording, and start says why") {
   const support::temp_directory run;
   auto o = options_for(run);
-  o.on_message = nullptr;  // so messages go to stderr
+  o.on_message = nullptr;  // nullptr: messages are printed to stderr
   REQUIRE(lotus::start(o));
   record("before", 1);
   const std::string said = (run.path() / "said").string();
@@ -200,7 +202,7 @@ TEST_CASE("a thread's first record, in such a child, is none; start() says why")
     dup2(open(said.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
     o.log_file = run.prefix() + "_of_child";
     const bool started = lotus::start(o);
-    const bool started_again = lotus::start(o);  // which must not print it a second time
+    const bool started_again = lotus::start(o);  // the message must not be printed again
     _exit(started || started_again ? 1 : 0);
   }
   CHECK(ended_well(child));
@@ -220,7 +222,7 @@ TEST_CASE("a thread's first record, in such a child, is none; start() says why")
   CHECK(read_logs(run.path()).size() == 1);
 }
 
-TEST_CASE("a child of vfork runs in its parent's memory, and the parent records on") {
+TEST_CASE("the parent keeps recording after a vfork child has run in its memory") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   record("before", 1);

@@ -1,4 +1,5 @@
-// Containers that share one directory: each has a process 1, whose log would be the same.
+// Tests containers that record to the same directory. Each container has a process with the pid 1,
+// so without precautions their logs would have the same names.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -28,9 +29,10 @@
 namespace {
 
 constexpr int exit_without_namespaces = 77;
-constexpr std::size_t logs_of_container = 3;  ///< a process, another of its threads, and a child
+/// Number of logs in each container: of process 1, of its second thread, and of its child process.
+constexpr std::size_t logs_of_container = 3;
 
-/// Ends scopes and counts them, then waits to be killed.
+/// Records scopes and counts each one after it ended, then waits to be killed.
 void record_until_killed(support::shared_page& ended, std::size_t slot) {
   const std::string name = "c" + std::to_string(slot);
   for (int i = 0; i < 40'000; ++i) {
@@ -41,7 +43,7 @@ void record_until_killed(support::shared_page& ended, std::size_t slot) {
   for (;;) pause();
 }
 
-/// What process 1 of a container does.
+/// Runs as process 1 of a container.
 [[noreturn]] void contained(const support::temp_directory& run, support::shared_page& ended,
                             std::size_t slot) {
   lotus::options o = support::options_for(run);
@@ -54,7 +56,8 @@ void record_until_killed(support::shared_page& ended, std::size_t slot) {
   std::abort();
 }
 
-/// Starts a container. Returns the process that waits for it; killing it kills all of them.
+/// Starts a container. Returns the pid of a process outside the container, which kills process 1
+/// when it reads a byte from the pipe. The kernel then kills all processes of the container.
 pid_t start_container(const support::temp_directory& run, support::shared_page& ended,
                       std::size_t slot, const std::vector<int>& pipe) {
   const pid_t outer = fork();
@@ -66,7 +69,7 @@ pid_t start_container(const support::temp_directory& run, support::shared_page& 
   char go = 0;
   while (read(pipe[0], &go, 1) < 0 && errno == EINTR) {
   }
-  kill(first, SIGKILL);  // and with it the kernel kills its namespace
+  kill(first, SIGKILL);  // the kernel then kills all processes of the namespace
   waitpid(first, nullptr, 0);
   _exit(0);
 }
@@ -85,7 +88,7 @@ unsigned rounds() {
 
 }  // namespace
 
-TEST_CASE("two containers record into one directory, killed and recovered: exactly once") {
+TEST_CASE("records of two killed containers with one directory are recovered exactly once") {
   const support::temp_directory run{support::in_memory()};
   support::shared_page ended{(run.path() / "counters").string()};
   std::mt19937_64 random{std::random_device{}()};
@@ -99,8 +102,10 @@ TEST_CASE("two containers record into one directory, killed and recovered: exact
       waiting.push_back(start_container(run, ended, slot, pipe));
     }
     std::this_thread::sleep_for(std::chrono::microseconds(5'000 + random() % 60'000));
-    if (round % 4 == 3) support::recover_all(run);  // of the round before, beside the living
-    // One goes on for a moment when the other is dead.
+    // Recovers the rings of the previous round while the processes of this round are running.
+    if (round % 4 == 3) support::recover_all(run);
+    // Kills the containers one after the other, so that one still records when the other one is
+    // dead.
     for (std::size_t i = 0; i < containers; ++i) {
       REQUIRE(write(pipe[1], "g", 1) == 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -129,7 +134,7 @@ TEST_CASE("two containers record into one directory, killed and recovered: exact
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
-TEST_CASE("a log of a process of another namespace gets a number above the largest thread id") {
+TEST_CASE("a log gets another number if a process of another namespace has a log of that name") {
   const support::temp_directory run;
   const std::string own = std::to_string(lotus::detail::thread_id());
   const support::fs::path log = run.prefix() + "_worker_pid_" + own;
@@ -148,15 +153,16 @@ TEST_CASE("a log of a process of another namespace gets a number above the large
     if (line.name == "Sours") number = line.tid;
   }
   CHECK(number > lotus::detail::largest_thread_id);
-  std::string told;
+  std::string reported;
   for (const auto& entry : support::fs::directory_iterator(run.path())) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) != 0) continue;
     std::ifstream in{entry.path()};
-    told.append(std::istreambuf_iterator<char>{in}, {});
+    reported.append(std::istreambuf_iterator<char>{in}, {});
   }
-  CHECK(told.find("\nlog " + std::to_string(number) + " " + own + "\n") != std::string::npos);
+  CHECK(reported.find("\nlog " + std::to_string(number) + " " + own + "\n") != std::string::npos);
 
-  // A log of a dead process of our own namespace goes on, as does one that nobody tells of.
+  // A dead process's log is continued if the process was in our namespace. This is also assumed if
+  // no information file describes the process.
   support::fs::remove(run.path() / ".lotus_info_1_1");
   lotus::start(support::options_for(run));
   { const lotus::scope work{"ours"}; }

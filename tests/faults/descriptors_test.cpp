@@ -1,5 +1,5 @@
-// Programs that close all descriptors, as daemons do, and then have the numbers for their own; and
-// those that are started without the first three.
+// Tests programs that close all descriptors, as daemons do, and then get the same numbers for their
+// own files. Also tests programs that are started without the descriptors 0 to 2.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,7 +31,8 @@ using support::recover_all;
 
 namespace {
 
-constexpr int numbers = 200;  ///< more than the library has, wherever it has them
+/// Limit for descriptor numbers: higher than any that the library uses.
+constexpr int numbers = 200;
 constexpr int first = 3;
 
 template <class Body>
@@ -53,7 +54,7 @@ void close_all() {
   for (int fd = first; fd < 1024; ++fd) close(fd);
 }
 
-/// Every number is one of the program's: of a file of its own, or of a directory.
+/// Opens the program's files (or a directory) until every descriptor below `numbers` is in use.
 void take_all(const std::string& folder, bool directories) {
   for (int number = first; number < numbers; ++number) {
     const std::string path = folder + "/own" + std::to_string(number);
@@ -85,7 +86,7 @@ void check_precious(const std::string& folder, bool directories) {
   }
 }
 
-/// The lowest number that is open, of those from `from` on; -1: none.
+/// Returns the lowest open descriptor number that is at least `from`; -1 if there is none.
 int lowest_open(int from = 0) {
   for (int fd = from; fd < 1024; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) return fd;
@@ -95,7 +96,7 @@ int lowest_open(int from = 0) {
 
 }  // namespace
 
-TEST_CASE("the numbers of descriptors that the program has closed are the program's") {
+TEST_CASE("the library does not use descriptors that the program closed and opened again") {
   for (const bool directories : {false, true}) {
     const support::temp_directory run;
     const support::temp_directory elsewhere;
@@ -106,18 +107,19 @@ TEST_CASE("the numbers of descriptors that the program has closed are the progra
       o.log_file = "lotustrace_log";
       o.ring_records = 64;
       o.on_message = [](const char*) { _exit(4); };
-      // None but the program opens anything while it takes the numbers: between two of its calls
-      // another thread would get one.
+      // With this long interval, no drain opens a file while take_all() runs. Such a file would get
+      // a number that take_all() has not used yet.
       o.drain_interval_ms = 1000;
       lotus::start(o);
-      usleep(400'000);  // the early rounds are over
+      usleep(400'000);  // waits until the first drains, which come early, are over
       record("before", 100);
       lotus::flush();
       if (chdir("/") != 0) _exit(1);
       close_all();
       take_all(own, directories);
       record("after", 20'000);
-      // Their rings are more than the file has room for; more logs than are kept open.
+      // The rings of these threads do not fit into the ring file, and there are more logs than the
+      // library keeps open.
       record_on_threads("after", 5, 1000);
       std::vector<std::thread> threads;
       for (int i = 0; i < 80; ++i) threads.emplace_back(record, "after", 200);
@@ -136,7 +138,7 @@ TEST_CASE("the numbers of descriptors that the program has closed are the progra
   }
 }
 
-TEST_CASE("a program that has closed its ring file is not taken for dead") {
+TEST_CASE("a program that closed the descriptor of its ring file is not mistaken for dead") {
   const support::temp_directory run;
   const support::temp_directory elsewhere;
   int ready[2] = {-1, -1};
@@ -145,7 +147,7 @@ TEST_CASE("a program that has closed its ring file is not taken for dead") {
     lotus::options o = options_for(run);
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(200'000);  // the early rounds are over
+    usleep(200'000);  // waits until the first drains, which come early, are over
     record("kept", 50);
     dup2(ready[1], 1000);
     for (int fd = first; fd < 1000; ++fd) close(fd);
@@ -176,7 +178,7 @@ TEST_CASE("a program that has closed its ring file is not taken for dead") {
   check_precious(elsewhere.path().string(), false);
 }
 
-TEST_CASE("where another directory has the path of a closed one, that is said and lines wait") {
+TEST_CASE("if another directory has the run directory's path, that is reported and lines wait") {
   const support::temp_directory parent;
   const std::string place = (parent.path() / "logs").string();
   const std::string aside = (parent.path() / "aside").string();
@@ -185,31 +187,33 @@ TEST_CASE("where another directory has the path of a closed one, that is said an
     if (renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, aside.c_str(), RENAME_EXCHANGE) != 0) _exit(1);
   };
   const pid_t pid = child([&] {
-    static std::atomic<int> told{0};
+    static std::atomic<int> reported{0};
     lotus::options o;
     o.log_file = place + "/lotustrace_log";
     o.on_message = [](const char* message) {
-      if (std::string{message}.find("cannot append") == 0) ++told;
+      if (std::string{message}.find("cannot append") == 0) ++reported;
     };
     lotus::start(o);
     record("waits", 10);
     exchange();
-    // The thread that drains may open some anew, in the directory it still has.
+    // Meanwhile the drain thread may open a log again, because it still has the directory open. So
+    // this is repeated until no descriptor is open.
     do close_all();
     while (lowest_open(first) >= 0);
     lotus::flush();
     record("waits", 10);
     lotus::flush();
-    if (told != 1) _exit(2);
+    if (reported != 1) _exit(2);
     exchange();
-    if (rmdir(aside.c_str()) != 0) _exit(3);  // nothing came there
+    // rmdir() succeeds only if no log was created in the empty directory.
+    if (rmdir(aside.c_str()) != 0) _exit(3);
     lotus::stop();
   });
   CHECK(status_of(pid) == 0);
   CHECK(count_named(read_logs(place), "Swaits") == 20);
 }
 
-TEST_CASE("a program that was started without its first three descriptors gets none of ours") {
+TEST_CASE("the library does not use descriptors 0 to 2 if the program was started without them") {
   for (const rlim_t most : {rlim_t{1024}, rlim_t{20}}) {
     const support::temp_directory run;
     const pid_t pid = child([&] {
@@ -241,13 +245,13 @@ TEST_CASE("a program that was started without its first three descriptors gets n
   }
 }
 
-TEST_CASE("a sampler leaves the numbers alone that were its own, and its file") {
+TEST_CASE("a sampler whose descriptors were closed leaves the program's descriptors alone") {
   const support::temp_directory run;
   const support::temp_directory elsewhere;
   const pid_t pid = child([&] {
     setenv("LOTUS_COLLECTOR", "builtin", 1);
     lotus::options o = options_for(run);
-    o.drain_interval_ms = 1000;  // as above
+    o.drain_interval_ms = 1000;  // a long interval, as in the first test case
     lotus::start(o);
     lotus::collector::resume();
     if (lotus::detail::find_collector() == nullptr) _exit(77);

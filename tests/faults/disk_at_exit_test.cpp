@@ -1,5 +1,5 @@
-// Logs that cannot be written when the process exits: what is lost is counted and said, all else
-// can be recovered.
+// Tests logs that cannot be written when the process exits. The lost records must be counted and
+// reported, and it must be possible to recover all others.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,8 @@ using support::read_logs;
 
 namespace {
 
-/// How a process ended that records into `directory` and then exits, its messages in `said`.
+/// Runs a child process that records to `directory` and then exits. Messages are written to the
+/// file `said`. Returns the child's wait status.
 template <class Body>
 int status_of_recording(const support::fs::path& directory, const support::fs::path& said,
                         Body&& body) {
@@ -37,7 +38,7 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
     lotus::options o;
     o.log_file = (directory / "lotustrace_log").string();
     o.ring_records = 64;
-    o.cpu_time = false;  // so that each record is a line
+    o.cpu_time = false;  // so that every record is a line in a log
     if (!lotus::start(o)) _exit(2);
     { LOTUS_SCOPE("first"); }
     lotus::flush();
@@ -89,8 +90,7 @@ lotus::detail::recovery recover(const support::fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE(
-    "a disk that is full at exit: every record is in a log, recoverable, or counted and said") {
+TEST_CASE("with a full disk at exit, each record is logged, recoverable, or counted as lost") {
   const support::temp_directory run;
   const auto at = run.path() / "disk";
   const support::small_disk disk{at, 1 << 20};
@@ -111,14 +111,14 @@ TEST_CASE(
   CHECK(read_logs(at).size() == o.info_written + o.said_recoverable);
 }
 
-TEST_CASE("a kill while the disk is full: recovery says how many records were in memory only") {
+TEST_CASE("recovery counts the records that were only in memory at a kill on a full disk") {
   const support::temp_directory run;
   const auto at = run.path() / "disk";
   const support::small_disk disk{at, 1 << 20};
   if (!disk.mounted()) return;
   const int threads = GENERATE(1, 3);
   const int status = status_of_recording(at, run.path() / "said", [&] {
-    // What starts on a full disk has no ring in the file, as is said then.
+    // A thread that starts while the disk is full gets no ring in the file; this must be reported.
     pthread_barrier_t filled;
     pthread_barrier_init(&filled, nullptr, static_cast<unsigned>(threads) + 1);
     std::vector<std::thread> all;
@@ -148,7 +148,7 @@ TEST_CASE("a kill while the disk is full: recovery says how many records were in
   CHECK(recover(at).lost == 0);
 }
 
-TEST_CASE("a kill when the disk has room again: nothing was in memory only") {
+TEST_CASE("recovery loses nothing if the disk had room again before the kill") {
   const support::temp_directory run;
   const auto at = run.path() / "disk";
   const support::small_disk disk{at, 8 << 20};
@@ -166,8 +166,7 @@ TEST_CASE("a kill when the disk has room again: nothing was in memory only") {
   CHECK(read_logs(at).size() == 20'031);
 }
 
-TEST_CASE(
-    "logs that cannot be opened at exit: memory goes into the ring file, and nothing is lost") {
+TEST_CASE("records go from memory into the ring file if logs cannot be opened at exit") {
   const support::temp_directory run;
   const int status = status_of_recording(run.path(), run.path() / "said", [] {
     rlimit few{};

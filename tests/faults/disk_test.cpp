@@ -1,4 +1,5 @@
-// If a disk is full or descriptors run out, the program continues and lost records are counted.
+// Tests a full disk and a lack of descriptors: the program must continue, and lost records be
+// counted.
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -30,7 +31,7 @@ lotus::options options_for(const std::string& prefix) {
   lotus::options o;
   o.log_file = prefix;
   o.ring_records = 64;
-  o.cpu_time = false;  // so that each record is a line
+  o.cpu_time = false;  // so that every record is a line in a log
   o.drain_interval_ms = 20;
   o.on_message = [](const char* message) { messages.emplace_back(message); };
   return o;
@@ -48,7 +49,7 @@ std::size_t said(const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("a directory of somebody else's: start says so and returns false") {
+TEST_CASE("start reports a directory of another user and returns false") {
   if (getuid() != 0) {
     lotus_test::skip("only root can be another user");
     return;
@@ -66,7 +67,7 @@ TEST_CASE("a directory of somebody else's: start says so and returns false") {
   CHECK(status == 0);
 }
 
-TEST_CASE("a directory that is mounted read-only is said once, and the program goes on") {
+TEST_CASE("the program continues if the directory is mounted read-only, which is reported once") {
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -95,7 +96,7 @@ TEST_CASE("a directory that is mounted read-only is said once, and the program g
   CHECK(support::fs::is_empty(run.path()));
 }
 
-TEST_CASE("a full disk: nothing stops, nothing is lost, recording resumes when there is room") {
+TEST_CASE("a full disk loses nothing, and writing resumes when there is room") {
   const support::temp_directory run;
   const small_disk disk{run.path() / "disk", 1 << 20};
   if (!disk.mounted()) return;
@@ -117,7 +118,7 @@ TEST_CASE("a full disk: nothing stops, nothing is lost, recording resumes when t
   CHECK(said("No space left") == 1);
 }
 
-TEST_CASE("a disk that stays full: memory is bounded, the loss is counted and said once") {
+TEST_CASE("if a disk stays full, memory is bounded and the loss is counted and reported once") {
   const support::temp_directory run;
   const small_disk disk{run.path() / "disk", 1 << 20};
   if (!disk.mounted()) return;
@@ -133,7 +134,7 @@ TEST_CASE("a disk that stays full: memory is bounded, the loss is counted and sa
   CAPTURE(lost, logged);
   CHECK(lost > 90'000);
   CHECK(said("records were dropped") == 1);
-  // What the ring still held can be recovered once there is room.
+  // Records that are still in the ring can be recovered after disk space was freed.
   std::filesystem::remove(run.path() / "disk" / "filler");
   const int fd = open((run.path() / "disk").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   lotus::detail::recover_directory(fd, nullptr);
@@ -141,7 +142,7 @@ TEST_CASE("a disk that stays full: memory is bounded, the loss is counted and sa
   CHECK(count_named(read_logs(run.path() / "disk"), "Slost") + lost == 100'000);
 }
 
-TEST_CASE("no room for the ring file: said once, recorded from memory") {
+TEST_CASE("without room for the ring file, records stay in memory, which is reported once") {
   const support::temp_directory run;
   const small_disk disk{run.path() / "disk", 16 << 10};
   if (!disk.mounted()) return;
@@ -153,7 +154,7 @@ TEST_CASE("no room for the ring file: said once, recorded from memory") {
   CHECK(count_named(read_logs(run.path() / "disk"), "Smemory") == 100);
 }
 
-TEST_CASE("at the descriptor limit records wait until there is a descriptor") {
+TEST_CASE("at the descriptor limit, records wait until a descriptor is free") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run.prefix())));
   rlimit before{};
@@ -161,7 +162,8 @@ TEST_CASE("at the descriptor limit records wait until there is a descriptor") {
   const rlimit low{64, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &low);
   std::vector<int> taken;
-  // Again, for the drain thread may have had one at that moment, to look at what the logs hold.
+  // All descriptors are taken twice, because the drain thread may have had one open temporarily
+  // during the first loop.
   for (int i = 0; i < 2; ++i) {
     for (int fd = dup(0); fd >= 0; fd = dup(0)) taken.push_back(fd);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -174,7 +176,7 @@ TEST_CASE("at the descriptor limit records wait until there is a descriptor") {
   CHECK(count_named(read_logs(run.path()), "Swaits") == 10'000);
 }
 
-TEST_CASE("a log deleted while recording is made again; a renamed directory is followed") {
+TEST_CASE("recording recreates a deleted log, and follows a renamed directory") {
   const support::temp_directory run;
   const auto first = run.path() / "first";
   const auto second = run.path() / "second";
@@ -198,7 +200,7 @@ TEST_CASE("a log deleted while recording is made again; a renamed directory is f
   CHECK(support::count_files(second, ".lotus_ring_") == 0);
 }
 
-TEST_CASE("500 threads at once use a bounded number of descriptors") {
+TEST_CASE("500 simultaneous threads use a bounded number of descriptors") {
   const support::temp_directory run{support::in_memory()};
   REQUIRE(lotus::start(options_for(run.prefix())));
   const auto descriptors = [] {

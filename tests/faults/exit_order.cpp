@@ -1,4 +1,5 @@
-// Records from before main until after the last static object is gone: exit_order [stop].
+// Records from before main() until after the destructors of all static objects. Usage: exit_order
+// [stop].
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ struct recorder {
   ~recorder() { LOTUS_SCOPE_DYNAMIC(end); }
 };
 
-// Constructed before main, destroyed after it, on both sides of whatever the library has.
+// These objects are constructed before all static objects of the library and destroyed after them.
 const recorder early{"StaticConstructor", "StaticDestructor"};
 thread_local const recorder of_thread{"ThreadLocalConstructor", "ThreadLocalDestructor"};
 

@@ -1,4 +1,5 @@
-// Scopes before main, after it, and in between; the environment as the only choice.
+// Tests scopes before, in and after main(), in a program that configures recording only by
+// environment variables.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@ using support::read_logs;
 
 namespace {
 
-/// Runs a program that calls nothing of the library, with LOTUS_LOG_FILE. Returns its wait status.
+/// Runs a program that does not call the library itself, with the variable LOTUS_LOG_FILE. Returns
+/// its wait status.
 int run_with_environment(const char* log_file, const char* argument = nullptr) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -36,7 +38,7 @@ int run_with_environment(const char* log_file, const char* argument = nullptr) {
 
 }  // namespace
 
-TEST_CASE("LOTUS_LOG_FILE records a program that calls nothing, from first to last") {
+TEST_CASE("with LOTUS_LOG_FILE, all from static constructors to static destructors is recorded") {
   const support::temp_directory run;
   CHECK(run_with_environment(run.prefix().c_str()) == 0);
   const auto lines = read_logs(run.path());
@@ -50,14 +52,14 @@ TEST_CASE("LOTUS_LOG_FILE records a program that calls nothing, from first to la
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
-TEST_CASE("without it, and without start, nothing is recorded") {
+TEST_CASE("nothing is recorded without LOTUS_LOG_FILE and without start") {
   const support::temp_directory run;
   CHECK(run_with_environment(nullptr) == 0);
   CHECK(run_with_environment("") == 0);
   CHECK(std::filesystem::is_empty(run.path()));
 }
 
-TEST_CASE("after stop nothing is recorded any more") {
+TEST_CASE("nothing is recorded after stop") {
   const support::temp_directory run;
   CHECK(run_with_environment(run.prefix().c_str(), "stop") == 0);
   const auto lines = read_logs(run.path());
@@ -68,11 +70,11 @@ TEST_CASE("after stop nothing is recorded any more") {
   CHECK(count_named(lines, "SStaticDestructor") == 0);
 }
 
-TEST_CASE("a directory that cannot be written by environment: the program runs all the same") {
+TEST_CASE("the program runs normally if LOTUS_LOG_FILE names a directory that cannot be created") {
   CHECK(run_with_environment("/proc/nowhere/log") == 0);
 }
 
-TEST_CASE("asking before the first scope does not switch the environment's choice off") {
+TEST_CASE("calling flush or dropped before the first scope does not disable LOTUS_LOG_FILE") {
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -88,7 +90,7 @@ TEST_CASE("asking before the first scope does not switch the environment's choic
   CHECK(count_named(read_logs(run.path()), "SFirst") == 1);
 }
 
-TEST_CASE("an explicit start wins over the environment, also after scopes have run") {
+TEST_CASE("an explicit start overrides LOTUS_LOG_FILE, even after scopes have run") {
   const support::temp_directory by_environment;
   const support::temp_directory by_choice;
   const pid_t pid = fork();

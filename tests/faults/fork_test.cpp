@@ -1,4 +1,5 @@
-// After a fork, parent and child continue recording: no record is lost or duplicated, no hang.
+// Tests that both parent and child continue to record after a fork, that no record is lost or
+// stored twice, and that neither process hangs.
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ bool ended_well(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// A child must end by itself; a hang would be the test's.
+/// Forks a child that is killed after 60 s, so that the test ends even if the child hangs.
 template <class Body>
 pid_t fork_child(Body&& body) {
   const pid_t pid = fork();
@@ -46,7 +47,7 @@ pid_t fork_child(Body&& body) {
 
 }  // namespace
 
-TEST_CASE("a forked child records to files of its own, the parent to its") {
+TEST_CASE("a forked child and its parent record to separate files") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   record("before", 10);
@@ -63,7 +64,7 @@ TEST_CASE("a forked child records to files of its own, the parent to its") {
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
-TEST_CASE("a scope open at the fork ends once in each") {
+TEST_CASE("a scope that is open at the fork ends once in the parent and once in the child") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   pid_t child = -1;
@@ -80,7 +81,7 @@ TEST_CASE("a scope open at the fork ends once in each") {
   CHECK(lines[0].tid != lines[1].tid);
 }
 
-TEST_CASE("children of children, from worker threads, while others record and drains run") {
+TEST_CASE("nested forks from worker threads lose no record while other threads record and drain") {
   const support::temp_directory run;
   auto o = options_for(run);
   o.drain_interval_ms = 1;
@@ -89,13 +90,13 @@ TEST_CASE("children of children, from worker threads, while others record and dr
   std::atomic<bool> done{false};
   std::atomic<int> busy_count{0};
   std::vector<std::thread> busy;
-  // On a busy machine the forks take long: what is recorded meanwhile must fit into the 20 MB to
-  // which this test is limited where logs are.
-  constexpr int most_busy = 3'000'000;
+  // On a busy machine, forking takes long. This limits the records meanwhile, because the test may
+  // use only 20 MB of disk space.
+  constexpr int max_busy = 3'000'000;
   for (int t = 0; t < 2; ++t) {
     busy.emplace_back([&] {
       while (!done) {
-        if (busy_count >= most_busy) {
+        if (busy_count >= max_busy) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
           continue;
         }
@@ -104,8 +105,8 @@ TEST_CASE("children of children, from worker threads, while others record and dr
       }
     });
   }
-  // They fork only while all of them live: a child that qemu 7 forks while another thread is made
-  // or ends finds a lock of the emulator's own held for ever.
+  // Forks only while no thread starts or ends. Otherwise a child under qemu 7 may wait forever for
+  // a lock of the emulator.
   constexpr int forker_count = 3;
   pthread_barrier_t all_live;
   REQUIRE(pthread_barrier_init(&all_live, nullptr, forker_count) == 0);
@@ -142,7 +143,7 @@ TEST_CASE("children of children, from worker threads, while others record and dr
   CHECK(lotus::dropped() == 0);
 }
 
-TEST_CASE("children that _exit or exec leave their records for recovery; the parent loses none") {
+TEST_CASE("records of children that _exit or exec can be recovered, and the parent loses none") {
   const support::temp_directory run;
   auto o = options_for(run);
   o.drain_interval_ms = 1'000'000;
@@ -171,7 +172,7 @@ TEST_CASE("children that _exit or exec leave their records for recovery; the par
   CHECK(lines.size() == 25);
 }
 
-TEST_CASE("a child may stop and start for itself") {
+TEST_CASE("a child can stop and start recording independently of its parent") {
   const support::temp_directory run;
   const support::temp_directory other;
   REQUIRE(lotus::start(options_for(run)));
@@ -193,7 +194,7 @@ TEST_CASE("a child may stop and start for itself") {
   CHECK(count_named(read_logs(other.path()), "Ssecond") == 4);
 }
 
-TEST_CASE("fork of a program that does not record costs nothing and breaks nothing") {
+TEST_CASE("a program that does not record can fork") {
   const pid_t child = fork_child([] { record("nothing", 3); });
   CHECK(ended_well(child));
 }

@@ -1,5 +1,5 @@
-// What the program around the library may do: look at errno, cancel threads, close all descriptors,
-// fork with handlers of its own, run out of disk, record in handlers.
+// Tests what programs with the library may do: check errno, cancel threads, close all descriptors,
+// register fork handlers, fill the disk, and record in handlers.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,8 +43,9 @@ void record_in_handler(const char* name) {
   LOTUS_SCOPE("known in handlers");
   LOTUS_SCOPE_DYNAMIC(std::string(name) + std::to_string(getpid()));
 }
-// Registered before the library's own handlers: so it runs in the parent when the library holds all
-// its locks, and in the child before the library knows that it is in one.
+// These handlers are registered before the library's own ones. So they run in the parent while the
+// library holds all its locks, and in the child before the library has noticed that it is in a
+// child.
 __attribute__((constructor(101))) void register_fork_handlers() {
   pthread_atfork([] { record_in_handler("prepare"); }, [] { record_in_handler("parent"); },
                  [] { record_in_handler("child"); });
@@ -52,7 +53,7 @@ __attribute__((constructor(101))) void register_fork_handlers() {
 
 }  // namespace
 
-TEST_CASE("errno is what it was before a scope ended") {
+TEST_CASE("a scope does not change errno") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   int wrong = 0;
@@ -70,10 +71,10 @@ TEST_CASE("errno is what it was before a scope ended") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a thread that records can be cancelled") {
+TEST_CASE("a thread that records can be canceled") {
   const support::temp_directory run;
   lotus::options o = options_for(run);
-  o.ring_records = 64;  // it drains all the time
+  o.ring_records = 64;  // a small ring, so that the drain thread runs all the time
   REQUIRE(lotus::start(o));
   for (int i = 0; i < 20; ++i) {
     pthread_t thread{};
@@ -89,7 +90,7 @@ TEST_CASE("a thread that records can be cancelled") {
   CHECK(count_named(read_logs(run.path()), "Safterwards") == 1);
 }
 
-TEST_CASE("a program that closes all descriptors finds no lines in its own files") {
+TEST_CASE("no line is written to the program's own files after it closed all descriptors") {
   const support::temp_directory run;
   const std::string own = (run.path() / "own").string();
   CHECK(status_of_child([&] {
@@ -114,7 +115,7 @@ TEST_CASE("a program that closes all descriptors finds no lines in its own files
   CHECK(count_named(lines, "Safter") == 3);
 }
 
-TEST_CASE("scopes in the program's own fork handlers hang nobody and reach no other's log") {
+TEST_CASE("scopes in the program's fork handlers do not hang, and go to the right process's log") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   { LOTUS_SCOPE("known in handlers"); }
@@ -138,10 +139,10 @@ TEST_CASE("scopes in the program's own fork handlers hang nobody and reach no ot
   CHECK(of_child == 5);
 }
 
-TEST_CASE("a child that records nothing adds nothing to its parent's information") {
+TEST_CASE("a child that records nothing adds nothing to its parent's information file") {
   const support::temp_directory run;
   lotus::options o = options_for(run);
-  o.cpu_time = false;  // so that each record is a scope
+  o.cpu_time = false;  // so that every record is a scope
   REQUIRE(lotus::start(o));
   for (int i = 0; i < 10; ++i) LOTUS_SCOPE("parent");
   lotus::flush();
@@ -159,7 +160,7 @@ TEST_CASE("a child that records nothing adds nothing to its parent's information
   CHECK(records == "records 100 0;");
 }
 
-TEST_CASE("names that came while the disk was full are there after a kill") {
+TEST_CASE("names that were first used while the disk was full survive a kill") {
   const support::temp_directory run;
   const int status = status_of_child([&] {
     signal(SIGXFSZ, SIG_IGN);
@@ -183,7 +184,7 @@ TEST_CASE("names that came while the disk was full are there after a kill") {
   CHECK(lines.size() == 72);
 }
 
-TEST_CASE("the first record of a child may come from a handler that interrupted malloc") {
+TEST_CASE("a child's first record may come from a handler that interrupted malloc") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   for (int i = 0; i < 10; ++i) {

@@ -1,4 +1,4 @@
-// Kills recording processes at random moments; every scope that ended must be logged exactly once.
+// Kills recording processes at random moments. Each scope that ended must be in a log exactly once.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -51,7 +51,8 @@ std::uint64_t seed() {
   return s;
 }
 
-/// Each thread may have ended one scope that it had not counted yet when it was killed.
+/// Checks that every counted scope is logged once. A thread may have ended one more scope that it
+/// had not counted yet when it was killed.
 void check_counts(const support::temp_directory& run) {
   support::shared_page ended{(run.path() / "counters").string()};
   const auto lines = read_logs(run.path());
@@ -65,7 +66,7 @@ void check_counts(const support::temp_directory& run) {
 
 }  // namespace
 
-TEST_CASE("whatever ends the process, what had ended is in the log after recovery") {
+TEST_CASE("all ended scopes are in the log after recovery, however the process ended") {
   const char* how = GENERATE("sigkill", "sigsegv", "abort", "_exit", "quick_exit", "terminate",
                              "sigterm", "exit", "exec");
   const support::temp_directory run;
@@ -76,12 +77,12 @@ TEST_CASE("whatever ends the process, what had ended is in the log after recover
   for (const char* name : {"St0", "St1", "St2"}) CHECK(count_named(lines, name) == 1000);
   CHECK(lines.size() == 3000);
   CHECK(count_files(run.path(), ".lotus_ring_") == 0);
-  // A second recovery must find nothing.
+  // The second recovery must find nothing to do.
   CHECK(recover(run).records == 0);
   CHECK(read_logs(run.path()).size() == 3000);
 }
 
-TEST_CASE("killed while drains run, then recovered: exactly once, and no line torn") {
+TEST_CASE("a process killed during drains is recovered: each scope once, and no line torn") {
   std::mt19937_64 random{seed()};
   for (int round = 0; round < 40; ++round) {
     const support::temp_directory run;
@@ -95,7 +96,7 @@ TEST_CASE("killed while drains run, then recovered: exactly once, and no line to
   }
 }
 
-TEST_CASE("recovery itself is killed, again and again: exactly once all the same") {
+TEST_CASE("a recovery that is killed repeatedly still writes each record exactly once") {
   std::mt19937_64 random{seed()};
   for (int round = 0; round < 10; ++round) {
     const support::temp_directory run;
@@ -118,7 +119,7 @@ TEST_CASE("recovery itself is killed, again and again: exactly once all the same
   }
 }
 
-TEST_CASE("the ring of a living process is left alone") {
+TEST_CASE("recovery does not touch the ring of a running process") {
   const support::temp_directory run;
   const pid_t victim = start_victim("flat-out", run);
   while (count_files(run.path(), ".lotus_ring_") == 0) usleep(1000);
@@ -132,7 +133,7 @@ TEST_CASE("the ring of a living process is left alone") {
   check_counts(run);
 }
 
-TEST_CASE("start recovers what a dead process left before it makes logs of its own") {
+TEST_CASE("start recovers the records of a dead process before it creates its own logs") {
   const support::temp_directory run;
   wait_for(start_victim("sigkill", run));
   REQUIRE(count_files(run.path(), ".lotus_ring_") == 1);
@@ -146,7 +147,7 @@ TEST_CASE("start recovers what a dead process left before it makes logs of its o
   CHECK(read_logs(run.path()).size() == 3000);
 }
 
-TEST_CASE("a damaged ring file is left, and nothing is made of it") {
+TEST_CASE("recovery keeps a damaged ring file and writes no wrong lines") {
   const support::temp_directory run;
   wait_for(start_victim("sigkill", run));
   std::string ring;
@@ -161,14 +162,15 @@ TEST_CASE("a damaged ring file is left, and nothing is made of it") {
   for (int round = 0; round < 300; ++round) {
     std::string broken = original;
     for (std::uint64_t i = 0; i <= random() % 20; ++i) {
-      // Headers more often than records: there is more to get wrong.
+      // Headers are damaged more often than records, because the reader depends on more of their
+      // fields.
       const std::size_t range = random() % 2 == 0 ? std::size_t{400} : broken.size();
       const std::size_t block = random() % 3 * 36864;
       broken[(block + random() % range) % broken.size()] = static_cast<char>(random());
     }
     if (random() % 4 == 0) broken.resize(random() % broken.size());
     std::ofstream{ring, std::ios::binary} << broken;
-    recover(run);  // must neither crash nor hang; the address sanitizer watches
+    recover(run);  // must neither crash nor hang; the address sanitizer detects invalid accesses
     for (const auto& entry : support::fs::directory_iterator(run.path())) {
       if (entry.path() != ring) support::fs::remove_all(entry.path());
     }

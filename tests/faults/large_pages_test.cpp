@@ -1,4 +1,4 @@
-// A kernel with pages of 64 KiB, as aarch64 has them, as far as the mapping of files shows it.
+// Tests file mappings on a simulated kernel with pages of 64 KiB, which some aarch64 systems have.
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ extern "C" void* mmap(void* address, std::size_t bytes, int protection, int flag
       syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 
-TEST_CASE("with large pages nothing is lost at a kill either") {
+TEST_CASE("a kill loses no records on a kernel with pages of 64 KiB") {
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {

@@ -1,4 +1,5 @@
-// What processes that died left: who may recover it, what is living, how long start waits for it.
+// Tests files that dead processes left behind: which process may recover them, how running
+// processes are recognized, and how long start() waits for a recovery.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,14 +22,14 @@ constexpr uid_t somebody_else = 54'322;
 
 }  // namespace
 
-TEST_CASE("a big ring does not hold up start; every line comes once, before others of its thread") {
+TEST_CASE("start does not wait for a big leftover ring, whose lines are recovered once") {
   const temp_directory run;
   forged_ring big;
   big.capacity = 1U << 22;
   big.records = 3'000'000;
   big.write(run.path() / ".lotus_ring_1_1");
   const int status = in_child([&] {
-    forged_ring own;  // and one of a thread that had the id which this one has
+    forged_ring own;  // the ring of a dead thread whose id was the same as this thread's
     own.tid = static_cast<std::uint32_t>(gettid());
     own.records = 2000;
     own.write(run.path() / ".lotus_ring_2_1");
@@ -37,23 +38,25 @@ TEST_CASE("a big ring does not hold up start; every line comes once, before othe
     const auto took = std::chrono::steady_clock::now() - before;
     { LOTUS_SCOPE("Own"); }
     lotus::flush();
-    // Ours come behind those of the dead thread, though the other ring is not done.
+    // Our lines must come after the lines of the dead thread with our id, even though the other
+    // ring is still being recovered.
     const auto lines = read_file(run.path() / worker_log(own.tid));
     if (lines.find("SForged,") == std::string::npos) return 2;
     if (lines.find("SOwn,") < lines.rfind("SForged,")) return 3;
     if (!heard("meanwhile")) return 4;
     lotus::stop();
-    // Of 200 ms or more that all of it takes; the promise is 5, but this machine has other work.
+    // The recovery takes at least 200 ms and start() must not wait for it. start() should take less
+    // than 5 ms; the limit is higher because this machine may be busy.
     return took < std::chrono::milliseconds(100) ? 0 : 5;
   });
   CHECK(status == 0);
-  // What stop did not wait for.
+  // Recovers the rest: stop() did not wait for the recovery to end.
   recover(run.path());
   CHECK(count_files(run.path(), ".lotus_ring_") == 0);
   CHECK(read_logs(run.path()).size() == 3'002'001);
 }
 
-TEST_CASE("who reads a ring takes no lock: the next recovery finds the process dead") {
+TEST_CASE("reading a ring takes no lock, so that recovery still finds the process dead") {
   const temp_directory run;
   forged_ring{}.write(run.path() / ".lotus_ring_1_1");
   const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,7 +70,7 @@ TEST_CASE("who reads a ring takes no lock: the next recovery finds the process d
   close(fd);
 }
 
-TEST_CASE("another recovery at work is not taken for a living process") {
+TEST_CASE("a recovery in progress is not mistaken for a running process") {
   const temp_directory run;
   forged_ring{}.write(run.path() / ".lotus_ring_1_1");
   const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -83,7 +86,7 @@ TEST_CASE("another recovery at work is not taken for a living process") {
   close(fd);
 }
 
-TEST_CASE("a ring of another version is left, and start says so") {
+TEST_CASE("start keeps and reports a ring of another version") {
   const temp_directory run;
   std::string bytes = forged_ring{}.bytes();
   ++reinterpret_cast<lotus::detail::ring_file_header*>(bytes.data())->layout;
@@ -96,7 +99,7 @@ TEST_CASE("a ring of another version is left, and start says so") {
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
-TEST_CASE("the mode of new files is the umask's, or as the program chose") {
+TEST_CASE("new files get the mode that the program chose, or by default that of the umask") {
   const temp_directory run;
   const auto modes = [&](mode_t chosen, mode_t expected) {
     const fs::path folder = run.path() / std::to_string(chosen);
@@ -116,7 +119,9 @@ TEST_CASE("the mode of new files is the umask's, or as the program chose") {
         ++files;
       }
       lotus::stop();
-      return files == 4 ? 0 : 4;  // log, hidden log, ring, information
+      // The files are the log, the side log, the ring file and the information file, and later also
+      // the file that records what threads wait for.
+      return files == 4 || files == 5 ? 0 : 4;
     });
     CHECK(status == 0);
   };
@@ -125,7 +130,7 @@ TEST_CASE("the mode of new files is the umask's, or as the program chose") {
   modes(0660, 0640);
 }
 
-TEST_CASE("root recovers for the owner, and writes to no one else's files") {
+TEST_CASE("recovery as root acts for the owner of the directory only") {
   if (geteuid() != 0) {
     WARN("skipped: needs root");
     return;
@@ -141,7 +146,7 @@ TEST_CASE("root recovers for the owner, and writes to no one else's files") {
   const fs::path log = run.path() / worker_log(77);
   struct stat status {};
 
-  SECTION("a log that root makes is the owner's, as the process would have made it") {
+  SECTION("a log created by root gets the owner and mode of the dead process's ring") {
     forge(somebody, 0640);
     CHECK(in_child([&] {
             umask(077);
@@ -152,13 +157,13 @@ TEST_CASE("root recovers for the owner, and writes to no one else's files") {
     CHECK(status.st_gid == somebody);
     CHECK((status.st_mode & 0777U) == 0640);
   }
-  SECTION("another user's ring in it is left") {
+  SECTION("another user's ring in the directory is not recovered") {
     forge(somebody_else, 0666);
     const auto result = recover(run.path());
     CHECK(result.refused == 1);
     CHECK(!fs::exists(log));
   }
-  SECTION("another user's log is left") {
+  SECTION("another user's log is not written") {
     forge(somebody, 0644);
     std::ofstream{log} << "";
     REQUIRE(chown(log.c_str(), somebody_else, somebody_else) == 0);
@@ -166,7 +171,7 @@ TEST_CASE("root recovers for the owner, and writes to no one else's files") {
     CHECK(result.error == lotus::detail::of_another_user);
     CHECK(fs::file_size(log) == 0);
   }
-  SECTION("a user without right to the ring is told so") {
+  SECTION("a user without permission to read the ring gets a refusal") {
     forge(0, 0600);
     CHECK(in_child(
               [&] {
@@ -175,7 +180,7 @@ TEST_CASE("root recovers for the owner, and writes to no one else's files") {
               },
               somebody) == 0);
   }
-  SECTION("the living ring of another user is a living one") {
+  SECTION("a running process of another user counts as running") {
     REQUIRE(chmod(run.path().c_str(), 0777) == 0);
     lotus::options o = noting(run.path());
     REQUIRE(lotus::start(o));

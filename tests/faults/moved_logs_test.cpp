@@ -1,4 +1,4 @@
-// Logs that are moved while they are written, as logrotate does.
+// Tests logs that are moved while they are written, as logrotate does.
 
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ std::uint64_t lines_of(const fs::path& log) {
 
 }  // namespace
 
-TEST_CASE("a log that was moved is left alone within a second, and a new one begun") {
+TEST_CASE("within a second after a log was moved, the library writes to a new log") {
   const support::temp_directory run;
   lotus::start(support::options_for(run));
   const fs::path log = run.prefix() + "_worker_pid_" + std::to_string(lotus::detail::thread_id());
@@ -42,7 +42,7 @@ TEST_CASE("a log that was moved is left alone within a second, and a new one beg
   CHECK(lines_of(log.string() + ".1") == 10);
   CHECK(lines_of(log) == 20);
 
-  // With logrotate's `create` the name is there again at once.
+  // logrotate's option `create` creates a new file with the old name immediately.
   fs::rename(log.string() + ".1", log.string() + ".2");
   fs::rename(log, log.string() + ".1");
   std::ofstream{log} << "";
@@ -54,7 +54,7 @@ TEST_CASE("a log that was moved is left alone within a second, and a new one beg
   CHECK(lines_of(log) == 30);
 }
 
-TEST_CASE("what a kill tore of a log that was moved is undone where it lies now") {
+TEST_CASE("recovery removes the torn line of a log that was moved") {
   const support::temp_directory run;
   const fs::path log = run.prefix() + "_worker_pid_77";
   const std::string whole = "Swhole,1,1\n";

@@ -1,4 +1,4 @@
-// A process that cannot allocate memory continues to run, and records as much as possible.
+// Tests a process that cannot allocate memory: it must continue and record as much as possible.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ using support::read_logs;
 using support::recover_all;
 using support::status_of_child;
 
-TEST_CASE("operations whose names get no memory are recorded all the same, and that is said once") {
+TEST_CASE("an operation whose name gets no memory is recorded as (unnamed), with one message") {
   const support::temp_directory run;
   const int status = status_of_child([&] {
     static int said = 0;

@@ -1,5 +1,4 @@
-// Helpers for tests of faults: options without messages, and recovery of the logs of dead
-// processes.
+// Helps tests of faults: recording without messages, and recovering the logs of dead processes.
 #ifndef LOTUS_TESTS_RECORDING_HPP
 #define LOTUS_TESTS_RECORDING_HPP
 
@@ -28,7 +27,7 @@ inline void recover_all(const temp_directory& run) {
   close(fd);
 }
 
-/// Runs `body` in a forked child and returns its exit status. Kills the child if it hangs.
+/// Runs `body` in a forked child and returns the child's wait status. Kills the child if it hangs.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();

@@ -1,5 +1,5 @@
-// Counters that survive the process that increments them, so that its log can be compared with
-// them.
+// Provides counters that remain when the process that increments them is killed, so that the test
+// can compare its log with them.
 #ifndef LOTUS_TESTS_SHARED_PAGE_HPP
 #define LOTUS_TESTS_SHARED_PAGE_HPP
 
@@ -15,7 +15,7 @@
 
 namespace support {
 
-/// An array of counters in a file that all processes have mapped.
+/// An array of counters in a file that several processes have mapped.
 class shared_page {
  public:
   static constexpr std::size_t slots = 8192;

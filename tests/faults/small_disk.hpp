@@ -1,4 +1,4 @@
-// A small file system that a test can fill.
+// Provides a small file system that a test can fill.
 #ifndef LOTUS_TESTS_SMALL_DISK_HPP
 #define LOTUS_TESTS_SMALL_DISK_HPP
 

@@ -1,8 +1,9 @@
-// Two threads record flat out: nothing is lost, and memory stays bounded.
+// Tests recording at maximum speed on two threads: no record may be lost, and memory use must stay
+// bounded.
 //
-// sustained [--seconds S]: ends with status 0 when it was so. The logs, a gigabyte a second, are
-// taken away while it runs: opened, deleted, and their lines counted until the library has noticed
-// and begun new ones.
+// Usage: sustained [--seconds S]. The exit status is 0 on success. The logs grow by a gigabyte per
+// second, so the test deletes them during the run: it opens and deletes each log, and counts the
+// lines until the library has noticed the deletion and created a new log.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 
 namespace {
 
-/// Counts the lines of all logs in a folder, and deletes them.
+/// Counts the lines of all logs in a folder, and deletes the logs.
 class log_counter {
  public:
   explicit log_counter(support::fs::path folder) : folder_{std::move(folder)} {}
@@ -76,7 +77,7 @@ class log_counter {
   std::uint64_t lines_ = 0;
 };
 
-/// Anonymous and shared memory of this process that is in RAM, in KiB.
+/// Returns how much anonymous and shared memory of this process is in RAM, in KiB.
 std::uint64_t memory_kib() {
   std::ifstream status{"/proc/self/status"};
   std::string word;
@@ -116,12 +117,12 @@ int main(int argc, char** argv) {
   const auto begin = clock::now();
   log_counter logs{run.path()};
   std::uint64_t early_kib = 0;
-  std::uint64_t most_kib = 0;
+  std::uint64_t max_kib = 0;
   while (clock::now() - begin < std::chrono::seconds(seconds)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     logs.take();
-    most_kib = std::max(most_kib, memory_kib());
-    if (early_kib == 0 && clock::now() - begin > std::chrono::seconds(1)) early_kib = most_kib;
+    max_kib = std::max(max_kib, memory_kib());
+    if (early_kib == 0 && clock::now() - begin > std::chrono::seconds(1)) early_kib = max_kib;
   }
   stop = true;
   for (auto& t : threads) t.join();
@@ -129,12 +130,12 @@ int main(int argc, char** argv) {
   logs.take();
 
   const std::uint64_t all = ended[0] + ended[1];
-  const std::uint64_t grown_kib = most_kib - early_kib;
+  const std::uint64_t grown_kib = max_kib - early_kib;
   std::printf(
       "%llu scopes in %d s, %llu lines, %llu dropped; memory %llu KiB after a second, at most %llu "
       "KiB\n",
       static_cast<unsigned long long>(all), seconds, static_cast<unsigned long long>(logs.lines()),
       static_cast<unsigned long long>(lotus::dropped()), static_cast<unsigned long long>(early_kib),
-      static_cast<unsigned long long>(most_kib));
+      static_cast<unsigned long long>(max_kib));
   return all == logs.lines() && lotus::dropped() == 0 && grown_kib < 16'384 ? 0 : 1;
 }

@@ -1,7 +1,9 @@
-// Random records on random threads for random loaders, random forks, random kills; all that has
-// ended is counted in a page that outlives the processes, and must be in the logs exactly once.
+// Tests that no record is lost or stored twice under random load: random records on random threads
+// for random loaders, random forks and random kills. A page that outlives the processes counts
+// every record that has ended; each must be in the logs exactly once.
 //
-// torture [--rounds N] [--seconds S] [--seed SEED]: ends with status 0 when all rounds agreed.
+// Usage: torture [--rounds N] [--seconds S] [--seed SEED]. The exit status is 0 if all rounds
+// succeeded.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -31,11 +33,11 @@ namespace {
 
 using random_source = std::mt19937_64;
 
-constexpr std::size_t next_slot = 0;  ///< the counter that hands out slots
-constexpr std::size_t slots = 2048;   ///< one for each thread of each process
-// Of each slot:
-constexpr std::size_t clean = slots;       ///< 1 when the thread ended by itself
-constexpr std::size_t beside = 2 * slots;  ///< lines beside
+constexpr std::size_t next_slot = 0;  ///< index of the counter that gives each thread its slot
+constexpr std::size_t slots = 2048;   ///< number of slots; each thread of each process has one
+// The following are added to a slot's number to get the index of another value of the slot:
+constexpr std::size_t clean = slots;  ///< a flag that is 1 if the thread ended without being killed
+constexpr std::size_t side_slots = 2 * slots;  ///< the number of the thread's lines in side logs
 
 constexpr const char* loaders[] = {"", "", "val"};
 
@@ -43,7 +45,7 @@ std::uint64_t below(random_source& random, std::uint64_t n) {
   return random() % n;
 }
 
-/// Records something that writes a line or none, and lines beside; returns how many of each.
+/// Records something, and returns how many lines it adds to the log and to the side log.
 std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, random_source& random) {
   const std::uint64_t number = below(random, 100);
   switch (below(random, 6)) {
@@ -56,7 +58,7 @@ std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, rand
       return {1, 2};
     }
     case 2: {
-      const lotus::async_scope piece{name};
+      const lotus::async_scope segment{name};
       return {1, 1};
     }
     case 3:
@@ -69,13 +71,13 @@ std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, rand
   }
 }
 
-/// One thread's life: bursts of records, nested and not, with pauses.
+/// The body of each thread: records bursts of scopes, some of them nested, with pauses between.
 void live(support::shared_page& page, random_source random) {
   const std::size_t slot = 1 + page[next_slot].fetch_add(1);
   if (slot >= slots) return;
   const std::string name = "slot " + std::to_string(slot);
   const auto count = [&](const std::pair<std::uint64_t, std::uint64_t>& recorded) {
-    page[slot + beside].fetch_add(recorded.second, std::memory_order_relaxed);
+    page[slot + side_slots].fetch_add(recorded.second, std::memory_order_relaxed);
     page[slot].fetch_add(recorded.first, std::memory_order_relaxed);
   };
   for (std::uint64_t burst = below(random, 30); burst > 0; --burst) {
@@ -94,7 +96,8 @@ void live(support::shared_page& page, random_source random) {
 
 void become_process(support::shared_page& page, random_source& random, int depth);
 
-/// Forks a process that lives its own life; kills it at a random moment, or lets it end.
+/// Forks a process that runs threads and forks further processes. Kills it at a random moment, or
+/// waits for its end.
 void fork_process(support::shared_page& page, random_source& random, int depth) {
   random_source of_child{random()};
   const bool killed = below(random, 2) == 0;
@@ -125,7 +128,7 @@ void fork_process(support::shared_page& page, random_source& random, int depth) 
 }
 
 void become_process(support::shared_page& page, random_source& random, int depth) {
-  alarm(60);  // a hang is a failure: the clean marks will be missing
+  alarm(60);  // kills the process if it hangs; its missing `clean` flags then make the round fail
   std::vector<std::thread> threads;
   for (std::uint64_t t = below(random, 4); t > 0; --t) {
     threads.emplace_back([&page, seed = random(), depth] {
@@ -142,7 +145,8 @@ void become_process(support::shared_page& page, random_source& random, int depth
   end_process(random);
 }
 
-/// One run directory, processes one after another in it; true when counts and logs agree.
+/// Runs one to three processes, one after the other, in one run directory. Returns whether the
+/// counters and the logs agree.
 bool run_round(std::uint64_t seed, std::uint64_t& lines) {
   const support::temp_directory run{support::in_memory()};
   support::shared_page page{(run.path() / "counters").string()};
@@ -170,7 +174,8 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    // Grandchildren whose parent was killed live on; all have to be over before logs are compared.
+    // If a process was killed, its children continue. All of them must end before the logs are
+    // checked.
     while (kill(-pid, 0) == 0) {
       if (waitpid(-pid, &status, WNOHANG) <= 0) usleep(500);
     }
@@ -180,12 +185,12 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
   close(directory);
 
   std::map<std::string, std::uint64_t> logged;
-  std::map<std::string, std::uint64_t> logged_beside;
+  std::map<std::string, std::uint64_t> in_side_log;
   for (const auto& folder : {run.path(), run.path() / "val"}) {
     if (!std::filesystem::exists(folder)) continue;
     for (const auto& line : support::read_logs(folder)) ++logged[line.name];
     for (const char* const kind : {"stage", "number", "piece", "counter"}) {
-      for (const auto& line : support::read_beside(folder, kind)) ++logged_beside[line.name];
+      for (const auto& line : support::read_side_log(folder, kind)) ++in_side_log[line.name];
     }
   }
   bool agree = support::count_files(run.path(), ".lotus_ring_") == 0;
@@ -194,7 +199,7 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
   for (std::size_t slot = 1; slot <= page[next_slot] && slot < slots; ++slot) {
     const std::string name = "Sslot " + std::to_string(slot);
     const bool killed = page[slot + clean] == 0;
-    lines += logged[name] + logged_beside[name];
+    lines += logged[name] + in_side_log[name];
     const auto compare = [&](std::uint64_t ended, std::uint64_t found, std::uint64_t uncounted) {
       if (found >= ended && found <= ended + (killed ? uncounted : 0)) return;
       std::printf("round %llu: slot %zu ended %llu lines, %llu are logged\n",
@@ -203,7 +208,7 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
       agree = false;
     };
     compare(page[slot], logged[name], 1);
-    compare(page[slot + beside], logged_beside[name], 2);
+    compare(page[slot + side_slots], in_side_log[name], 2);
   }
   return agree;
 }
@@ -220,8 +225,10 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--seconds") == 0) seconds = value;
     if (std::strcmp(argv[i], "--seed") == 0) seed = value;
   }
-  prctl(PR_SET_CHILD_SUBREAPER, 1);          // children of killed processes become ours to wait for
-  std::setvbuf(stdout, nullptr, _IONBF, 0);  // what is buffered at a fork would be printed twice
+  // Makes orphaned processes our children, so that we can wait for them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Without buffering, because a forked child would print the buffered text again.
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::uint64_t done = 0;

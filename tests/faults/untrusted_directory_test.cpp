@@ -1,5 +1,5 @@
-// A directory that others can write to: whatever they put there, nothing outside of it changes,
-// nothing hangs, and other runs' lines stay.
+// Tests a directory to which other users can write. Whatever they put there, nothing outside the
+// directory may change, nothing may hang, and the lines of other runs must remain.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 using namespace support;
 
-TEST_CASE("a forged ring whose log is a link: recovery does not write through it") {
+TEST_CASE("recovery does not write through a link in place of a log") {
   const temp_directory run;
   const temp_directory outside;
   const fs::path target = outside.path() / "target";
@@ -25,20 +25,20 @@ TEST_CASE("a forged ring whose log is a link: recovery does not write through it
   std::ofstream{target} << text;
   forged_ring forged;
   bool hard = false;
-  SECTION("to append") {
+  SECTION("symbolic link to a file, with records to append") {
     fs::create_symlink(target, run.path() / worker_log(77));
   }
-  SECTION("to truncate") {
+  SECTION("symbolic link to a file, with a torn append to cut off") {
     fs::create_symlink(target, run.path() / worker_log(77));
     struct stat status {};
     stat(target.c_str(), &status);
     forged.logs[1] = {status.st_ino, 0, true};
     forged.records = 0;
   }
-  SECTION("to make a file") {
+  SECTION("symbolic link to a file that does not exist") {
     fs::create_symlink(outside.path() / "new", run.path() / worker_log(77));
   }
-  SECTION("a hard link") {
+  SECTION("hard link") {
     hard = true;
     fs::create_hard_link(target, run.path() / worker_log(77));
   }
@@ -50,7 +50,7 @@ TEST_CASE("a forged ring whose log is a link: recovery does not write through it
   }
   CHECK(read_file(target) == text);
   CHECK(!fs::exists(outside.path() / "new"));
-  // Nor does start, which says so.
+  // start() must reject the link too, and report that.
   CHECK(in_child([&] {
           if (record_one(run.path()) != 0) return 1;
           return forged.records == 0 || heard(worker_log(77)) ? 0 : 2;
@@ -58,7 +58,7 @@ TEST_CASE("a forged ring whose log is a link: recovery does not write through it
   CHECK(read_file(target) == text);
 }
 
-TEST_CASE("a ring cuts off no more of a log than one append may have left") {
+TEST_CASE("recovery does not truncate a log by more than one append may have left") {
   const temp_directory run;
   const fs::path log = run.path() / worker_log(77);
   const std::string lines(200'000, 'x');
@@ -73,7 +73,7 @@ TEST_CASE("a ring cuts off no more of a log than one append may have left") {
   CHECK(fs::file_size(log) == lines.size());
 }
 
-TEST_CASE("ordinary logging follows no link on a name that can be foretold") {
+TEST_CASE("recording does not write through a symbolic link in place of a log") {
   const temp_directory run;
   const temp_directory outside;
   const fs::path target = outside.path() / "target";
@@ -86,7 +86,7 @@ TEST_CASE("ordinary logging follows no link on a name that can be foretold") {
     { LOTUS_SCOPE("Two"); }
     lotus::flush();
     lotus::stop();
-    // Once, and with the file's name.
+    // The link must be reported once, with its name.
     const std::size_t at = said.find("is a symbolic link");
     if (at == std::string::npos || said.find("is a symbolic link", at + 1) != std::string::npos) {
       return 2;
@@ -95,7 +95,7 @@ TEST_CASE("ordinary logging follows no link on a name that can be foretold") {
   });
   CHECK(status == 0);
   CHECK(read_file(target) == "precious\n");
-  // The records are kept, for whoever takes the link away.
+  // The records must be kept, so that they can be recovered after the link was removed.
   for (const auto& entry : fs::directory_iterator(run.path())) {
     if (entry.is_symlink()) fs::remove(entry.path());
   }
@@ -103,13 +103,13 @@ TEST_CASE("ordinary logging follows no link on a name that can be foretold") {
   CHECK(read_logs(run.path()).size() == 2);
 }
 
-TEST_CASE("names and prefix of a forged ring make no lines and no paths of their own") {
+TEST_CASE("names and prefix of a forged ring create no extra lines and no files elsewhere") {
   const temp_directory run;
   forged_ring forged;
   forged.name = "SGood,1,2\nSBatchWait_7,";
   forged.write(run.path() / ".lotus_ring_1_1");
   CHECK(recover(run.path()).records == 1);
-  const auto lines = read_logs(run.path());  // throws on what is no line
+  const auto lines = read_logs(run.path());  // read_logs() throws if a line is malformed
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].name.find("Wait_7") != std::string::npos);
   CHECK(lines[0].name.find('%') != std::string::npos);
@@ -124,7 +124,7 @@ TEST_CASE("names and prefix of a forged ring make no lines and no paths of their
   CHECK(count_files(run.path(), "up") == 0);
 }
 
-TEST_CASE("names as the library writes them come out of a ring as they are") {
+TEST_CASE("is_line_start accepts names as the library writes them, and no malformed ones") {
   for (const char* raw : {"Crop, twice", "Batch", " x ", "100%", "\"q\"", "\xc3\xa4", "", "%2C"}) {
     char line[lotus::detail::max_line_name_bytes + 1];
     std::size_t bytes = lotus::detail::write_line_name(raw, line);
@@ -137,7 +137,7 @@ TEST_CASE("names as the library writes them come out of a ring as they are") {
   }
 }
 
-TEST_CASE("a ring of zeros, sparse and huge, makes no lines") {
+TEST_CASE("a huge sparse ring of zeros adds no lines") {
   const temp_directory run;
   forged_ring forged;
   forged.records = 0;
@@ -158,7 +158,7 @@ TEST_CASE("a ring of zeros, sparse and huge, makes no lines") {
   CHECK(read_logs(run.path()).empty());
 }
 
-TEST_CASE("what comes before a record that no process can have stored is recovered") {
+TEST_CASE("recovery keeps the records before one that no process can have stored") {
   const temp_directory run;
   forged_ring forged;
   forged.records = 100;
@@ -171,7 +171,7 @@ TEST_CASE("what comes before a record that no process can have stored is recover
   CHECK(result.records == 60);
   CHECK(result.doubted == 1);
   CHECK(read_logs(run.path()).size() == 60);
-  // What is not in the logs is in this file only; what is in them does not come again.
+  // The file is kept, because its damaged record is in no log. A second recovery must add nothing.
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
   CHECK(recover(run.path()).records == 0);
   CHECK(in_child([&] {
@@ -183,7 +183,7 @@ TEST_CASE("what comes before a record that no process can have stored is recover
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
-TEST_CASE("names that come twice: the same is no harm, another one is, and then the file is kept") {
+TEST_CASE("a name id with two different names is damage, and the ring file is kept") {
   const temp_directory run;
   const std::string again = GENERATE("SForged,", "SForger,");
   const bool harm = again != "SForged,";
@@ -207,12 +207,12 @@ TEST_CASE("names that come twice: the same is no harm, another one is, and then 
   }
 }
 
-TEST_CASE("a file whose aggregates are in the logs is kept, and they are not appended again") {
+TEST_CASE("recovering a kept ring file again does not append its aggregates again") {
   const temp_directory run;
   forged_ring forged;
   forged.aggregates = true;
   std::string bytes = forged.bytes();
-  bytes += std::string(4096, '\xff');  // a block of no kind that there is
+  bytes += std::string(4096, '\xff');  // a block whose kind does not exist
   std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
   CHECK(recover(run.path()).doubted == 1);
   const fs::path file = run.path() / ".lotus_aggregated_lotustrace_log_1";
@@ -224,7 +224,7 @@ TEST_CASE("a file whose aggregates are in the logs is kept, and they are not app
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
-TEST_CASE("pipes and links to devices hang nothing") {
+TEST_CASE("pipes and links to devices in the directory do not hang the library") {
   const temp_directory run;
   const char* const names[] = {".lotus_new_1_1", ".lotus_ring_1_1", ".lotus_info_1_1",
                                ".lotus_samples_1_1", "lotustrace_log_main_pid_1"};
@@ -251,7 +251,7 @@ TEST_CASE("pipes and links to devices hang nothing") {
   CHECK(status == 0);
 }
 
-TEST_CASE("a ring that changes and shrinks while it is recovered does no harm") {
+TEST_CASE("a ring that changes and shrinks during recovery does no harm") {
   const temp_directory run;
   fs::create_directory(run.path() / "deep");
   forged_ring forged;
@@ -261,7 +261,8 @@ TEST_CASE("a ring that changes and shrinks while it is recovered does no harm") 
   const fs::path path = run.path() / "deep" / ".lotus_ring_1_1";
   for (int round = 0; round < 25; ++round) {
     std::ofstream{path, std::ios::binary} << bytes;
-    // Never longer than it was: a shared mapping would end in SIGBUS.
+    // The other user keeps shortening the file and extending it to its old size. If the reader used
+    // a shared mapping of the file, a read beyond its end would cause SIGBUS.
     const pid_t attacker = fork();
     if (attacker == 0) {
       const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -295,7 +296,7 @@ TEST_CASE("a ring that changes and shrinks while it is recovered does no harm") 
   }
 }
 
-TEST_CASE("a message with a file's name stays one line") {
+TEST_CASE("a message stays one line if it contains a file name with a line break") {
   const temp_directory run;
   std::ofstream{run.path() / ".lotus_ring_1\n\x1b[2J"} << "x";
   CHECK(in_child([&] {

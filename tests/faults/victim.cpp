@@ -1,4 +1,4 @@
-// A program that records and comes to a bad end: victim HOW PREFIX COUNTERS.
+// Records until it crashes or is killed. Usage: victim HOW PREFIX COUNTERS.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Scopes named t<slot>, each counted after it has ended.
+/// Records scopes named t<slot>, and counts each one after it has ended.
 void record(support::shared_page& ended, std::size_t slot, std::uint64_t times) {
   const std::string name = "t" + std::to_string(slot);
   for (std::uint64_t i = 0; i < times; ++i) {
@@ -34,13 +34,13 @@ void record(support::shared_page& ended, std::size_t slot, std::uint64_t times) 
   for (std::size_t slot = 1; slot < 3; ++slot) {
     threads.emplace_back([&ended, slot] { record(ended, slot, ~std::uint64_t{0}); });
   }
-  // Threads that come and go, too, while it lasts.
+  // Meanwhile, threads start and end.
   for (std::size_t round = 0;; ++round) {
     std::thread{[&] { record(ended, 3 + round % 8, 50); }}.join();
   }
 }
 
-/// Writes to a page that may not be written.
+/// Writes to a page that is mapped without write access.
 void segmentation_fault() {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *static_cast<volatile int*>(page) = 1;
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   if (how == "flat-out") flat_out(ended);
 
   std::thread{[&] { record(ended, 1, 1000); }}.join();
-  usleep(20'000);  // the early drain has come and gone
+  usleep(20'000);  // waits until the first drain, which comes early, is over
   std::thread other{[&] {
     record(ended, 2, 1000);
     pause();

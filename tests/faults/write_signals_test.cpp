@@ -1,5 +1,6 @@
-// Writes that raise signals: a pipe that nobody reads, a limit on the size of files. Neither may
-// kill the program, and its own such signals stay its own.
+// Tests writes that raise signals: to a pipe without a reader, and beyond the maximum file size.
+// The library's writes must not kill the program, and the program's own writes must still raise
+// signals.
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -24,7 +25,8 @@ using support::read_logs;
 
 namespace {
 
-/// How a child ended, in which both signals do what they do by default.
+/// Runs `body` in a child process in which both signals have their default action. Returns the
+/// child's wait status.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();
@@ -47,7 +49,7 @@ void limit_files(rlim_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/// A descriptor for writing to a pipe that nobody reads.
+/// Returns a descriptor that writes to a pipe without a reader.
 int unread_pipe() {
   int ends[2] = {-1, -1};
   if (pipe(ends) != 0) _exit(2);
@@ -67,7 +69,7 @@ void record(const char* name, int times) {
 
 }  // namespace
 
-TEST_CASE("a process that may write no file at all goes on") {
+TEST_CASE("a process that may not write any file continues") {
   const support::temp_directory run;
   CHECK(status_of_child([&] {
           limit_files(0);
@@ -78,20 +80,20 @@ TEST_CASE("a process that may write no file at all goes on") {
         }) == 0);
 }
 
-TEST_CASE("a message to a pipe that nobody reads kills nobody") {
+TEST_CASE("a message to a pipe without a reader does not kill the process") {
   const support::temp_directory run;
   lotus::options o = support::options_for(run);
   o.on_message = nullptr;
   CHECK(status_of_child([&] {
           dup2(unread_pipe(), STDERR_FILENO);
           { std::ofstream{run.prefix() + "_worker_pid_1"}; }
-          lotus::start(o);  // says that there are logs
+          lotus::start(o);  // prints a message, because there are logs already
           record("quiet", 10);
           lotus::stop();
           lotus::detail::say("nobody hears this");
         }) == 0);
   CHECK(count_named(read_logs(run.path()), "Squiet") == 10);
-  // What the program itself writes there is its own affair.
+  // If the program itself writes to this descriptor, it must still get SIGPIPE.
   const int status = status_of_child([&] {
     dup2(unread_pipe(), STDERR_FILENO);
     lotus::start(o);
@@ -101,7 +103,7 @@ TEST_CASE("a message to a pipe that nobody reads kills nobody") {
   CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE));
 }
 
-TEST_CASE("beyond RLIMIT_FSIZE records wait as on a full disk") {
+TEST_CASE("at RLIMIT_FSIZE records wait as on a full disk") {
   const support::temp_directory run;
   CHECK(status_of_child([&] {
           static std::vector<std::string> messages;
@@ -126,7 +128,7 @@ TEST_CASE("beyond RLIMIT_FSIZE records wait as on a full disk") {
   CHECK(count_named(read_logs(run.path()), "Swaits") == 20'001);
 }
 
-TEST_CASE("of two signals only ours is taken back, and the thread's mask is as before") {
+TEST_CASE("write_all removes only its own SIGPIPE and restores the thread's signal mask") {
   const int fd = unread_pipe();
   sigset_t before;
   sigset_t pipe_only;

@@ -1,5 +1,5 @@
-// Compact logs: whatever a block with a right checksum holds is read without a fault, and what is
-// made of it are lines that can be read again.
+// Fuzzes the decoder of compact logs: it must read any block with a valid checksum without an
+// error, and it must be possible to read the resulting lines again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ void check_lines(const compact_record& record) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // As it stands, then as blocks whose headers are put right.
+  // Decodes the input first unchanged, and then as blocks with corrected headers.
   lotus::detail::compact_block_header header{};
   find_block({reinterpret_cast<const char*>(data), size}, header);
   compact_decoder decoder;

@@ -1,4 +1,4 @@
-// Names of any bytes in JSON, in a page's script element and on a terminal.
+// Fuzzes the escaping of names in JSON, in HTML script elements, and on a terminal.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -21,13 +21,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string safe = script_safe(json_string(name));
   require(safe.find_first_of("<>&") == std::string::npos);
   require(safe.find("\xE2\x80\xA8") == std::string::npos);
-  // Strict: what is no valid UTF-8 throws.
+  // The JSON parser is strict: invalid UTF-8 throws.
   require(nlohmann::json::parse(safe).get<std::string>() == printable(name));
 
   for (const char c : printable_line(name)) {
     require(static_cast<unsigned char>(c) >= 0x20U && c != '\x7f');
   }
-  // What is valid already stays as it is.
+  // Text that is valid already must not change.
   require(printable(printable(name)) == printable(name));
   return 0;
 }

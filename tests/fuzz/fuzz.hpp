@@ -1,4 +1,4 @@
-// Declarations that all fuzzers share.
+// Declares what all fuzzers share.
 #ifndef LOTUS_TESTS_FUZZ_HPP
 #define LOTUS_TESTS_FUZZ_HPP
 
@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// Processes one input. Called by libFuzzer, and by the program that repeats known inputs.
+/// Processes one input. libFuzzer calls this function, and so does the program that runs known
+/// inputs.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-/// Aborts if a condition is false, because a fuzzer detects only crashes.
+/// Aborts if a condition is false, because a fuzzer notices only crashes.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }

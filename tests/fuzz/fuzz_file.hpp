@@ -1,4 +1,4 @@
-// A file in memory, for fuzzers of functions that read files.
+// Provides a file in memory, for fuzzers of functions that read files.
 #ifndef LOTUS_TESTS_FUZZ_FILE_HPP
 #define LOTUS_TESTS_FUZZ_FILE_HPP
 

@@ -1,5 +1,5 @@
-// What processes tell of themselves: any bytes are read without a fault, and what is known of a
-// process can be printed.
+// Fuzzes the reader of information files: it must read any bytes without an error, and it must be
+// possible to print the resulting information about processes.
 #include <unistd.h>
 
 #include <cstddef>
@@ -37,7 +37,8 @@ struct workplace {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const workplace place;
-  // Two processes, the input's halves: one may be the other's parent.
+  // The two halves of the input become the files of two processes, because a process may be the
+  // parent of another one.
   const char* const text = reinterpret_cast<const char*>(data);  // NOLINT
   const auto half = static_cast<std::streamsize>(size / 2);
   std::ofstream(place.path / ".lotus_info_1_1", std::ios::binary).write(text, half);

@@ -1,5 +1,5 @@
-// Mappings: any text is read or refused; what was read can be written and printed, and what was
-// written reads as the same.
+// Fuzzes the reader of mappings: it must read or reject any text. A mapping that was read must be
+// printable and, if it is written and read again, must be the same.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     read = lotus::tool::read_mapping(place.path());
   } catch (const lotus::tool::input_error&) {
-    return 0;  // refused
+    return 0;  // the input was rejected
   }
   std::ostringstream printed;
   lotus::tool::print_mapping(read, printed);

@@ -1,5 +1,5 @@
-// Merging into a profiler trace: any bytes are read without a fault, and where an event is put
-// into what was taken for a trace the result is JSON.
+// Fuzzes merging into a profiler trace: it must read any bytes without an error. If it accepts the
+// input as a trace, the result with an added event must be valid JSON.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,20 +8,19 @@
 #include <sstream>
 #include <string>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "base/files/byte_stream.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_reader.hpp"
-#include "commands/viz/torch_trace.hpp"
 #include "fuzz.hpp"
 
 using namespace lotus::tool;
 
 namespace {
 
-/// A file in memory.
 class memory_file {
  public:
-  /// Its path, where `size` bytes of `data` lie from now on.
+  /// Replaces the content of the file by the `size` bytes at `data`. Returns the path of the file.
   const std::string& holding(const void* data, std::size_t size) {
     require(ftruncate(file_, 0) == 0);
     require(pwrite(file_, data, size, 0) == static_cast<ssize_t>(size));
@@ -49,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     scan = scan_json(path);
   } catch (const std::exception&) {
-    return 0;  // damaged gzip
+    return 0;  // the gzip data is damaged
   }
   if (scan.kind != json_kind::trace) return 0;
   std::ostringstream result;

@@ -1,5 +1,5 @@
-// The reader of logs: any bytes are read without a fault, and read in blocks they give the same
-// records as line by line.
+// Fuzzes the reader of logs: it must read any bytes without an error, and reading in blocks must
+// give the same records as reading line by line.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t newline = text.find('\n', at);
     const std::size_t end = newline == std::string_view::npos ? text.size() : newline;
-    std::string line(text.substr(at, end - at));  // a copy, so that reading behind it is seen
+    // Copies the line, so that sanitizers detect a read after its end.
+    std::string line(text.substr(at, end - at));
     if (!line.empty() && line.back() == '\r') line.pop_back();
     log_line record;
     if (parse_line(line, record) == nullptr) by_lines.add(record);

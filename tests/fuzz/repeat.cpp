@@ -1,5 +1,5 @@
-// Without libFuzzer: repeats the inputs of a corpus (inputs that once crashed are in it), each as
-// it is and a number of times with a few bytes changed.
+// Runs a fuzzer without libFuzzer, on all inputs of a corpus, which includes inputs that once
+// crashed. Each input is used unchanged, and then several times with a few bytes changed.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

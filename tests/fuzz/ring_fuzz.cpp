@@ -1,5 +1,6 @@
-// Recovery, and top: any bytes as a ring file, also while they change, give whole lines in the logs
-// of that folder or nothing, and nothing outside of it.
+// Fuzzes recovery and `lotus-tool top`, which read ring files. With any bytes in a ring file, even
+// if they change during the reading, the logs in its folder must get complete lines or nothing, and
+// nothing outside the folder may change.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
 
 #include "aggregates/data/aggregate_file.hpp"
 #include "base/diagnostics.hpp"
-#include "commands/top/living_ring.hpp"
+#include "commands/top/live_ring.hpp"
 #include "forged_ring.hpp"
 #include "fuzz.hpp"
 #include "log/compact/compact_block.hpp"
@@ -28,7 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder in a folder, so that what is written outside is seen.
+/// A folder inside another folder. If a file is written outside of the inner folder, the test finds
+/// it in the outer one.
 struct workplace {
   workplace() {
     const char* const memory = "/dev/shm";
@@ -56,21 +58,21 @@ struct workplace {
 
 constexpr char ring_name[] = ".lotus_ring_1_1";
 
-/// Each line whole: five columns.
-void check_beside(const std::string& text) {
+/// Checks that each line of a side log is complete, which means that it has five columns.
+void check_side_log(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     const std::string_view line = std::string_view(text).substr(at, end - at);
     require(std::count(line.begin(), line.end(), ',') == 4);
     const auto& kinds = lotus::detail::record_kinds;
     require(std::any_of(std::begin(kinds), std::end(kinds), [line](const auto& kind) {
-      return !kind.beside.empty() && line.substr(0, kind.beside.size()) == kind.beside;
+      return !kind.side_begin.empty() && line.substr(0, kind.side_begin.size()) == kind.side_begin;
     }));
     at = end + 1;
   }
 }
 
-/// Each block whole.
+/// Checks that each block of a compact log is complete.
 void check_blocks(std::string_view text) {
   lotus::detail::compact_block_header header;
   while (!text.empty()) {
@@ -80,7 +82,7 @@ void check_blocks(std::string_view text) {
   }
 }
 
-/// As the tool reads it.
+/// Checks that the tool can read a file of aggregates without an error.
 void check_sections(const fs::path& path) {
   const lotus::tool::log_file file{
       path.string(), lotus::tool::file_role::aggregated, 1, fs::file_size(path), {}};
@@ -90,7 +92,7 @@ void check_sections(const fs::path& path) {
   require(diagnostics.malformed_lines() == 0);
 }
 
-/// Each line whole: a name, a start and a duration.
+/// Checks that each line of a log is complete, with a name, a start and a duration.
 void check_lines(std::string_view text) {
   require(text.empty() || text.back() == '\n');
   while (!text.empty()) {
@@ -112,9 +114,9 @@ void check_log(const fs::path& path) {
   if (path.filename().string().rfind(lotus::detail::compact_log_start, 0) == 0) {
     return check_blocks(text);
   }
-  if (path.filename().string().rfind(lotus::detail::beside_log_start, 0) == 0) {
+  if (path.filename().string().rfind(lotus::detail::side_log_start, 0) == 0) {
     require(text.empty() || text.back() == '\n');
-    return check_beside(text);
+    return check_side_log(text);
   }
   if (path.filename().string().rfind(lotus::detail::aggregates_file_start, 0) == 0) {
     require(text.empty() || text.back() == '\n');
@@ -123,15 +125,15 @@ void check_log(const fs::path& path) {
   check_lines(text);
 }
 
-/// As top looks at it, twice: the second time for what is new.
+/// Reads the ring twice as `lotus-tool top` does; the second time, only new records are read.
 void look_as_top_does(const fs::path& ring) {
-  lotus::tool::living_ring living(ring.string());
+  lotus::tool::live_ring living(ring.string());
   for (int i = 0; i < 2; ++i) {
     lotus::tool::ring_look seen;
     living.look(seen);
     for (const lotus::tool::ring_look::new_lines& of : seen.lines) {
       if (of.log.role == lotus::detail::log_role::side) {
-        check_beside(of.lines);
+        check_side_log(of.lines);
       } else {
         check_lines(of.lines);
       }
@@ -143,9 +145,10 @@ void look_as_top_does(const fs::path& ring) {
   }
 }
 
-/// The file that an input stands for. Beginning with a ring file's magic, it is one; else eight
-/// bytes after each other are put into a good one, each behind a place of two bytes, so that what
-/// is changed stays where it belongs.
+/// Converts an input to the content of a ring file. If the input begins with the magic number of
+/// ring files, it is used unchanged. Otherwise it is a list of changes to a valid ring file, so
+/// that most of the file stays valid. Each change consists of a position (two bytes) and eight
+/// bytes to write there.
 std::string ring_of(std::string_view input) {
   if (input.substr(0, 5) == "LOTUS") return std::string(input);
   support::forged_ring good;
@@ -171,13 +174,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string file = ring_of({reinterpret_cast<const char*>(data), size});  // NOLINT
   require(write(ring, file.data(), file.size()) == static_cast<ssize_t>(file.size()));
 
-  // One input in eight changes while it is read, and the file is shortened.
+  // For one input in eight, another thread changes and shortens the file during the reading.
   std::atomic<bool> done{false};
   std::thread changer;
   if (size > 20 && data[size - 1] % 8 == 0) {
     changer = std::thread([&] {
       for (std::size_t i = 0; !done.load(); ++i) {
-        // From the header, the names or the ring, whose beginnings matter.
+        // Changes the beginning of the header, of the names or of the ring: these bytes decide how
+        // the rest is read.
         const std::size_t to = i % 3 * 8 + i / 3 % 64 * 8 + (i % 2) * (file.size() - 8192);
         const std::size_t from = i % (size - 8);
         if (to + 8 > file.size() || pwrite(ring, data + from, 8, static_cast<off_t>(to)) < 0)
@@ -187,7 +191,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     });
   }
-  // Counted first, as stats does it.
+  // Reads the ring as `lotus-tool stats` does, which counts the records before their recovery.
   {
     lotus::detail::dead_ring_file reader;
     const auto state = reader.open(place.directory, static_cast<const char*>(ring_name), false,
@@ -197,7 +201,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       reader.for_each_ring([](lotus::detail::ring_copy& copy) { copy.fetch(); });
     }
   }
-  // It rests a little where a ring is not still; one input in four is enough.
+  // `top` sleeps for a moment if a ring is being changed, so it is tested only with every fourth
+  // input.
   if (size > 0 && data[0] % 4 == 0) {
     look_as_top_does(place.inner / static_cast<const char*>(ring_name));
   }
@@ -210,7 +215,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(entry.path().filename() == "run");
   }
   for (const auto& entry : fs::directory_iterator(place.inner)) {
-    if (entry.is_directory()) {  // of a loader
+    if (entry.is_directory()) {  // the folder of a loader
       for (const auto& log : fs::directory_iterator(entry.path())) check_log(log.path());
     } else if (entry.path().filename() != ring_name) {
       check_log(entry.path());

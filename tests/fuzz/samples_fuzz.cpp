@@ -1,5 +1,5 @@
-// Samples: any bytes as a file of them are read or refused, and every sample has a time and, where
-// code was mapped, a place in it.
+// Fuzzes the reader of sample files: it must read or reject any bytes. Every sample must have a
+// time and, if its address was mapped, a module.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(code == nullptr || (code->begin <= s.address && s.address < code->end));
     }
   } catch (const lotus::tool::input_error&) {
-    return 0;  // refused
+    return 0;  // the input was rejected
   }
   return 0;
 }

@@ -1,7 +1,8 @@
-// A flight recorder goes on and on: disk and memory stay bounded, and the newest records are there.
+// Tests that a flight recorder can run forever: its disk and memory use must stay bounded, and the
+// newest records must be kept.
 //
-// flight_recorder [--seconds S]: four threads record 20,000 records a second together, of which 2
-// MB are kept. Ends with status 0 when it was so.
+// Usage: flight_recorder [--seconds S]. Four threads together record 20,000 records per second, of
+// which 2 MB are kept. The exit status is 0 on success.
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +37,7 @@ std::uint64_t bytes_in(const support::fs::path& run) {
   return bytes;
 }
 
-/// Private memory of this process, in KiB.
+/// Returns the private memory of this process, in KiB.
 std::uint64_t memory_kib() {
   std::ifstream status{"/proc/self/status"};
   std::string word;
@@ -47,7 +48,8 @@ std::uint64_t memory_kib() {
   return value;
 }
 
-/// What a sanitizer sets aside of freed memory is not the recorder's growth.
+/// Whether the memory use shows only the recorder's own growth. With sanitizers it does not,
+/// because they keep freed memory for some time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool memory_is_own = false;
 #elif defined(__has_feature)
@@ -60,7 +62,7 @@ constexpr bool memory_is_own = true;
 constexpr bool memory_is_own = true;
 #endif
 
-/// Whether of each thread's records the newest are there, each once, without a gap.
+/// Returns whether the logs contain the newest records of each thread, each once and without gaps.
 bool newest_are_there(const support::fs::path& run, const std::vector<std::int64_t>& ended) {
   if (std::getenv("LOTUS_TEST_UNPACK") == nullptr) return true;
   std::vector<std::vector<std::int64_t>> kept(threads);
@@ -104,14 +106,14 @@ int main(int argc, char** argv) {
     });
   }
 
-  std::uint64_t most_bytes = 0;
+  std::uint64_t max_bytes = 0;
   std::uint64_t early_kib = 0;
-  std::uint64_t most_kib = 0;
+  std::uint64_t max_kib = 0;
   for (int i = 0; i < seconds * 10; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    most_bytes = std::max(most_bytes, bytes_in(run.path()));
-    most_kib = std::max(most_kib, memory_kib());
-    if (i == 10) early_kib = most_kib;
+    max_bytes = std::max(max_bytes, bytes_in(run.path()));
+    max_kib = std::max(max_kib, memory_kib());
+    if (i == 10) early_kib = max_kib;
   }
   stop = true;
   for (auto& t : recording) t.join();
@@ -119,9 +121,9 @@ int main(int argc, char** argv) {
 
   const bool newest = newest_are_there(run.path(), ended);
   std::printf("%lld records of a thread; at most %llu bytes; memory %llu KiB, at most %llu; %s\n",
-              static_cast<long long>(ended[0]), static_cast<unsigned long long>(most_bytes),
-              static_cast<unsigned long long>(early_kib), static_cast<unsigned long long>(most_kib),
+              static_cast<long long>(ended[0]), static_cast<unsigned long long>(max_bytes),
+              static_cast<unsigned long long>(early_kib), static_cast<unsigned long long>(max_kib),
               newest ? "the newest are there" : "the newest are not there");
-  const bool memory_stays = !memory_is_own || most_kib - early_kib < 4096;
-  return newest && most_bytes <= kept_bytes && memory_stays && lotus::dropped() == 0 ? 0 : 1;
+  const bool memory_stays = !memory_is_own || max_kib - early_kib < 4096;
+  return newest && max_bytes <= kept_bytes && memory_stays && lotus::dropped() == 0 ? 0 : 1;
 }

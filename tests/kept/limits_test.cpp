@@ -1,4 +1,4 @@
-// Logs with a size limit: only the oldest records are deleted, and their number is counted.
+// Tests logs with a size limit: only the oldest records may be deleted, and they must be counted.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Batches `first` to `last`, in a ring that is drained as it fills.
+/// Records the batches from `first` to `last - 1` in a ring that is drained while it fills.
 void consume(std::int64_t first, std::int64_t last) {
   for (std::int64_t i = first; i < last; ++i) LOTUS_BATCH_CONSUMED(i);
 }
@@ -39,7 +39,7 @@ lotus::options small_rings(const support::temp_directory& run) {
   return o;
 }
 
-/// The numbers of all batches, each of which must be there once.
+/// Returns the numbers of all batches in the logs, and checks that each is there only once.
 std::set<std::int64_t> batches(const fs::path& run) {
   std::set<std::int64_t> found;
   for (const auto& line : read_logs(run)) {
@@ -58,20 +58,20 @@ std::uint64_t bytes_of_logs(const fs::path& run) {
   return bytes;
 }
 
-struct told {
+struct deleted_totals {
   unsigned long long files = 0;
   unsigned long long bytes = 0;
   long long until_ns = 0;
 };
 
-/// What the information files say went.
-told forgotten(const fs::path& run) {
-  told sum;
+/// Returns how many records and bytes were deleted, as stored in the information files.
+deleted_totals forgotten(const fs::path& run) {
+  deleted_totals sum;
   for (const auto& entry : fs::directory_iterator(run)) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) != 0) continue;
     std::ifstream in(entry.path());
     for (std::string line; std::getline(in, line);) {
-      told one;
+      deleted_totals one;
       if (std::sscanf(line.c_str(), "forgotten %llu %llu %lld", &one.files, &one.bytes,
                       &one.until_ns) != 3) {
         continue;
@@ -86,7 +86,7 @@ told forgotten(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("the newest records stay, without a gap, and what went is counted") {
+TEST_CASE("a size limit keeps the newest records without a gap, and counts the deleted ones") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
   o.max_bytes = 500'000;
@@ -99,15 +99,15 @@ TEST_CASE("the newest records stay, without a gap, and what went is counted") {
   CHECK(*kept.rbegin() == all - 1);
   CHECK(static_cast<std::int64_t>(kept.size()) == all - *kept.begin());
   CHECK(*kept.begin() > 0);
-  const told gone = forgotten(run.path());
+  const deleted_totals gone = forgotten(run.path());
   CHECK(gone.files > 0);
   CHECK(bytes_of_logs(run.path()) < 750'000);
-  // A line has as many bytes as the digits of its number make it.
+  // A line has at least 38 bytes; its length depends on the number of digits of its numbers.
   std::uint64_t bytes = bytes_of_logs(run.path()) + gone.bytes;
   CHECK(bytes > all * 38);
 }
 
-TEST_CASE("with room for all nothing goes, in however many parts it is") {
+TEST_CASE("nothing is deleted below the size limit, however many parts there are") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
   o.max_bytes = 20'000'000;
@@ -123,7 +123,7 @@ TEST_CASE("with room for all nothing goes, in however many parts it is") {
   CHECK(forgotten(run.path()).files == 0);
 }
 
-TEST_CASE("parts go when they are old, with nothing new to push them out") {
+TEST_CASE("parts older than the age limit are deleted even if nothing new is recorded") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
   o.max_age_s = 1;
@@ -141,7 +141,7 @@ TEST_CASE("parts go when they are old, with nothing new to push them out") {
   CHECK(forgotten(run.path()).files == 1);
 }
 
-TEST_CASE("a run goes on where one that was killed has left its logs, within the same limits") {
+TEST_CASE("a size limit also covers the logs of a process that was killed before") {
   const support::temp_directory run;
   const auto record_and_die = [&](std::int64_t first, std::int64_t last) {
     const pid_t child = fork();
@@ -165,7 +165,7 @@ TEST_CASE("a run goes on where one that was killed has left its logs, within the
   CHECK(forgotten(run.path()).files > 0);
 }
 
-TEST_CASE("parts of a process that begins are newer than what one before has numbered ahead") {
+TEST_CASE("new parts are numbered after an older part whose number lies in the future") {
   const support::temp_directory run;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -188,7 +188,7 @@ TEST_CASE("parts of a process that begins are newer than what one before has num
   CHECK(bytes_of_logs(run.path()) < 450'000);
 }
 
-TEST_CASE("limits touch neither other runs nor other files of the directory") {
+TEST_CASE("limits do not delete other runs or other files of the directory") {
   const support::temp_directory run;
   const fs::path steps = run.path() / "steps_0_5";
   fs::create_directory(steps);
@@ -209,7 +209,7 @@ TEST_CASE("limits touch neither other runs nor other files of the directory") {
   CHECK(fs::is_symlink(run.path() / "lotustrace_log_part6_worker_pid_1"));
 }
 
-TEST_CASE("loaders' folders and hidden logs count as well") {
+TEST_CASE("a size limit also covers loaders' directories and hidden logs") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
   o.max_bytes = 300'000;

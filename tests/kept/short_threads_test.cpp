@@ -1,4 +1,5 @@
-// Programs with very many short threads: their logs stay few, within limits, and theirs.
+// Tests programs with very many short threads: there must be few logs within the size limits, and
+// spans of threads that share a log must not overlap.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ struct on_disk {
   std::size_t files = 0;
 };
 
-/// Of logs; they come and go meanwhile.
+/// Returns the number and size of the logs; it ignores logs that are created or deleted meanwhile.
 on_disk logs_in(const fs::path& run) {
   on_disk sum;
   for (const auto& entry : fs::directory_iterator(run)) {
@@ -47,7 +48,8 @@ lotus::options options_for(const support::temp_directory& run) {
   return o;
 }
 
-/// Some hundred threads, four at once; each records so many spans, one of them around the others.
+/// Runs `threads` threads, four at a time. Each one records `spans` spans; the last one contains
+/// the others.
 void run_threads(int threads, int spans) {
   for (int begun = 0; begun < threads; begun += 4) {
     std::vector<std::thread> some;
@@ -63,7 +65,7 @@ void run_threads(int threads, int spans) {
 
 }  // namespace
 
-TEST_CASE("with a limit, short threads leave few files, within an eighth of it") {
+TEST_CASE("many short threads leave few files and stay within a size limit") {
   const support::temp_directory run;
   lotus::options o = options_for(run);
   constexpr std::uint64_t limit = 1'000'000;
@@ -72,7 +74,7 @@ TEST_CASE("with a limit, short threads leave few files, within an eighth of it")
   on_disk most;
   for (int i = 0; i < 40; ++i) {
     run_threads(200, 50);
-    // What has just been written is looked at once a second.
+    // The size limit is applied once per second, so the test waits for that from time to time.
     lotus::flush();
     if (i % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
     const on_disk now = logs_in(run.path());
@@ -83,7 +85,7 @@ TEST_CASE("with a limit, short threads leave few files, within an eighth of it")
   CHECK(most.bytes <= limit + limit / 8);
   CHECK(most.files < 400);
   lotus::stop();
-  // Neither do they make the information file grow.
+  // The information file must not grow with the number of threads either.
   std::uint64_t info_bytes = 0;
   for (const auto& entry : fs::directory_iterator(run.path())) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {
@@ -93,10 +95,10 @@ TEST_CASE("with a limit, short threads leave few files, within an eighth of it")
   CHECK(info_bytes < 50'000);
 }
 
-TEST_CASE("without one, they share logs after the first, and nobody's spans lie within another's") {
+TEST_CASE("without a limit, short threads share logs, and their spans do not overlap there") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
-  // It has begun before all others, but records last.
+  // This thread begins before all others but records last.
   std::atomic<bool> last{false};
   std::thread late{[&last] {
     LOTUS_SCOPE("Late");

@@ -1,4 +1,4 @@
-// A snapshot has what was counted and not recorded, as of then.
+// Tests that a snapshot contains the calls that were counted, but not recorded, up to its time.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,10 +31,10 @@ void call(int n) {
   for (int i = 0; i < n; ++i) LOTUS_SCOPE_AGGREGATED("Token");
 }
 
-/// A child that records into the same run, calls so often, and waits to be killed.
+/// A child process that records to the same run, makes `calls` calls, and waits until it is killed.
 class calling_child {
  public:
-  /// @param ends  it dies after its calls.
+  /// @param ends  whether the child kills itself after its calls instead of waiting.
   calling_child(int calls, bool ends) {
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
@@ -72,7 +72,7 @@ class calling_child {
 
 }  // namespace
 
-TEST_CASE("a snapshot has all calls that ended before it, and none after") {
+TEST_CASE("a snapshot counts all calls that ended before it, and none that ended after it") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   call(1000);
@@ -95,7 +95,7 @@ TEST_CASE("a snapshot has all calls that ended before it, and none after") {
   CHECK(aggregate_of(here.run, "SToken").count == 1351);
 }
 
-TEST_CASE("what an earlier recording of the process counted is in it, too, once") {
+TEST_CASE("a snapshot counts the calls of an earlier recording of the process once") {
   const snapshot_run here;
   for (int i = 0; i < 2; ++i) {
     REQUIRE(lotus::start(here.options()));
@@ -113,7 +113,7 @@ TEST_CASE("what an earlier recording of the process counted is in it, too, once"
   CHECK(aggregate_of(here.run, "SToken").count == 200);
 }
 
-TEST_CASE("while threads call: sums of one moment, and no call is lost or counted twice") {
+TEST_CASE("a snapshot during calls has sums of one moment, and counts each call once") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   constexpr std::size_t threads = 3;
@@ -128,7 +128,7 @@ TEST_CASE("while threads call: sums of one moment, and no call is lost or counte
       for (std::uint64_t n = 0; !over;) {
         called(name);
         ended[t] = ++n;
-        // New names, so that blocks are added meanwhile.
+        // New names make the library add blocks to the ring file while snapshots are created.
         called(other + "_" + std::to_string(n / 1000 % 500));
       }
     });
@@ -152,7 +152,7 @@ TEST_CASE("while threads call: sums of one moment, and no call is lost or counte
   REQUIRE(found.size() == snapshots);
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (std::size_t t = 0; t < threads; ++t) {
-      // Throws where buckets and count do not agree.
+      // aggregate_of() throws if the buckets do not add up to the count.
       const auto sum = aggregate_of(found[i], "ST" + std::to_string(t));
       CAPTURE(i, t, sum.count);
       CHECK(sum.count >= before[i][t]);
@@ -165,7 +165,7 @@ TEST_CASE("while threads call: sums of one moment, and no call is lost or counte
   }
 }
 
-TEST_CASE("other processes of the run are in it: those that live, and one that was killed") {
+TEST_CASE("a snapshot counts the calls of other running processes and of a killed one") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   call(5);
@@ -176,7 +176,7 @@ TEST_CASE("other processes of the run are in it: those that live, and one that w
   CHECK(aggregate_of(here.snapshots().at(0), "SToken").count == 2105);
 }
 
-TEST_CASE("a signal, a request and a wait put them aside as well") {
+TEST_CASE("snapshots by signal, by request and by a long wait count calls too") {
   const snapshot_run here;
   lotus::options o = here.options();
   const int how = GENERATE(0, 1, 2);

@@ -1,4 +1,4 @@
-// A run in its own folder, next to which its snapshots are created.
+// Provides a run whose snapshots are created next to it.
 #ifndef LOTUS_TESTS_SNAPSHOT_RUN_HPP
 #define LOTUS_TESTS_SNAPSHOT_RUN_HPP
 
@@ -25,7 +25,7 @@ inline void forget_messages() {
   messages.clear();
 }
 
-/// A run in its own folder, inside a temporary directory that also holds its snapshots.
+/// A run in its own folder, in a temporary directory that also contains the run's snapshots.
 struct snapshot_run {
   temp_directory around;
   fs::path run = around.path() / "run";

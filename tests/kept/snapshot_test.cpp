@@ -1,4 +1,5 @@
-// What is worth keeping is put aside, whole, once, while the recording goes on.
+// Tests that a snapshot contains each record that is worth keeping exactly once, while the
+// recording continues.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ using support::snapshot_run;
 
 namespace fs = std::filesystem;
 
-TEST_CASE("a snapshot has all that was complete, once, and the run has it still") {
+TEST_CASE("a snapshot has each complete record once, and the run keeps them all") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.keep_bytes = GENERATE(0U, 50'000'000U);
@@ -61,7 +62,7 @@ TEST_CASE("a snapshot has all that was complete, once, and the run has it still"
   CHECK(names_in(here.run).size() == 2200);
 }
 
-TEST_CASE("a snapshot while threads record has whole lines, each once, and nothing is lost") {
+TEST_CASE("a snapshot during recording has whole lines, each once, and the run loses nothing") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.max_bytes = 1'000'000'000;
@@ -100,7 +101,7 @@ TEST_CASE("a snapshot while threads record has whole lines, each once, and nothi
   CHECK(static_cast<std::int64_t>(names_in(here.run).size()) == done[0] + done[1] + done[2]);
 }
 
-TEST_CASE("a run in the working directory has its snapshots there, which are no part of it") {
+TEST_CASE("snapshots of a run in the working directory are stored there, apart from the run") {
   const support::temp_directory here;
   const fs::path before = fs::current_path();
   fs::current_path(here.path());
@@ -122,7 +123,7 @@ TEST_CASE("a run in the working directory has its snapshots there, which are no 
   CHECK(found == 2);
 }
 
-TEST_CASE("loaders' folders are in it") {
+TEST_CASE("a snapshot contains the loaders' directories") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   {
@@ -134,7 +135,7 @@ TEST_CASE("loaders' folders are in it") {
   CHECK(names_in(here.snapshots().at(0) / "val").size() == 10);
 }
 
-TEST_CASE("the oldest snapshots go where all have more than they may") {
+TEST_CASE("the oldest snapshots are deleted if all together exceed their limit") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.snapshots_bytes = 30'000;
@@ -150,7 +151,7 @@ TEST_CASE("the oldest snapshots go where all have more than they may") {
   CHECK(has_end(found.back(), "-s4"));
 }
 
-TEST_CASE("without room there is no half a snapshot, and why is said") {
+TEST_CASE("a snapshot without disk space leaves nothing behind and reports why") {
   const support::temp_directory around;
   const support::small_disk disk(around.path() / "disk", 4'000'000);
   if (!disk.mounted()) return;
@@ -161,7 +162,8 @@ TEST_CASE("without room there is no half a snapshot, and why is said") {
   REQUIRE(lotus::start(o));
   consume(0, 1000);
   lotus::flush();
-  // Of what another process of the run writes there are copies.
+  // A snapshot also copies logs that other processes of the run write. This one does not fit on the
+  // disk.
   std::ofstream(run / "lotustrace_log_worker_pid_1") << std::string(1'500'000, 'x') << '\n';
   support::fill_disk(around.path() / "disk" / "filler");
   CHECK_FALSE(lotus::snapshot("full"));
@@ -181,7 +183,7 @@ TEST_CASE("without room there is no half a snapshot, and why is said") {
   CHECK(names_in(run).size() == 1000);
 }
 
-TEST_CASE("a forked child makes its own, and one without a recording makes none") {
+TEST_CASE("a forked child can take snapshots, and a process that does not record takes none") {
   const snapshot_run here;
   lotus::options o = here.options();
   CHECK_FALSE(lotus::snapshot("none"));
@@ -202,7 +204,7 @@ TEST_CASE("a forked child makes its own, and one without a recording makes none"
   CHECK(names_in(here.run).count("SBatchConsumed_5") == 1);
 }
 
-TEST_CASE("what a process left that was killed while it made one goes with the next") {
+TEST_CASE("a snapshot deletes the unfinished snapshots of killed processes") {
   const snapshot_run here;
   const auto unfinished = [&](const std::string& reason) {
     const fs::path folder =

@@ -1,4 +1,5 @@
-// What makes a snapshot without a call: a signal, a long wait, who asks from outside.
+// Tests what causes a snapshot without a call of the program: a signal, a long wait, and a request
+// by another process.
 #include <signal.h>
 
 #include <atomic>
@@ -20,7 +21,7 @@ using support::snapshot_run;
 
 namespace fs = std::filesystem;
 
-TEST_CASE("a signal makes one, and what handled it before is called too") {
+TEST_CASE("a signal triggers a snapshot, and the previous handler is called too") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.snapshot_signal = SIGUSR2;
@@ -42,7 +43,7 @@ TEST_CASE("a signal makes one, and what handled it before is called too") {
   signal(SIGUSR2, SIG_DFL);
 }
 
-TEST_CASE("a wait that takes long makes one, also one that does not end") {
+TEST_CASE("a long wait triggers a snapshot, even if it never ends") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.snapshot_when_wait_ms = 200;
@@ -67,10 +68,10 @@ TEST_CASE("a wait that takes long makes one, also one that does not end") {
     std::this_thread::sleep_for(300ms);
   }
   lotus::stop();
-  CHECK(here.snapshots().size() == 1);  // one a minute
+  CHECK(here.snapshots().size() == 1);  // there is at most one snapshot per minute
 }
 
-TEST_CASE("a thread's first wait is known") {
+TEST_CASE("the first wait of a thread can trigger a snapshot") {
   const snapshot_run here;
   lotus::options o = here.options();
   o.snapshot_when_wait_ms = 100;
@@ -82,7 +83,7 @@ TEST_CASE("a thread's first wait is known") {
   lotus::stop();
 }
 
-TEST_CASE("who asks from outside gets one") {
+TEST_CASE("a request file from another process triggers a snapshot") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   consume(0, 10);

@@ -1,4 +1,5 @@
-// Killed at any instant: every call that ended is counted once, but for the one that was ending.
+// Kills processes at random moments. Every call that ended must be counted once, except that the
+// call that was ending at this moment may be missing.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -31,7 +32,8 @@ std::uint64_t seed() {
 
 constexpr std::size_t threads = 3;
 
-/// Calls without end, each counted in the page when it has ended.
+/// Makes calls until the process is killed. Increments a counter in the shared page after each
+/// call.
 void call_flat_out(support::shared_page& ended) {
   std::vector<std::thread> all;
   for (std::size_t slot = 0; slot < threads; ++slot) {
@@ -62,7 +64,7 @@ int wait_for(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("killed at any instant, then recovered: every call that ended, whole, once") {
+TEST_CASE("a kill at any moment loses no call that ended, and recovery counts each once") {
   std::mt19937_64 random{seed()};
   for (int round = 0; round < 40; ++round) {
     const support::temp_directory run;
@@ -90,7 +92,7 @@ TEST_CASE("killed at any instant, then recovered: every call that ended, whole, 
   }
 }
 
-TEST_CASE("killed while it stops: all calls, once") {
+TEST_CASE("a kill during stop loses no call, and recovery counts each once") {
   constexpr std::uint64_t calls = 3000;
   std::mt19937_64 random{seed()};
   for (int round = 0; round < 60; ++round) {
@@ -120,7 +122,7 @@ TEST_CASE("killed while it stops: all calls, once") {
   }
 }
 
-TEST_CASE("recovery itself is killed, again and again: once all the same") {
+TEST_CASE("a recovery that is killed repeatedly still counts each call once") {
   std::mt19937_64 random{seed()};
   const support::temp_directory run;
   const pid_t victim = fork();
@@ -145,7 +147,7 @@ TEST_CASE("recovery itself is killed, again and again: once all the same") {
   CHECK(support::aggregate_of(run.path(), "SToken").count == 3000);
 }
 
-TEST_CASE("a process that exits without stopping has its calls counted") {
+TEST_CASE("calls are counted in a process that exits without stopping") {
   const support::temp_directory run;
   const int status = support::status_of_child([&] {
     lotus::start(support::options_for(run));

@@ -1,4 +1,4 @@
-// Calls that are counted and not recorded: in processes that fork, and in signal handlers.
+// Tests calls that are counted and not recorded, in processes that fork and in signal handlers.
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ void calls(int n) {
 
 }  // namespace
 
-TEST_CASE("a forked child begins anew, its parent goes on") {
+TEST_CASE("a forked child counts from 0, and its parent continues its counts") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   calls(1000);
@@ -56,7 +56,7 @@ void handler(int) {
 
 }  // namespace
 
-TEST_CASE("a handler that interrupts a call has its own counted too") {
+TEST_CASE("calls in a signal handler that interrupts a call are counted") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   struct sigaction action {};

@@ -28,13 +28,14 @@ std::uintmax_t ring_file_bytes(const support::temp_directory& run) {
   return 0;
 }
 
-/// A thread's own time, by a sum of an operation and of what is told to lie within it.
+/// Returns the self time of an operation: its duration minus the aggregated calls that the side log
+/// shows inside it.
 std::int64_t self_of(const support::temp_directory& run, const std::string& name) {
   std::int64_t self_ns = 0;
   for (const auto& l : support::read_logs(run.path())) {
     if (l.name != name) continue;
     self_ns += l.duration_ns;
-    for (const auto& a : support::read_beside(run.path(), "aggregated")) {
+    for (const auto& a : support::read_side_log(run.path(), "aggregated")) {
       if (a.time_ns >= l.start_ns && a.time_ns + a.a <= l.end_ns()) self_ns -= a.a;
     }
   }
@@ -54,7 +55,7 @@ std::uint64_t add_calls(int n, std::uint64_t (*ticks)(int)) {
 
 }  // namespace
 
-TEST_CASE("a bucket's middle is within 0.8 % of all that falls into it") {
+TEST_CASE("the middle of a bucket is within 0.8 % of every value in the bucket") {
   using lotus::detail::bucket_begin;
   using lotus::detail::bucket_of;
   using lotus::detail::bucket_width;
@@ -73,14 +74,14 @@ TEST_CASE("a bucket's middle is within 0.8 % of all that falls into it") {
   }
 }
 
-TEST_CASE("calls are counted and summed, and none of them is a record") {
+TEST_CASE("aggregated calls are counted and summed, and write no records") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   calls(100'000);
   const std::string name = "Late";
   for (int i = 0; i < 7; ++i) LOTUS_SCOPE_AGGREGATED(name);
   lotus::stop();
-  calls(10);  // not recorded
+  calls(10);  // calls after stop() are not recorded
   const auto token = aggregate_of(run.path(), "SToken");
   CHECK(token.count == 100'000);
   CHECK(token.total_ns > 0);
@@ -89,7 +90,7 @@ TEST_CASE("calls are counted and summed, and none of them is a record") {
   CHECK(support::read_logs(run.path()).empty());
 }
 
-TEST_CASE("what is summed is what the calls took, to the tick") {
+TEST_CASE("sums of aggregated calls are exact to the tick") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const std::uint64_t ticks = add_calls(50'000, [](int i) { return std::uint64_t{1} << (i % 50); });
@@ -106,7 +107,7 @@ TEST_CASE("what is summed is what the calls took, to the tick") {
   CHECK(std::abs(static_cast<double>(given.total_ns) - ns) < ns / 100);
 }
 
-TEST_CASE("a call that two processors' clocks make negative took nothing") {
+TEST_CASE("a call with a negative duration counts as 0") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   add_calls(100, [](int i) { return i % 3 == 0 ? ~std::uint64_t{6} : 5; });
@@ -117,7 +118,7 @@ TEST_CASE("a call that two processors' clocks make negative took nothing") {
   CHECK(given.buckets.at(0) == 34);
 }
 
-TEST_CASE("however many calls there are, they take no more room") {
+TEST_CASE("the memory for aggregated calls does not grow with their number") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const auto all_durations = [](int i) { return std::uint64_t{1} << (i % 64); };
@@ -130,7 +131,7 @@ TEST_CASE("however many calls there are, they take no more room") {
   CHECK(aggregate_of(run.path(), "SGiven").count == 300'064);
 }
 
-TEST_CASE("a thread that ends leaves its sums to the one that comes after it") {
+TEST_CASE("a new thread continues the sums of a thread that ended") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   std::uintmax_t after_some = 0;
@@ -143,7 +144,7 @@ TEST_CASE("a thread that ends leaves its sums to the one that comes after it") {
   CHECK(aggregate_of(run.path(), "SToken").count == 20'000);
 }
 
-TEST_CASE("threads at once have sums of their own") {
+TEST_CASE("simultaneous threads have separate sums") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   std::vector<std::thread> threads;
@@ -169,7 +170,7 @@ void spin_us(int us) {
 
 }  // namespace
 
-TEST_CASE("the time of calls within calls is nobody's twice") {
+TEST_CASE("self times of nested calls do not count any time twice") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (int i = 0; i < 20; ++i) {
@@ -195,12 +196,10 @@ TEST_CASE("the time of calls within calls is nobody's twice") {
   CHECK(deep.self_ns < deep.total_ns);
   const std::uint64_t selves = outer.self_ns + inner.self_ns + deep.self_ns;
   CHECK(selves <= outer.total_ns);
-  CHECK(selves + 200 >= outer.total_ns);  // each is rounded down
+  CHECK(selves + 200 >= outer.total_ns);  // 200 ns more, because each self time is rounded down
 }
 
-TEST_CASE(
-    "calls within a recorded operation are not its own time, and records within a call not "
-    "the call's") {
+TEST_CASE("self times of nested calls and recorded operations exclude each other's time") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (int i = 0; i < 10; ++i) {
@@ -222,24 +221,25 @@ TEST_CASE(
   lotus::stop();
   const auto call = aggregate_of(run.path(), "SCall");
   CHECK(call.count == 110);
-  std::uint64_t told = 0;
-  for (const auto& a : support::read_beside(run.path(), "aggregated")) {
+  std::uint64_t reported = 0;
+  for (const auto& a : support::read_side_log(run.path(), "aggregated")) {
     CHECK(a.name == "SCall");
-    told += static_cast<std::uint64_t>(a.a);
+    reported += static_cast<std::uint64_t>(a.a);
   }
-  // Lines have the clock's rate of their time, sums that of the end.
+  // Lines of the side log are converted with the clock rate at their time, but sums with the rate
+  // at the end, so the two may differ slightly.
   const std::uint64_t slack_ns = 100 + call.self_ns / 1000;
-  CHECK(told <= call.self_ns + slack_ns);
-  CHECK(told + slack_ns >= call.self_ns);
+  CHECK(reported <= call.self_ns + slack_ns);
+  CHECK(reported + slack_ns >= call.self_ns);
   const auto around = aggregate_of(run.path(), "SAround");
   CHECK(around.count == 1);
   CHECK(around.self_ns == 0);
   CHECK(self_of(run, "SWithin") >= 0);
   CHECK(self_of(run, "SRecorded") >= 0);
-  CHECK(support::read_beside(run.path(), "aggregated").size() == 20);
+  CHECK(support::read_side_log(run.path(), "aggregated").size() == 20);
 }
 
-TEST_CASE("a loader's calls stand in its folder") {
+TEST_CASE("the sums of a loader's calls are in its directory") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   calls(3);
@@ -253,7 +253,7 @@ TEST_CASE("a loader's calls stand in its folder") {
   CHECK(aggregate_of(run.path() / "val", "SToken").count == 5);
 }
 
-TEST_CASE("a recording that begins again adds to what the one before has left") {
+TEST_CASE("a new recording adds to the sums of the recording before it") {
   const support::temp_directory run;
   for (int round = 0; round < 3; ++round) {
     REQUIRE(lotus::start(run.prefix()));
@@ -263,7 +263,7 @@ TEST_CASE("a recording that begins again adds to what the one before has left") 
   CHECK(aggregate_of(run.path(), "SToken").count == 300);
 }
 
-TEST_CASE("more names than there are sums: the rest is one") {
+TEST_CASE("names beyond the limit share one sum that is called (unnamed)") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (int i = 0; i < 5000; ++i) LOTUS_SCOPE_AGGREGATED("Name " + std::to_string(i));

@@ -11,7 +11,7 @@
 using support::count_named;
 using support::log_line;
 
-TEST_CASE("batches are logged where and as the format says") {
+TEST_CASE("batch records go to the right logs in the documented format") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   std::uint32_t worker_tid = 0;
@@ -54,14 +54,14 @@ TEST_CASE("batches are logged where and as the format says") {
   CHECK(find("SBatchWait_6").end_ns() <= find("SBatchConsumed_6").start_ns);
 }
 
-TEST_CASE("a batch that is numbered late, or discarded") {
+TEST_CASE("a batch may get its number late, or be discarded") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (std::uint64_t i = 0; i < 4; ++i) {
     lotus::preprocessed_batch batch;
     LOTUS_SCOPE("Read");
     if (i == 3) {
-      batch.discard();  // the end of the data
+      batch.discard();  // as if the end of the data had been reached
     } else if (i != 2) {
       batch.number(99);
       batch.number(10 + i);
@@ -83,7 +83,7 @@ TEST_CASE("a batch that is numbered late, or discarded") {
   }
 }
 
-TEST_CASE("one thread that preprocesses and consumes has both files") {
+TEST_CASE("a thread that preprocesses and consumes has a worker log and a main log") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (int i = 0; i < 3; ++i) {
@@ -106,7 +106,7 @@ TEST_CASE("batch macros do nothing while nothing is recorded") {
   CHECK(lotus::dropped() == 0);
 }
 
-TEST_CASE("a batch number that has no room is refused: counted, and said once with the number") {
+TEST_CASE("a batch number that is too large is dropped, counted and reported once") {
   static std::vector<std::string> messages;
   messages.clear();
   const support::temp_directory run;
@@ -130,7 +130,7 @@ TEST_CASE("a batch number that has no room is refused: counted, and said once wi
   REQUIRE(messages.size() == 2);
   CHECK(messages[0].find("batch number 72057594037927936 ") == 0);
   CHECK(messages[1] == "5 records were dropped");
-  // Where nothing is recorded, nothing is lost.
+  // Without a recording, no record may count as dropped.
   LOTUS_BATCH_CONSUMED(-1);
   CHECK(lotus::dropped() - before == 5);
 }

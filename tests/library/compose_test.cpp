@@ -35,7 +35,7 @@ int twice(int x) {
   return 2 * x;
 }
 
-/// Counts how often it is copied.
+/// An object that counts how often it is copied.
 struct tracked {
   int copies = 0;
   std::vector<int> payload = std::vector<int>(10);
@@ -53,7 +53,7 @@ std::vector<support::log_line> recorded(const support::temp_directory& run) {
 
 }  // namespace
 
-TEST_CASE("compose calls one after another, and names come from types unless given") {
+TEST_CASE("compose calls its operations in order, and names them by type unless a name is given") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   auto t = lotus::compose(image::Scale<int>{3}, image::AddOne{}, lotus::op("Twice", twice), twice,
@@ -66,7 +66,7 @@ TEST_CASE("compose calls one after another, and names come from types unless giv
                                           "STransform"});
 }
 
-TEST_CASE("a type is called as a person would call it") {
+TEST_CASE("type_name returns the short name of a type") {
   using lotus::detail::type_name;
   struct Local {
     void operator()(int) const {}
@@ -90,7 +90,7 @@ TEST_CASE("a type is called as a person would call it") {
   CHECK(type_name<decltype(image::unnamed)>() == "unnamed");
 }
 
-TEST_CASE("neighbours share clock reads and STransform takes none") {
+TEST_CASE("neighboring operations share clock reads, and STransform needs none of its own") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   auto t = lotus::compose(lotus::op("a", twice), lotus::op("b", twice), lotus::op("c", twice));
@@ -106,7 +106,7 @@ TEST_CASE("neighbours share clock reads and STransform takes none") {
   }
 }
 
-TEST_CASE("values move through and are never copied") {
+TEST_CASE("compose moves values and never copies them") {
   auto t = lotus::compose([](tracked v) { return v; }, [](tracked&& v) { return std::move(v); },
                           [](tracked& v) { v.payload[0] = 5; });
   const tracked out = t(tracked{});
@@ -114,18 +114,18 @@ TEST_CASE("values move through and are never copied") {
   CHECK(out.payload[0] == 5);
   auto unique = lotus::compose([](std::unique_ptr<int> p) { return p; });
   CHECK(*unique(std::make_unique<int>(4)) == 4);
-  // What the caller keeps is copied once and left alone.
+  // If the caller keeps the argument, it must be copied once and not be modified.
   const tracked kept;
   CHECK(t(kept).copies == 1);
 }
 
-TEST_CASE("without recording, compose still computes; an empty one gives the value back") {
+TEST_CASE("compose computes without recording, and returns its argument if it is empty") {
   auto t = lotus::compose(twice, twice);
   CHECK(t(1) == 4);
   CHECK(lotus::compose()(7) == 7);
 }
 
-TEST_CASE("an operation that throws is logged up to there, with STransform") {
+TEST_CASE("an operation that throws is recorded up to the exception, and so is STransform") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   auto t =
@@ -142,7 +142,7 @@ TEST_CASE("an operation that throws is logged up to there, with STransform") {
   CHECK(count_named(lines, "STransform") == 2);
 }
 
-TEST_CASE("a chain put together at run time does the same") {
+TEST_CASE("a chain composed at run time records the same as compose") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   lotus::chain<int> c;
@@ -159,7 +159,7 @@ TEST_CASE("a chain put together at run time does the same") {
   CHECK(lines[4].name == "STransform");
 }
 
-TEST_CASE("laps time straight code by its ends") {
+TEST_CASE("laps records consecutive sections of code") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   {
@@ -179,7 +179,7 @@ TEST_CASE("laps time straight code by its ends") {
   CHECK(lines[2].end_ns() == lines[1].end_ns());
 }
 
-TEST_CASE("a composed transform can be copied for each worker") {
+TEST_CASE("a composed transform can be copied") {
   auto first = lotus::compose(image::Scale<int>{3});
   auto second = first;
   CHECK(second(2) == 6);

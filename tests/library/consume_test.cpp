@@ -1,4 +1,5 @@
-// consume(): what a loop over a loader records, and that the loop itself stays as it was.
+// Tests consume(), which records a loop over a loader: it must record every batch and not change
+// how the loop behaves.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,7 @@ struct numbered {
   std::uint64_t twice() const { return 2 * index; }
 };
 
-/// What a loop over `range` records, which is called between start and stop.
+/// Runs `loop` between start() and stop() and returns its records.
 template <class Loop>
 std::vector<log_line> recorded(Loop&& loop) {
   const support::temp_directory run;
@@ -38,7 +39,8 @@ std::vector<log_line> recorded(Loop&& loop) {
   return support::read_logs(run.path());
 }
 
-/// Whether each of these was waited for and consumed once, and nothing else happened.
+/// Returns whether the records show one wait and one step for each of these batches, and nothing
+/// else.
 bool has_just(const std::vector<log_line>& lines, const std::vector<int>& batches) {
   bool all = lines.size() == 2 * batches.size();
   for (const int batch : batches) {
@@ -55,8 +57,8 @@ std::int64_t wait_ns(const std::vector<log_line>& lines, const std::string& batc
   return -1;
 }
 
-/// A loader as libtorch has them: begin() waits for the first batch, ++ for the next, and the end
-/// is known only then. Its iterator cannot be copied.
+/// A loader like those of libtorch: begin() waits for the first batch and ++ for the next one. The
+/// end is known only after the last wait. Its iterator cannot be copied.
 class slow_loader {
  public:
   struct sentinel {};
@@ -88,7 +90,7 @@ class slow_loader {
   static sentinel end() { return {}; }
 };
 
-/// Batches are built where the iterator is dereferenced, and cannot be moved.
+/// A loader that builds a batch when its iterator is dereferenced. The batches cannot be moved.
 struct lazy {
   struct pinned {
     explicit pinned(int n) : number{n} { std::this_thread::sleep_for(2ms); }
@@ -112,7 +114,7 @@ struct lazy {
 
 }  // namespace
 
-TEST_CASE("a loop over a container is the same loop, and its batches are numbered from 0") {
+TEST_CASE("consume does not change a loop over a container, and numbers its batches from 0") {
   std::vector<int> batches{10, 20, 30};
   const auto lines = recorded([&] {
     for (auto&& batch : lotus::consume(batches)) ++batch;
@@ -121,7 +123,7 @@ TEST_CASE("a loop over a container is the same loop, and its batches are numbere
   CHECK(has_just(lines, {0, 1, 2}));
 }
 
-TEST_CASE("waits are where the loader works: at the first batch, the next one, and the end") {
+TEST_CASE("each wait lasts as long as the loader takes for the next batch") {
   slow_loader loader;
   std::vector<int> seen;
   const auto lines = recorded([&] {
@@ -136,7 +138,7 @@ TEST_CASE("waits are where the loader works: at the first batch, the next one, a
   for (const log_line& l : lines) CHECK(l.role == "main");
 }
 
-TEST_CASE("a batch that is built where it is taken is waited for, and is not moved") {
+TEST_CASE("a batch that its iterator builds on access is waited for, and is not moved") {
   int sum = 0;
   const auto lines = recorded([&] {
     for (const lazy::pinned& batch : lotus::consume(lazy{})) sum += 10 + batch.number;
@@ -146,7 +148,7 @@ TEST_CASE("a batch that is built where it is taken is waited for, and is not mov
   CHECK(wait_ns(lines, "1") >= 2'000'000);
 }
 
-TEST_CASE("batches that know their numbers are recorded under those") {
+TEST_CASE("batches are recorded under a number that a member, function or lambda returns") {
   const std::vector<numbered> batches{{7}, {5}};
   const auto by_member = recorded([&] {
     for (const numbered& b : lotus::consume(batches, &numbered::index)) CHECK(b.index > 0);
@@ -164,7 +166,7 @@ TEST_CASE("batches that know their numbers are recorded under those") {
   CHECK(has_just(by_call, {8, 6}));
 }
 
-TEST_CASE("a projection of a batch that is made at once: it is moved, not copied") {
+TEST_CASE("a batch returned by value is moved and not copied if a projection numbers it") {
   struct source {
     struct iterator {
       int at;
@@ -187,7 +189,7 @@ TEST_CASE("a projection of a batch that is made at once: it is moved, not copied
   CHECK(has_just(lines, {3, 4}));
 }
 
-TEST_CASE("iterators, arrays and streams") {
+TEST_CASE("consume accepts iterators, arrays and streams") {
   const int array[]{1, 2};
   CHECK(has_just(recorded([&] {
                    for (const int batch : lotus::consume(array)) CHECK(batch > 0);
@@ -216,7 +218,7 @@ TEST_CASE("iterators, arrays and streams") {
         }).empty());
 }
 
-TEST_CASE("a temporary is kept; each loop numbers from 0; a wait inside of a loop is its own") {
+TEST_CASE("consume keeps a temporary container, and each loop over it numbers from 0") {
   const auto lines = recorded([] {
     auto batches = lotus::consume(std::vector<int>{1, 2});
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -228,7 +230,7 @@ TEST_CASE("a temporary is kept; each loop numbers from 0; a wait inside of a loo
   CHECK(count_named(lines, "SBatchConsumed_1") == 2);
 }
 
-TEST_CASE("leaving the loop, and a loader that throws, record no wait that got nothing") {
+TEST_CASE("no wait is recorded for leaving the loop early or for a loader that throws") {
   const std::vector<int> batches{1, 2, 3};
   CHECK(has_just(recorded([&] {
                    for (const int batch : lotus::consume(batches)) {
@@ -253,13 +255,13 @@ TEST_CASE("leaving the loop, and a loader that throws, record no wait that got n
                  {0}));
 }
 
-TEST_CASE("wait.consumed ends the wait and records the reception; without it there is nothing") {
+TEST_CASE("wait.consumed ends the wait and records the batch, and without it nothing is recorded") {
   const auto lines = recorded([] {
     for (std::uint64_t i = 4; i < 6; ++i) {
       lotus::wait_for_batch wait;
       std::this_thread::sleep_for(2ms);
       wait.consumed(i);
-      std::this_thread::sleep_for(5ms);  // the step
+      std::this_thread::sleep_for(5ms);  // the consumer's step
     }
     const lotus::wait_for_batch nothing_came;
   });

@@ -1,4 +1,4 @@
-// CPU time of operations: measured by the test itself, and computed from the logs.
+// Provides the CPU times of operations: as measured by the test, and as computed from the logs.
 #ifndef LOTUS_TESTS_CPU_ACCOUNTS_HPP
 #define LOTUS_TESTS_CPU_ACCOUNTS_HPP
 
@@ -18,17 +18,18 @@ namespace support {
 
 using lotus::detail::clock_ns;
 
-/// The sums over all calls of one operation.
+/// Sums over all calls of one operation.
 struct account {
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
   std::int64_t calls = 0;
-  /// Time that the hypervisor took without a context switch. It becomes visible only at the next
-  /// switch, which may be in another operation.
+  /// Time in ns that the hypervisor took without a context switch. The library notices this time
+  /// only at the next context switch, perhaps in another operation.
   std::int64_t stolen_ns = 0;
 };
 
-/// The time that the hypervisor has taken from all CPUs so far, if the kernel reports it.
+/// Returns how much time the hypervisor has taken from all CPUs since boot; 0 if the kernel does
+/// not report it.
 inline std::int64_t stolen_of_all_cpus_ns() {
   std::ifstream in{"/proc/stat"};
   std::string word;
@@ -44,8 +45,8 @@ inline long switches_of_this_thread() {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/// Calls `work` in a scope, and adds the time that the clocks measure inside the scope. Clocks read
-/// outside of it would also measure the library's own clock reads.
+/// Calls `work` in a scope, and adds the CPU time measured inside the scope. Clocks that are read
+/// outside the scope would also measure the library's own clock reads.
 template <class Work>
 void call(const char* name, account& truth, Work work) {
   LOTUS_SCOPE_DYNAMIC(name);
@@ -60,18 +61,18 @@ void call(const char* name, account& truth, Work work) {
   ++truth.calls;
 }
 
-/// Computes the times from the logs: for each operation without nested ones, wall time minus the
-/// time off the CPU between its begin and its end.
+/// Computes the sums from the logs, for operations without nested ones: the CPU time is the
+/// duration minus the times off the CPU that ended inside it.
 inline std::map<std::string, account> read_accounts(const fs::path& run) {
   std::map<std::string, account> accounts;
-  const auto off = read_beside(run, "off_cpu");
+  const auto off = read_side_log(run, "off_cpu");
   for (const auto& l : read_logs(run)) {
     account& a = accounts[l.name];
     ++a.calls;
     a.wall_ns += l.duration_ns;
     a.cpu_ns += l.duration_ns;
     for (const auto& o : off) {
-      // Time off the CPU that ended when the operation began is not part of the operation.
+      // Time off the CPU that ended exactly when the operation began is not part of the operation.
       if (o.tid == l.tid && o.time_ns > l.start_ns && o.time_ns <= l.end_ns()) a.cpu_ns -= o.a;
     }
   }

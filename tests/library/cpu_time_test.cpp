@@ -1,4 +1,4 @@
-// Time off the CPU, of operations whose truth is known by reading the clock in each.
+// Tests the recorded time off the CPU, by comparing it with readings of the thread's CPU clock.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,8 +37,8 @@ void nap(std::int64_t ns) {
   nanosleep(&time, nullptr);
 }
 
-/// A mean call is right within 1 % or 2 us, but for what an empty operation is off, and what was
-/// stolen.
+/// Checks that the mean CPU time of a call is correct within 1 % or 2 us. The time of an empty
+/// operation is subtracted, and the time that the hypervisor has stolen is tolerated.
 void check(const std::string& name, const account& truth, const account& empty_truth,
            const std::map<std::string, account>& logged, const account& empty,
            std::int64_t stolen_ns) {
@@ -71,7 +71,7 @@ std::string last_info_line(const support::fs::path& run, const std::string& key)
   return last;
 }
 
-/// Burning, sleeping, reading, waiting for a lock.
+/// Runs operations that compute, sleep, read a file, and wait for a lock.
 void work_of_all_kinds(std::map<std::string, account>& truth, const std::string& file,
                        std::mutex& lock, int calls) {
   for (int i = 0; i < calls; ++i) {
@@ -97,8 +97,7 @@ void work_of_all_kinds(std::map<std::string, account>& truth, const std::string&
 
 }  // namespace
 
-TEST_CASE(
-    "time on the CPU is right for every operation, on crowded CPUs too, in threads and workers") {
+TEST_CASE("CPU time is right for every operation, thread and worker, even on crowded CPUs") {
   const support::temp_directory run;
   const std::string file = (run.path() / "data").string();
   std::ofstream{file} << std::string(std::size_t{4} << 20, 'x');
@@ -111,7 +110,7 @@ TEST_CASE(
   const bool forked = GENERATE(false, true);
   CAPTURE(forked);
   const auto work = [&](const support::fs::path& results) {
-    constexpr int threads = 4;  // more than this machine has CPUs, mostly
+    constexpr int threads = 4;  // usually more threads than this machine has CPUs
     std::vector<std::map<std::string, account>> truths(threads);
     std::mutex lock;
     std::atomic<bool> done{false};
@@ -143,9 +142,10 @@ TEST_CASE(
   }
   lotus::stop();
   std::map<std::string, account> truth;
-  // Also in calls with a switch, where it cannot be told from that.
+  // During calls with a context switch, the clocks do not show separately what the hypervisor
+  // stole, so the kernel's total is added.
   std::int64_t stolen_ns = support::stolen_of_all_cpus_ns() - stolen_before_ns;
-  // It is told in whole ticks, where there is a machine below at all.
+  // The kernel reports stolen time in whole ticks, so one more tick may have been stolen.
   if (stolen_before_ns > 0) stolen_ns += 1'000'000'000 / sysconf(_SC_CLK_TCK);
   std::ifstream in{results};
   std::string name;
@@ -159,11 +159,11 @@ TEST_CASE(
   for (const auto& [op, of] : truth) {
     check(op, of, truth.at("Empty"), logged, logged.at("SEmpty"), stolen_ns);
   }
-  // Sleeping and waiting for a lock is not waiting for a CPU.
-  for (const auto& o : support::read_beside(run.path(), "off_cpu")) CHECK(o.b <= o.a);
+  // Time of sleeping and of waiting for a lock must not count as time of waiting for a CPU.
+  for (const auto& o : support::read_side_log(run.path(), "off_cpu")) CHECK(o.b <= o.a);
 }
 
-TEST_CASE("who only burns waits for CPUs, and for nothing else") {
+TEST_CASE("a thread that only computes is never blocked, and waits only for CPUs") {
   const support::temp_directory run;
   REQUIRE(lotus::start(support::options_for(run)));
   if (last_info_line(run.path(), "cpu") != "switches") {
@@ -175,8 +175,8 @@ TEST_CASE("who only burns waits for CPUs, and for nothing else") {
   std::vector<std::thread> workers;
   for (unsigned t = 0; t < 4 * std::max(1U, std::thread::hardware_concurrency()); ++t) {
     workers.emplace_back([] {
-      // So long, and without a system call, that the kernel often wants the CPU back at the end; it
-      // takes it in the next call, which is that of the reading itself.
+      // The loop runs for so long without a system call that the kernel often takes the CPU away at
+      // the next system call, which is the clock read at the end of the scope.
       for (int i = 0; i < 15; ++i) {
         LOTUS_SCOPE("Burn");
         volatile double sum = 1;
@@ -189,7 +189,7 @@ TEST_CASE("who only burns waits for CPUs, and for nothing else") {
   stolen_ns += support::stolen_of_all_cpus_ns() + 1'000'000'000 / sysconf(_SC_CLK_TCK);
   std::int64_t off_ns = 0;
   std::int64_t run_queue_ns = 0;
-  for (const auto& o : support::read_beside(run.path(), "off_cpu")) {
+  for (const auto& o : support::read_side_log(run.path(), "off_cpu")) {
     off_ns += o.a;
     run_queue_ns += o.b;
   }
@@ -198,7 +198,7 @@ TEST_CASE("who only burns waits for CPUs, and for nothing else") {
   CHECK(off_ns - run_queue_ns <= off_ns / 20 + stolen_ns);
 }
 
-TEST_CASE("without CPU time nothing of it is recorded") {
+TEST_CASE("no CPU time is recorded if it is switched off") {
   const support::temp_directory run;
   lotus::options chosen = support::options_for(run);
   chosen.cpu_time = false;
@@ -210,7 +210,7 @@ TEST_CASE("without CPU time nothing of it is recorded") {
   lotus::stop();
   CHECK(support::log_files(run.path(), true).empty());
   CHECK(last_info_line(run.path(), "cpu") == "off");
-  // And in the next recording it is there again.
+  // The next recording must measure CPU time again.
   const support::temp_directory next;
   REQUIRE(lotus::start(support::options_for(next)));
   for (int i = 0; i < 3; ++i) {
@@ -218,12 +218,13 @@ TEST_CASE("without CPU time nothing of it is recorded") {
     nap(1'000'000);
   }
   lotus::stop();
-  CHECK(support::read_beside(next.path(), "off_cpu").size() >= 3);
+  CHECK(support::read_side_log(next.path(), "off_cpu").size() >= 3);
   CHECK_FALSE(last_info_line(next.path(), "cpus").empty());
 }
 
-TEST_CASE("where no switch can be noticed, the time off the CPU is known for batches") {
-  // glibc gives no area then; a program of its own, for that is decided when it starts.
+TEST_CASE("without rseq, time off the CPU is known for batches") {
+  // The library notices context switches in an area that glibc provides only with rseq. A new
+  // program runs without rseq, because glibc decides about this when a program starts.
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -235,7 +236,7 @@ TEST_CASE("where no switch can be noticed, the time off the CPU is known for bat
   waitpid(pid, &status, 0);
   REQUIRE(status == 0);
   CHECK(last_info_line(run.path(), "cpu") == "batches");
-  const auto off = support::read_beside(run.path(), "off_cpu");
+  const auto off = support::read_side_log(run.path(), "off_cpu");
   const auto lines = support::read_logs(run.path());
   std::size_t batches = 0;
   for (const auto& l : lines) {
@@ -253,7 +254,7 @@ TEST_CASE("where no switch can be noticed, the time off the CPU is known for bat
   CHECK(batches == 3);
 }
 
-TEST_CASE("batches only", "[.batches-only]") {
+TEST_CASE("helper process that records batches without rseq", "[.batches-only]") {
   for (int i = 0; i < 3; ++i) {
     LOTUS_BATCH_PREPROCESSED(i);
     LOTUS_SCOPE("Op");
@@ -262,7 +263,7 @@ TEST_CASE("batches only", "[.batches-only]") {
   }
 }
 
-TEST_CASE("a stolen area is left alone after a while, and the program goes on") {
+TEST_CASE("if others overwrite the library's rseq area, CPU time is measured per batch") {
   const support::temp_directory run;
   REQUIRE(lotus::start(support::options_for(run)));
   std::thread{[] {
@@ -270,7 +271,7 @@ TEST_CASE("a stolen area is left alone after a while, and the program goes on") 
     if (area == nullptr) return;
     for (int i = 0; i < 20'000; ++i) {
       LOTUS_SCOPE("Op");
-      __atomic_store_n(area, 0, __ATOMIC_RELAXED);  // as another user of the area does
+      __atomic_store_n(area, 0, __ATOMIC_RELAXED);  // another user of the area also does this
     }
     CHECK(lotus::detail::this_cpu_watch.per_batch);
   }}.join();

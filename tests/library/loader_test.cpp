@@ -1,4 +1,5 @@
-// Loaders: each one's records in a folder of its own, also after a kill, a fork, or a full ring.
+// Tests several loaders: each must have its records in its own folder, also after a kill, after a
+// fork, or when its ring is full.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +14,8 @@
 
 using support::count_named;
 using support::options_for;
-using support::read_beside;
 using support::read_logs;
+using support::read_side_log;
 
 namespace {
 
@@ -24,7 +25,7 @@ bool no_logs_in(const support::fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what ends in a loader's block is in its folder, and all else is not") {
+TEST_CASE("only what ends within a loader's block is in its directory") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   {
@@ -60,12 +61,12 @@ TEST_CASE("what ends in a loader's block is in its folder, and all else is not")
   }
   CHECK(test.size() == 1);
   CHECK(count_named(test, "SInner") == 1);
-  CHECK(read_beside(run.path() / "val", "stage").size() == 1);
-  CHECK(read_beside(run.path() / "val", "counter").size() == 1);
-  CHECK(read_beside(run.path(), "stage").empty());
+  CHECK(read_side_log(run.path() / "val", "stage").size() == 1);
+  CHECK(read_side_log(run.path() / "val", "counter").size() == 1);
+  CHECK(read_side_log(run.path(), "stage").empty());
 }
 
-TEST_CASE("no name of a loader leads out of the run's folder") {
+TEST_CASE("no loader name leads out of the run directory") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   const std::string longest(5000, '/');
@@ -87,7 +88,7 @@ TEST_CASE("no name of a loader leads out of the run's folder") {
   CHECK(read_logs(run.path()).empty());
 }
 
-TEST_CASE("a loader is known before recording begins, and in the next recording") {
+TEST_CASE("a loader entered before recording is used, also in the next recording") {
   const support::temp_directory first;
   const support::temp_directory second;
   {
@@ -106,7 +107,7 @@ TEST_CASE("a loader is known before recording begins, and in the next recording"
   CHECK(read_logs(second.path()).size() == 1);
 }
 
-TEST_CASE("a forked worker is in the loader that its parent was in") {
+TEST_CASE("a forked worker records into the loader that its parent was in") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   {
@@ -128,7 +129,7 @@ TEST_CASE("a forked worker is in the loader that its parent was in") {
   CHECK(no_logs_in(run.path()));
 }
 
-TEST_CASE("loaders change while the ring is full, drained or not") {
+TEST_CASE("loaders can change while the ring is full, drained or not") {
   const support::temp_directory run;
   lotus::options chosen = options_for(run);
   chosen.ring_records = 64;
@@ -153,7 +154,7 @@ TEST_CASE("loaders change while the ring is full, drained or not") {
   if (chosen.when_full == lotus::full_ring::drain) CHECK(dropped == 0);
 }
 
-TEST_CASE("a folder of a loader that is a link is refused, and what was to go there is kept") {
+TEST_CASE("a loader's directory that is a link is rejected, and its records are kept") {
   const support::temp_directory run;
   const support::temp_directory elsewhere;
   support::fs::create_directory_symlink(elsewhere.path(), run.path() / "val");
@@ -174,7 +175,7 @@ TEST_CASE("a folder of a loader that is a link is refused, and what was to go th
   CHECK(read_logs(run.path() / "val").size() == 1);
 }
 
-TEST_CASE("killed between loaders: each has what had ended, once") {
+TEST_CASE("after a kill, each loader has all its ended records once") {
   const support::temp_directory run;
   lotus::options chosen = options_for(run);
   chosen.drain_interval_ms = 1'000'000;
@@ -200,7 +201,7 @@ TEST_CASE("killed between loaders: each has what had ended, once") {
     CHECK(count_named(lines, "SDecode") == 100);
     CHECK(count_named(lines, "SLoad") == 100);
     for (const char* kind : {"stage", "counter", "takes", "piece"}) {
-      CHECK(read_beside(path, kind).size() == 100);
+      CHECK(read_side_log(path, kind).size() == 100);
     }
     sum += lines.size();
   }

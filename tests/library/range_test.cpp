@@ -4,9 +4,9 @@
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 
-using support::read_beside;
+using support::read_side_log;
 
-TEST_CASE("a range stands beside the logs, and in none of them") {
+TEST_CASE("a range is recorded in the side log, and in no other log") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   {
@@ -16,7 +16,7 @@ TEST_CASE("a range stands beside the logs, and in none of them") {
   }
   lotus::stop();
   CHECK(support::read_logs(run.path()).size() == 1);
-  const auto ranges = read_beside(run.path(), "range");
+  const auto ranges = read_side_log(run.path(), "range");
   REQUIRE(ranges.size() == 2);
   CHECK(ranges[0].name == "Siteration_");
   CHECK(ranges[0].b == 7);
@@ -26,21 +26,21 @@ TEST_CASE("a range stands beside the logs, and in none of them") {
   CHECK(ranges[1].a >= ranges[0].a);
 }
 
-TEST_CASE("only a whole number at the end of a name is kept apart") {
+TEST_CASE("only a whole number at the end of a range's name is stored as its number") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (const char* name : {"a0", "a123456789", "a1234567890", "a07", "42", "a", "7b", ""}) {
     const lotus::range of{name};
   }
   lotus::stop();
-  std::string told;
-  for (const auto& r : read_beside(run.path(), "range")) {
-    told += r.name + ' ' + std::to_string(r.b) + '\n';
+  std::string reported;
+  for (const auto& r : read_side_log(run.path(), "range")) {
+    reported += r.name + ' ' + std::to_string(r.b) + '\n';
   }
-  CHECK(told == "Sa 0\nSa 123456789\nSa1234567890 -1\nSa07 -1\nS42 -1\nSa -1\nS7b -1\nS -1\n");
+  CHECK(reported == "Sa 0\nSa 123456789\nSa1234567890 -1\nSa07 -1\nS42 -1\nSa -1\nS7b -1\nS -1\n");
 }
 
-TEST_CASE("ranges that are pushed nest, and a pop too many does nothing") {
+TEST_CASE("pushed ranges nest, and an extra pop does nothing") {
   const support::temp_directory run;
   lotus::range_push("before");
   REQUIRE(lotus::start(run.prefix()));
@@ -48,7 +48,7 @@ TEST_CASE("ranges that are pushed nest, and a pop too many does nothing") {
   lotus::range_push("inner");
   for (int i = 0; i < 4; ++i) lotus::range_pop();
   lotus::stop();
-  const auto ranges = read_beside(run.path(), "range");
+  const auto ranges = read_side_log(run.path(), "range");
   REQUIRE(ranges.size() == 2);
   CHECK(ranges[0].name == "Sinner");
   CHECK(ranges[1].name == "Souter");

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Which of ten steps are recorded: each has a scope of its name.
+/// Runs ten steps, each with one scope, and returns the names of the steps that were recorded.
 std::vector<std::string> recorded_steps(const support::temp_directory& run,
                                         const lotus::schedule& steps) {
   REQUIRE(lotus::start(run.prefix(), steps));
@@ -34,45 +34,45 @@ using names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a schedule records the active steps, each stretch into a folder of its own") {
+TEST_CASE("a schedule records the active steps of each cycle into a directory of its own") {
   const support::temp_directory run;
   CHECK(recorded_steps(run, {1, 1, 2, 2}) == names{"steps_2_3: Sstep 2", "steps_2_3: Sstep 3",
                                                    "steps_6_7: Sstep 6", "steps_6_7: Sstep 7"});
 }
 
-TEST_CASE("steps are skipped first; without wait stretches follow each other") {
+TEST_CASE("skip_first skips steps, and cycles without wait follow each other directly") {
   const support::temp_directory run;
   CHECK(recorded_steps(run, {0, 0, 2, 2, 3}) == names{"steps_3_4: Sstep 3", "steps_3_4: Sstep 4",
                                                       "steps_5_6: Sstep 5", "steps_5_6: Sstep 6"});
 }
 
-TEST_CASE("skip_first_wait: the first cycle has no wait, later ones have") {
+TEST_CASE("skip_first_wait omits the wait of the first cycle only") {
   const auto steps = [](lotus::schedule of) {
     of.skip_first_wait = 1;
     const support::temp_directory run;
     return recorded_steps(run, of);
   };
-  // The steps for which torch.profiler.schedule says RECORD.
+  // The expected steps are those for which torch.profiler.schedule returns RECORD.
   CHECK(steps({3, 1, 1}) == names{"steps_1_1: Sstep 1", "steps_6_6: Sstep 6"});
   CHECK(steps({3, 1, 1, 1}) == names{"steps_1_1: Sstep 1"});
   CHECK(steps({4, 0, 2, 2, 1}) == names{"steps_1_2: Sstep 1", "steps_1_2: Sstep 2",
                                         "steps_7_8: Sstep 7", "steps_7_8: Sstep 8"});
 }
 
-TEST_CASE("a schedule without repeat goes on as long as there are steps, the last stretch too") {
+TEST_CASE("a schedule without repeat continues until the last step") {
   const support::temp_directory run;
   CHECK(recorded_steps(run, {3, 0, 2}) == names{"steps_3_4: Sstep 3", "steps_3_4: Sstep 4",
                                                 "steps_8_9: Sstep 8", "steps_8_9: Sstep 9"});
 }
 
-TEST_CASE("on_trace_ready is told the folder when all is written, once a stretch, also at stop") {
+TEST_CASE("on_trace_ready gets each directory once all of it is written, also at stop") {
   const support::temp_directory run;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   lotus::schedule steps{0, 0, 2, 0};
   steps.on_trace_ready = [&](const std::string& folder) {
-    told.push_back(support::fs::path(folder).filename().string() + ' ' +
-                   std::to_string(support::read_logs(folder).size()));
-    LOTUS_SCOPE("Told");  // belongs to the stretch that has begun, if one has
+    reported.push_back(support::fs::path(folder).filename().string() + ' ' +
+                       std::to_string(support::read_logs(folder).size()));
+    LOTUS_SCOPE("Told");  // belongs to the next active range, if one has begun
   };
   REQUIRE(lotus::start(run.prefix(), steps));
   for (int i = 0; i < 5; ++i) {
@@ -82,10 +82,10 @@ TEST_CASE("on_trace_ready is told the folder when all is written, once a stretch
   { LOTUS_SCOPE("Step"); }
   lotus::stop();
   lotus::stop();
-  CHECK(told == names{"steps_0_1 2", "steps_2_3 3", "steps_4_5 3"});
+  CHECK(reported == names{"steps_0_1 2", "steps_2_3 3", "steps_4_5 3"});
 }
 
-TEST_CASE("an exception of on_trace_ready comes out of step(), and the schedule goes on") {
+TEST_CASE("step() passes on an exception of on_trace_ready, and the schedule continues") {
   const support::temp_directory run;
   lotus::schedule steps{1, 0, 1, 2};
   steps.on_trace_ready = [](const std::string&) { throw std::runtime_error("no room"); };
@@ -98,7 +98,7 @@ TEST_CASE("an exception of on_trace_ready comes out of step(), and the schedule 
   CHECK(support::read_logs(run.path() / "steps_3_3").size() == 1);
 }
 
-TEST_CASE("a schedule without active steps is refused; step() without a schedule does nothing") {
+TEST_CASE("start rejects a schedule without active steps, and step() without one does nothing") {
   const support::temp_directory run;
   CHECK_FALSE(lotus::start(run.prefix(), lotus::schedule{1, 1, 0}));
   lotus::step();
@@ -109,7 +109,7 @@ TEST_CASE("a schedule without active steps is refused; step() without a schedule
   CHECK(support::read_logs(run.path()).size() == 1);
 }
 
-TEST_CASE("start() without a schedule ends the one before") {
+TEST_CASE("start() without a schedule ends the previous schedule") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix(), lotus::schedule{5, 0, 1}));
   REQUIRE(lotus::start(run.prefix()));
@@ -121,7 +121,7 @@ TEST_CASE("start() without a schedule ends the one before") {
   CHECK(support::read_logs(run.path()).size() == 10);
 }
 
-TEST_CASE("a process forked within a stretch records into its folder, and has steps of its own") {
+TEST_CASE("a process forked in a cycle records into the cycle's directory, and steps on its own") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix(), lotus::schedule{1, 0, 1, 1}));
   lotus::step();

@@ -20,7 +20,7 @@ std::string text_of(const Arguments&... arguments) {
 
 }  // namespace
 
-TEST_CASE("arguments are texts, numbers, enumerators and sequences of these") {
+TEST_CASE("arguments may be texts, numbers, enumerators and sequences of these") {
   CHECK(text_of(std::vector<std::int64_t>{3, 224, 224}) == "[3, 224, 224]");
   const int plain[] = {1, 2};
   CHECK(text_of(plain, "bilinear", std::string("x"), std::string_view("y")) ==
@@ -30,7 +30,7 @@ TEST_CASE("arguments are texts, numbers, enumerators and sequences of these") {
   CHECK(text_of(std::vector<int>{}) == "[]");
 }
 
-TEST_CASE("what is too long ends in three dots, and cuts no character in half") {
+TEST_CASE("arguments that are too long end in three dots, between two characters") {
   CHECK(text_of(std::string(120, 'x')) == std::string(117, 'x') + "...");
   CHECK(text_of(std::string(117, 'x')) == std::string(117, 'x'));
   CHECK(text_of(std::string(116, 'x') + "\u00e9") == std::string(116, 'x') + "...");
@@ -39,7 +39,7 @@ TEST_CASE("what is too long ends in three dots, and cuts no character in half") 
   CHECK(many.substr(many.size() - 3) == "...");
 }
 
-TEST_CASE("arguments stand beside the record, under its thread and start") {
+TEST_CASE("arguments are stored with the thread and start of their record") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const std::vector<int> shape{3, 2};
@@ -51,7 +51,7 @@ TEST_CASE("arguments stand beside the record, under its thread and start") {
   std::map<std::int64_t, std::string> names;
   for (const auto& l : support::read_logs(run.path())) names[l.start_ns] = l.name;
   CHECK(names.size() == 6);
-  const auto arguments = support::read_beside(run.path(), "args");
+  const auto arguments = support::read_side_log(run.path(), "args");
   REQUIRE(arguments.size() == 6);
   for (const auto& a : arguments) {
     const bool resize = names.at(a.time_ns) == "SResize";
@@ -59,7 +59,7 @@ TEST_CASE("arguments stand beside the record, under its thread and start") {
   }
 }
 
-TEST_CASE("arguments of a scope that is not recorded are left alone") {
+TEST_CASE("arguments of a scope that is not recorded are not read") {
   int looked = 0;
   struct counting {
     int* looked;

@@ -29,14 +29,14 @@ T in_template(T x) {
 
 }  // namespace
 
-TEST_CASE("a scope is neither copied, moved nor put on the heap") {
+TEST_CASE("a scope can be neither copied nor moved") {
   CHECK_FALSE(std::is_copy_constructible_v<lotus::scope>);
   CHECK_FALSE(std::is_move_constructible_v<lotus::scope>);
   CHECK_FALSE(std::is_copy_assignable_v<lotus::scope>);
   CHECK(std::is_nothrow_destructible_v<lotus::scope>);
 }
 
-TEST_CASE("each scope that ended is one line with start and duration") {
+TEST_CASE("each ended scope is one line with its start and duration") {
   const support::temp_directory run;
   const std::int64_t before_ns = lotus::detail::clock_ns(CLOCK_REALTIME);
   REQUIRE(lotus::start(run.prefix()));
@@ -57,17 +57,17 @@ TEST_CASE("each scope that ended is one line with start and duration") {
     CHECK(l.role == "worker");
     CHECK(l.tid == static_cast<std::uint32_t>(gettid()));
     CHECK(l.duration_ns >= 1'000'000);
-    // The wall clock of the test machine is followed to within a microsecond.
+    // The library may differ from the test machine's wall clock by less than a microsecond.
     CHECK(l.start_ns > before_ns - 1000);
     CHECK(l.end_ns() < after_ns + 1000);
   }
-  // A child is written before its parent and lies within it.
+  // The nested scope ends first, so its line comes before the line of the outer scope.
   CHECK(lines[0].name == "SInner");
   CHECK(lines[1].start_ns <= lines[0].start_ns);
   CHECK(lines[0].end_ns() <= lines[1].end_ns());
 }
 
-TEST_CASE("scopes are declarations wherever a declaration may stand") {
+TEST_CASE("scopes can be declared wherever a declaration is allowed") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   scopes_after_if(true);
@@ -93,7 +93,7 @@ TEST_CASE("scopes are declarations wherever a declaration may stand") {
   CHECK(count_named(lines, "SInLambda") == 1);
 }
 
-TEST_CASE("several scopes stand on one line, and in one macro of the program's") {
+TEST_CASE("several scopes can be on one line and in one macro") {
 #define TIMED_BATCH(name, batch)   \
   LOTUS_BATCH_PREPROCESSED(batch); \
   LOTUS_SCOPE(name);               \
@@ -101,7 +101,6 @@ TEST_CASE("several scopes stand on one line, and in one macro of the program's")
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   int regions = 0;
-  // clang-format off: on one line
   {
     LOTUS_SCOPE("Left");
     LOTUS_SCOPE("Right");
@@ -112,7 +111,6 @@ TEST_CASE("several scopes stand on one line, and in one macro of the program's")
       ++regions;
     }
   }
-  // clang-format on
   lotus::stop();
   const auto lines = read_logs(run.path());
   for (const char* name : {"SLeft", "SRight", "SBatchPreprocessed_1", "SInMacro", "SInMacroAgain",
@@ -123,7 +121,7 @@ TEST_CASE("several scopes stand on one line, and in one macro of the program's")
 #undef TIMED_BATCH
 }
 
-TEST_CASE("run-time names are taken by content, from anything a string view is made of") {
+TEST_CASE("run-time names are copied from anything that converts to a string view") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   char changing[] = "op0";
@@ -146,7 +144,7 @@ TEST_CASE("run-time names are taken by content, from anything a string view is m
   CHECK(count_named(lines, "S%42atchWait_3%2C1%2C1000%0ASForged%2C1%2C2") == 1);
 }
 
-TEST_CASE("what begins or ends outside the recording is not recorded") {
+TEST_CASE("a scope that begins or ends outside the recording is not recorded") {
   const support::temp_directory run;
   {
     LOTUS_SCOPE("BegunBefore");
@@ -160,7 +158,7 @@ TEST_CASE("what begins or ends outside the recording is not recorded") {
   CHECK(read_logs(run.path()).empty());
 }
 
-TEST_CASE("an exception ends its scopes") {
+TEST_CASE("a scope that an exception leaves is recorded") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   try {

@@ -1,4 +1,5 @@
-// Stages, pieces, counters, late waits and given spans: in the logs, and in the hidden ones beside.
+// Tests the records of stages, segments, counters, late waits and given spans in logs and side
+// logs.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -16,16 +17,16 @@
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 
-using support::beside_line;
 using support::count_named;
-using support::read_beside;
 using support::read_logs;
+using support::read_side_log;
+using support::side_log_line;
 
 namespace {
 
 std::vector<std::string> said;
 
-/// Records into `run`, and notes what is said.
+/// Returns options for recording to `run` that store all messages in `said`.
 lotus::options noting(const support::temp_directory& run) {
   said.clear();
   lotus::options chosen;
@@ -34,18 +35,19 @@ lotus::options noting(const support::temp_directory& run) {
   return chosen;
 }
 
-/// Whether the logs have the operation line of a stage or a piece.
-bool has_operation(const std::vector<support::log_line>& lines, const beside_line& of) {
+/// Returns whether the logs contain an operation with the times of this stage or segment.
+bool has_operation(const std::vector<support::log_line>& lines, const side_log_line& of) {
   return std::any_of(lines.begin(), lines.end(), [&](const auto& l) {
     return l.name == of.name && l.start_ns == of.time_ns && l.duration_ns == of.a &&
            l.tid == of.tid && l.role == "worker";
   });
 }
 
-std::vector<std::int64_t> numbers_of(const std::vector<beside_line>& lines, const std::string& name,
-                                     std::int64_t beside_line::*column = &beside_line::b) {
+std::vector<std::int64_t> numbers_of(const std::vector<side_log_line>& lines,
+                                     const std::string& name,
+                                     std::int64_t side_log_line::*column = &side_log_line::b) {
   std::vector<std::int64_t> numbers;
-  for (const beside_line& l : lines) {
+  for (const side_log_line& l : lines) {
     if (l.name == name) numbers.push_back(l.*column);
   }
   return numbers;
@@ -53,7 +55,7 @@ std::vector<std::int64_t> numbers_of(const std::vector<beside_line>& lines, cons
 
 }  // namespace
 
-TEST_CASE("a stage is an operation, and its number stands beside") {
+TEST_CASE("a stage is an operation, and its number is in the side log") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   std::string runtime = "Resize, large";
@@ -65,10 +67,10 @@ TEST_CASE("a stage is an operation, and its number stands beside") {
   }
   lotus::stop();
   const auto lines = read_logs(run.path());
-  const auto stages = read_beside(run.path(), "stage");
+  const auto stages = read_side_log(run.path(), "stage");
   CHECK(lines.size() == 12);
   REQUIRE(stages.size() == 12);
-  for (const beside_line& stage : stages) CHECK(has_operation(lines, stage));
+  for (const side_log_line& stage : stages) CHECK(has_operation(lines, stage));
   CHECK(numbers_of(stages, "SDecode") == std::vector<std::int64_t>{0, 1, 2, 3});
   CHECK(numbers_of(stages, "SLeft") == std::vector<std::int64_t>{0, 2});
   CHECK(numbers_of(stages, "SRight") == std::vector<std::int64_t>{1, 3});
@@ -76,7 +78,7 @@ TEST_CASE("a stage is an operation, and its number stands beside") {
         std::vector<std::int64_t>(4, std::int64_t{0xFFFF'FFFE}));
 }
 
-TEST_CASE("a large number of a stage stands in a line before it") {
+TEST_CASE("a large stage number has a line of its own before the stage") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const std::uint64_t large[] = {0xFFFF'FFFF, std::uint64_t{1} << 32, INT64_MAX};
@@ -88,19 +90,19 @@ TEST_CASE("a large number of a stage stands in a line before it") {
   }
   { LOTUS_STAGE("Inner", 0xFFFF'FFFE); }
   lotus::stop();
-  const auto stages = read_beside(run.path(), "stage");
+  const auto stages = read_side_log(run.path(), "stage");
   CHECK(stages.size() == 10);
-  const auto numbers = read_beside(run.path(), "number");
+  const auto numbers = read_side_log(run.path(), "number");
   REQUIRE(numbers.size() == 9);
-  for (const beside_line& number : numbers) {
-    CHECK(std::count_if(stages.begin(), stages.end(), [&](const beside_line& stage) {
+  for (const side_log_line& number : numbers) {
+    CHECK(std::count_if(stages.begin(), stages.end(), [&](const side_log_line& stage) {
             return stage.name == number.name && stage.time_ns == number.time_ns && stage.b == -1;
           }) == 1);
   }
   const std::vector<std::int64_t> wanted(large, large + 3);
-  CHECK(numbers_of(numbers, "SOuter", &beside_line::a) == wanted);
-  CHECK(numbers_of(numbers, "SStaged", &beside_line::a) == wanted);
-  CHECK(numbers_of(numbers, "SInner", &beside_line::a) ==
+  CHECK(numbers_of(numbers, "SOuter", &side_log_line::a) == wanted);
+  CHECK(numbers_of(numbers, "SStaged", &side_log_line::a) == wanted);
+  CHECK(numbers_of(numbers, "SInner", &side_log_line::a) ==
         std::vector<std::int64_t>{wanted[1], wanted[1] + 1, INT64_MIN});
   CHECK(count_named(read_logs(run.path()), "SInner") == 4);
 }
@@ -112,7 +114,7 @@ struct item {
 };
 }  // namespace
 
-TEST_CASE("staged functions are numbered by argument, projection or result") {
+TEST_CASE("staged functions take their number from an argument, a projection or the result") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const auto by_argument = lotus::staged("Argument", [](int i) { return i + 1; });
@@ -155,7 +157,7 @@ TEST_CASE("staged functions are numbered by argument, projection or result") {
   CHECK_THROWS_AS(throws(5), std::runtime_error);
   lotus::stop();
 
-  const auto stages = read_beside(run.path(), "stage");
+  const auto stages = read_side_log(run.path(), "stage");
   CHECK(numbers_of(stages, "SArgument") == std::vector<std::int64_t>{41});
   CHECK(numbers_of(stages, "SMember") == std::vector<std::int64_t>{7});
   CHECK(numbers_of(stages, "SSource") == std::vector<std::int64_t>{0, 1, 2});
@@ -163,11 +165,11 @@ TEST_CASE("staged functions are numbered by argument, projection or result") {
   CHECK(numbers_of(stages, "SOptional") == std::vector<std::int64_t>{4, 5});
   CHECK(numbers_of(stages, "SPointer") == std::vector<std::int64_t>{9});
   CHECK(numbers_of(stages, "SThrows") == std::vector<std::int64_t>{5});
-  // The call that made nothing is no operation either.
+  // The last call produced no item, so it must not be recorded as an operation.
   CHECK(count_named(read_logs(run.path()), "SSource") == 3);
 }
 
-TEST_CASE("takes and counters stand beside only") {
+TEST_CASE("LOTUS_BATCH_TAKES and LOTUS_COUNTER write to the side log only") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   LOTUS_BATCH_TAKES(3, (std::uint64_t{1} << 56) - 1);
@@ -190,7 +192,7 @@ TEST_CASE("takes and counters stand beside only") {
                                          "counter,Squeue,-9223372036854775808,0"});
 }
 
-TEST_CASE("an item or a batch too large for a record is dropped, counted, and said once") {
+TEST_CASE("an item or batch number that is too large is dropped, counted and reported once") {
   const support::temp_directory run;
   REQUIRE(lotus::start(noting(run)));
   const std::uint64_t before = lotus::dropped();
@@ -198,17 +200,17 @@ TEST_CASE("an item or a batch too large for a record is dropped, counted, and sa
   LOTUS_BATCH_TAKES(std::uint64_t{1} << 56, 3);
   CHECK(lotus::dropped() - before == 2);
   lotus::stop();
-  CHECK(read_beside(run.path(), "takes").empty());
-  CHECK(said.size() == 2);  // the number, and how many records were dropped
+  CHECK(read_side_log(run.path(), "takes").empty());
+  CHECK(said.size() == 2);  // one about the item's number, one about the number of dropped records
 }
 
-TEST_CASE("a late wait is logged where its batch is known, and not at all without") {
+TEST_CASE("a wait is recorded once its batch is known, and otherwise not at all") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (std::uint64_t i = 0; i < 3; ++i) {
     lotus::wait_for_batch wait;
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    if (i == 2) break;  // the end of the data
+    if (i == 2) break;  // as if the end of the data had been reached
     wait.got(i + 10);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     wait.got(99);
@@ -225,7 +227,7 @@ TEST_CASE("a late wait is logged where its batch is known, and not at all withou
   CHECK(lines[0].end_ns() + 20'000'000 <= lines[1].start_ns);
 }
 
-TEST_CASE("an asynchronous operation has its pieces on the threads where they ran") {
+TEST_CASE("the segments of an asynchronous operation are recorded on the threads where they ran") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   {
@@ -244,23 +246,23 @@ TEST_CASE("an asynchronous operation has its pieces on the threads where they ra
   { lotus::async_scope moved_on{"Save"}; }
   lotus::stop();
   const auto lines = read_logs(run.path());
-  const auto pieces = read_beside(run.path(), "piece");
-  REQUIRE(pieces.size() == 5);
-  for (const beside_line& piece : pieces) CHECK(has_operation(lines, piece));
-  std::map<std::int64_t, std::vector<beside_line>> by_id;
-  for (const beside_line& piece : pieces) by_id[piece.b].push_back(piece);
+  const auto segments = read_side_log(run.path(), "piece");
+  REQUIRE(segments.size() == 5);
+  for (const side_log_line& segment : segments) CHECK(has_operation(lines, segment));
+  std::map<std::int64_t, std::vector<side_log_line>> by_id;
+  for (const side_log_line& segment : segments) by_id[segment.b].push_back(segment);
   REQUIRE(by_id.size() == 3);
   std::multiset<std::size_t> sizes;
   for (const auto& [id, of] : by_id) {
     sizes.insert(of.size());
     std::set<std::uint32_t> threads;
-    for (const beside_line& piece : of) threads.insert(piece.tid);
+    for (const side_log_line& segment : of) threads.insert(segment.tid);
     CHECK(threads.size() == (of.size() == 3 ? 2 : 1));
   }
   CHECK(sizes == std::multiset<std::size_t>{1, 1, 3});
 }
 
-TEST_CASE("numbers of asynchronous operations differ between threads") {
+TEST_CASE("asynchronous operations of different threads have different numbers") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   std::vector<std::thread> threads;
@@ -272,11 +274,11 @@ TEST_CASE("numbers of asynchronous operations differ between threads") {
   for (std::thread& t : threads) t.join();
   lotus::stop();
   std::set<std::int64_t> ids;
-  for (const beside_line& piece : read_beside(run.path(), "piece")) ids.insert(piece.b);
+  for (const side_log_line& segment : read_side_log(run.path(), "piece")) ids.insert(segment.b);
   CHECK(ids.size() == 4000);
 }
 
-TEST_CASE("a span that somebody else has measured stands where it was") {
+TEST_CASE("record_span records a span with the given times") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const auto begin = std::chrono::steady_clock::now();
@@ -292,7 +294,7 @@ TEST_CASE("a span that somebody else has measured stands where it was") {
   REQUIRE(lines.size() == 2);
   const auto& given = lines[lines[0].name == "SGiven" ? 0 : 1];
   const auto& measured = lines[lines[0].name == "SGiven" ? 1 : 0];
-  // Around the other, but for what the clocks' conversion is off.
+  // The given span must contain the measured one; conversion between the clocks may be inexact.
   constexpr std::int64_t off_ns = 20'000;
   CHECK(given.start_ns <= measured.start_ns + off_ns);
   CHECK(given.end_ns() + off_ns >= measured.end_ns());
@@ -300,7 +302,7 @@ TEST_CASE("a span that somebody else has measured stands where it was") {
 }
 
 #if !defined(NDEBUG)
-TEST_CASE("a scope that ends on another thread is told once") {
+TEST_CASE("a scope that ends on another thread is reported once") {
   const support::temp_directory run;
   REQUIRE(lotus::start(noting(run)));
   for (int i = 0; i < 2; ++i) {

@@ -1,4 +1,4 @@
-# Configures, builds and runs one consumer project, then looks for its lines in the log.
+# Configures, builds and runs a consumer project, then checks that the log contains its lines.
 #
 # cmake -DPROJECT=dir -DBUILD=dir -DCOMPILER=c++ -DGENERATOR=name [-DPREFIX=installed lotus]
 #       [-DVERSION=x.y.z] [-DLOTUS_SOURCE_DIR=checkout] -P consume.cmake
@@ -11,7 +11,7 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${BUILD}")
-# What the shell of the developer sets must not reach the consumer.
+# Variables in the developer's shell must not affect the consumer project.
 foreach(variable CXXFLAGS CPPFLAGS LDFLAGS CPATH CMAKE_BUILD_TYPE)
   unset(ENV{${variable}})
 endforeach()

@@ -1,4 +1,4 @@
-# Packs the build twice, under different umasks, installs the package into an empty root and removes it:
+# Creates the package under two different umasks, installs it into an empty root and removes it:
 #   cmake -DBUILD=dir -DWORK=dir -DVERSION=x -DHAS_TOOL=bool -P debian_package.cmake
 function(run)
   execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE status)
@@ -29,13 +29,13 @@ if(NOT first_sum STREQUAL second_sum)
   message(FATAL_ERROR "the same build made two packages that differ: ${first} ${second}")
 endif()
 
-# A root with nothing in it but what dpkg keeps of its own.
+# The empty root contains only dpkg's own files.
 set(root "${WORK}/root")
 file(MAKE_DIRECTORY "${root}/var/lib/dpkg/info" "${root}/var/lib/dpkg/updates")
 file(WRITE "${root}/var/lib/dpkg/status" "")
 set(dpkg "${DPKG}" "--root=${root}" --force-depends --force-not-root --force-bad-path)
 run(${dpkg} --install "${first}")
-# Where a library lies depends on the architecture, and on the distribution.
+# The folder of the library depends on the architecture and on the distribution.
 file(GLOB library RELATIVE "${root}/usr" "${root}/usr/lib/liblotus.a" "${root}/usr/lib/*/liblotus.a")
 get_filename_component(lib "${library}" DIRECTORY)
 set(wanted include/lotus/lotus.hpp share/doc/lotus/copyright "${lib}/liblotus.a" "${lib}/cmake/lotus/lotus-config.cmake"

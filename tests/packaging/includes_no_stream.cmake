@@ -1,5 +1,5 @@
-# Preprocesses lotus/lotus.hpp and fails on a header that costs its users compile time, as a
-# header-only program has it and as the front end alone:
+# Preprocesses lotus/lotus.hpp, both header-only and for the compiled library, and fails if it
+# includes a header that takes long to compile:
 # cmake -DCOMPILER=c++ -DINCLUDE_DIR=dir -P includes_no_stream.cmake
 function(includes_none_of)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "FLAGS;HEADERS")

@@ -1,4 +1,4 @@
-# Installs the build into PREFIX, by way of another folder, and compares the headers there with
+# Installs the build into a folder, moves this folder to PREFIX, and compares the headers there with
 # HEADERS: cmake -DBUILD=dir -DPREFIX=dir -DHEADERS=dir -P install.cmake
 file(REMOVE_RECURSE "${PREFIX}" "${PREFIX}_first")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}_first"

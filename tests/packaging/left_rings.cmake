@@ -1,5 +1,5 @@
-# A ring file that a process on another machine left is recovered by this one's lotus-tool. Where
-# the compiler or the emulator is missing: skipped.
+# Checks that lotus-tool recovers a ring file from a process on another kind of machine. Skipped if
+# the compiler or the emulator is missing.
 # cmake -DCOMPILER=g++ -DEMULATOR=program -DLIBRARIES=dir -DTOOL=lotus-tool -DSOURCE=checkout
 #   -DWORK=dir -P left_rings.cmake
 find_program(compiler "${COMPILER}")
@@ -22,7 +22,7 @@ if(NOT rings)
 endif()
 
 execute_process(COMMAND "${TOOL}" recover "${WORK}/run" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
-# 1000 operations, one that sleeps, a batch made and consumed.
+# 1000 operations, one operation that sleeps, and a batch that is built and received.
 if(NOT said MATCHES "recovered 1003 records of 1 processes")
   message(FATAL_ERROR "${said}")
 endif()
@@ -42,7 +42,8 @@ foreach(line "SBatchPreprocessed_7,[0-9]+,[0-9]+\n" "SBatchConsumed_7,[0-9]+,[0-
     message(FATAL_ERROR "no ${line} in\n${all}")
   endif()
 endforeach()
-# Its clock, which is not this machine's, has been understood: now, and as long as it slept.
+# The times must have been converted from the other machine's clock: the records are of now, and the
+# sleep has the right duration.
 string(TIMESTAMP now "%s" UTC)
 string(REGEX MATCH "SSleep%2C 50 ms,([0-9]+)[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9],([0-9]+)\n"
     found "${all}")

@@ -1,4 +1,5 @@
-// Records, and is killed before anything is written: what is left is for another machine's tool.
+// Records and is killed before any record is written to a log. The tool of another kind of machine
+// then reads the ring file.
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ int main(int, char** argv) {
   o.drain_interval_ms = 1'000'000;
   o.cpu_time = false;
   if (!lotus::start(o)) return 1;
-  usleep(500'000);  // the early drains are over
+  usleep(500'000);  // waits until the first drains, which come early, are over
   std::thread{[] {
     LOTUS_BATCH_PREPROCESSED(7);
     LOTUS_SCOPE("Sleep, 50 ms");

@@ -1,4 +1,4 @@
-// Each macro makes one mistake that the compiler must refuse.
+// Uses each macro incorrectly; the compiler must reject each of these uses.
 #include <string>
 #include <utility>
 

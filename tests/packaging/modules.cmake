@@ -1,5 +1,5 @@
-# Whether the modules are as their README files say: dependencies go one way, and no folder is too
-# full.
+# Checks that the modules are as their README files describe them: dependencies go in one direction
+# only, and no folder contains too many files.
 # cmake -DSOURCE=<checkout> -P modules.cmake
 cmake_minimum_required(VERSION 3.21)
 set(faults "")
@@ -8,12 +8,13 @@ macro(fault text)
   list(APPEND faults "${text}")
 endmacro()
 
-# What a header of each module of the library may include, by module; "words" are the two headers of
-# the API that hold no code, "api" all others on top: with record, the front end. It sees nothing of
-# the engine, which lotus.hpp alone includes, behind it. aggregates, heap and sampling are one
-# optional feature each; of aggregates, "calls" is what a scope needs, and "thread" of record is what
-# the session has of a thread, its aggregates included. What a feature adds to another module lies in
-# the feature's folder, in one that is called like the module, and counts as a part of that module.
+# For each module of the library, the modules whose headers it may include. "words" are the two
+# headers of the API that contain no code, and "api" all other headers of the API. Together with
+# "record", these are the front end. The front end must not include the engine; only lotus.hpp does
+# so, at its end. Each of aggregates, heap, sampling and waits is one optional feature. In
+# aggregates, "calls" is the part that scopes need. In record, "thread" is the session's data about
+# a thread, including its aggregates. If a feature adds code to another module, the code is in a
+# folder of the feature with that module's name, and counts as a part of that module.
 set(words config.hpp version.hpp)
 set(sees_words words)
 set(sees_base words base)
@@ -27,9 +28,10 @@ set(sees_sampling words base options record folder sampling)
 set(sees_format words base options record folder format)
 set(sees_aggregates words base options record calls thread folder format aggregates)
 set(sees_recovery words base options record folder format aggregates recovery)
-set(sees_store words base options record calls thread folder format aggregates recovery store)
+set(sees_waits words base options record folder waits)
+set(sees_store words base options record calls thread folder format aggregates recovery waits store)
 set(sees_collectors words base options record calls thread folder sampling collectors)
-set(sees_session words base options record calls thread heap folder format aggregates recovery store
+set(sees_session words base options record calls thread heap folder format aggregates recovery waits store
     collectors session)
 set(sees_api words base options record calls api)
 set(sees_engine words base options record calls thread heap folder format sampling aggregates recovery
@@ -37,18 +39,20 @@ set(sees_engine words base options record calls thread heap folder format sampli
 set(sees_whole words options api engine)
 set(sees_torch words base options record calls api torch whole)
 
-# What the tool may include: what files look like, and what it does to a run's folder itself.
+# The headers of the library that the tool may include: formats of files, and operations on run
+# folders.
 set(tool_sees "^lotus/(folder|format|recovery)/"
     "^lotus/aggregates/[^/]+$"
-    "^lotus/heap/heap_hook.hpp" "^lotus/sampling/(perf_ring|process_threads|sample_layout).hpp"
+    "^lotus/heap/heap_hook.hpp" "^lotus/waits/(futex_waits|system_calls|wait_reasons).hpp" "^lotus/sampling/(perf_ring|process_threads|sample_layout).hpp"
     "^lotus/base/environment.hpp")
 
-# module_of(HEADER VARIABLE): of a header as it is included, "lotus/base/clock.hpp".
+# module_of(HEADER VARIABLE): sets VARIABLE to the module of a header, which is given as in
+# "lotus/base/clock.hpp".
 function(module_of header variable)
   set(module api)
   if(header MATCHES "^lotus/([^/]+)/")
     set(module "${CMAKE_MATCH_1}")
-    if(header MATCHES "^lotus/(aggregates|heap|sampling)/([^/]+)/")
+    if(header MATCHES "^lotus/(aggregates|heap|sampling|waits)/([^/]+)/")
       set(module "${CMAKE_MATCH_2}")
     elseif(header MATCHES "^lotus/aggregates/(aggregates|aggregate_calls)\\.hpp$")
       set(module calls)
@@ -68,14 +72,14 @@ function(module_of header variable)
   set(${variable} "${module}" PARENT_SCOPE)
 endfunction()
 
-# includes_of(FILE VARIABLE): what stands between quotes or angles, in order.
+# includes_of(FILE VARIABLE): sets VARIABLE to the names of all included files, in order.
 function(includes_of file variable)
   file(STRINGS "${file}" lines REGEX "^ *#include [<\"]")
   list(TRANSFORM lines REPLACE "^ *#include [<\"]([^>\"]*)[>\"].*" "\\1")
   set(${variable} "${lines}" PARENT_SCOPE)
 endfunction()
 
-# The library: no include goes up.
+# In the library, no header may include a header of a higher module.
 file(GLOB_RECURSE headers RELATIVE "${SOURCE}/include" "${SOURCE}/include/*.hpp")
 foreach(header IN LISTS headers)
   module_of("${header}" module)
@@ -95,7 +99,8 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# The hot path: what scope.hpp reaches, itself included, and no system header but these.
+# To keep the hot path fast to compile, the headers that scope.hpp includes, directly or indirectly,
+# may include only these system headers.
 set(hot_includes atomic cstddef cstdint new string_view type_traits utility)
 set(reached lotus/scope.hpp)
 set(todo lotus/scope.hpp)
@@ -116,8 +121,8 @@ if(count GREATER 12)
   fault("lotus/scope.hpp reaches ${count} headers, at most 12 are wanted: ${reached}")
 endif()
 
-# The tool takes some of the library; its own modules are held apart by their include paths, which
-# only a way through the parent could get around.
+# The tool may include only some headers of the library. Its own modules are separated by include
+# paths, which only a path with ".." could circumvent.
 file(GLOB_RECURSE sources RELATIVE "${SOURCE}"
      "${SOURCE}/include/*.hpp" "${SOURCE}/tools/*.?pp" "${SOURCE}/tests/*.?pp"
      "${SOURCE}/bench/*.?pp" "${SOURCE}/examples/*.?pp")
@@ -131,8 +136,8 @@ foreach(source IN LISTS sources)
     if(source MATCHES "^(include|tools)/" AND other MATCHES "^\\.\\./")
       fault("${source} includes ${other}, past its module's include path")
     endif()
-    # A command is a folder of commands/, or the files there that begin with its name. Commands do not
-    # see each other.
+    # A command is a folder in commands/, or the files there whose names begin with the command.
+    # Commands must not include each other.
     if(source MATCHES "^tools/lotus-tool/commands/([^/_.]+)")
       set(command "${CMAKE_MATCH_1}")
       if(other MATCHES "^commands/([^/_.]+)")
@@ -145,8 +150,8 @@ foreach(source IN LISTS sources)
   endforeach()
 endforeach()
 
-# One class, one file: no member function of the library is defined in another file than its class;
-# but for those of the front end's classes that belong to the engine.
+# A member function must be defined in the same file as its class. The exceptions are classes of the
+# front end whose functions belong to the engine.
 list(FILTER headers EXCLUDE REGEX "^lotus/engine/")
 set(member "^[a-z][a-z_:0-9<>*& ]*[ *&]([a-z_]+)::~?[a-z_]+\\(")
 foreach(header IN LISTS headers)
@@ -161,7 +166,7 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# Two headers of one name: an include might find the other one.
+# All headers must have different names, because an include might otherwise find the wrong one.
 set(names "")
 foreach(source IN LISTS sources)
   if(source MATCHES "^(include|tools)/.*\\.hpp$")
@@ -173,7 +178,7 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
-# A file has one job and is as long as the job.
+# No folder may contain too many files, and no file too many lines.
 file(GLOB_RECURSE all RELATIVE "${SOURCE}"
      "${SOURCE}/include/*" "${SOURCE}/tools/*" "${SOURCE}/tests/*" "${SOURCE}/bench/*"
      "${SOURCE}/examples/*")

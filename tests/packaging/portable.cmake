@@ -1,5 +1,6 @@
-# The whole API compiles, links and, where there is an emulator, runs on a platform where nothing is
-# recorded, with include/ and with the single header. Where the compiler is missing: skipped.
+# Checks that programs that use the whole API compile, link and (if there is an emulator) run on
+# platforms where nothing is recorded, both with include/ and with the single header. Skipped if the
+# compiler is missing.
 # cmake -DCOMPILER=g++ -DEMULATOR=program -DSOURCE=checkout -DWORK=dir -P portable.cmake
 find_program(compiler "${COMPILER}")
 if(NOT compiler)

@@ -1,12 +1,13 @@
-# public_names.cpp has every public name, and is a program that runs: as it is, linked to the compiled
-# library, with macros disabled, and as on a platform where nothing is recorded.
+# Checks that public_names.cpp contains every public name, and that it runs header-only, with the
+# compiled library, with disabled macros, and as on a platform where nothing is recorded.
 # cmake -DCOMPILER=c++ -DLIBRARY=liblotus.a -DLIBRARIES=flags -DSOURCE=checkout -DWORK=dir
 #   -P public_names.cmake
 cmake_minimum_required(VERSION 3.21)
 set(program "${CMAKE_CURRENT_LIST_DIR}/public_names.cpp")
 file(READ "${program}" used)
 
-# Names that headers declare outside of lotus::detail, at the beginning of a line, and macros.
+# Finds the macros, and the names that headers declare outside of lotus::detail at the beginning of
+# a line.
 file(GLOB headers "${SOURCE}/include/lotus/*.hpp")
 list(FILTER headers EXCLUDE REGEX "/(config|version|torch)\\.hpp$")
 set(names "")
@@ -47,7 +48,8 @@ foreach(name IN LISTS names)
   endif()
 endforeach()
 
-# built(NAME FLAG...): the program compiles so, without a warning, and runs.
+# built(NAME FLAG...): checks that the program compiles with these FLAGs without a warning, and that
+# it runs.
 function(built name)
   file(REMOVE_RECURSE "${WORK}/${name}")
   file(MAKE_DIRECTORY "${WORK}/${name}")

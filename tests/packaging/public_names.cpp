@@ -1,8 +1,8 @@
-// Every public name, in a program that runs on any platform, whether it records there or not;
-// public_names.cmake sees that none is missing.
+// Uses every public name, in a program that runs on every platform, even if the library does not
+// record there. public_names.cmake checks that no name is missing.
 //
-// PUBLIC_NAMES is the name of the function with them, where several such files make one program;
-// else this is the whole program.
+// If several such files form one program, PUBLIC_NAMES is the name of the function in this one.
+// Otherwise this file is the whole program.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace {
 
-// Made by macros.
+// Programs do not name these types, but macros create objects of them.
 static_assert(!std::is_copy_constructible_v<lotus::scope_with_arguments> &&
               !std::is_copy_constructible_v<lotus::aggregated_scope>);
 
@@ -114,7 +114,7 @@ int transforms() {
 
 }  // namespace
 
-/// Everything but start and stop. 0, or the number of what went wrong.
+/// Uses every name except start and stop. Returns 0, or the number of the check that failed.
 int PUBLIC_NAMES(const char* name) {
   if (macros(1, name) != 1) return 2;
   if (classes(name) != 2) return 3;

@@ -1,8 +1,9 @@
-// Every macro where a user may put it; compiled with the warnings of a strict user.
+// Uses every macro in every place where users may use it; compiled with many warnings enabled.
 #include <cstdint>
 #include <string>
 
-/// For its static object g++ declares names of the C++ ABI, before the library does.
+/// Represents a header of the user. Its static object makes g++ declare names of the C++ ABI before
+/// the library declares them.
 inline const std::string& user_header() {
   static const std::string text;
   return text;

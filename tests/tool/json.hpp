@@ -1,4 +1,4 @@
-// JSON as the tests read it: strictly, so that a member of another type or none fails the test.
+// Reads JSON strictly: a missing member or a member of another type makes the test fail.
 #ifndef LOTUS_TESTS_TOOL_JSON_HPP
 #define LOTUS_TESTS_TOOL_JSON_HPP
 
@@ -12,25 +12,26 @@
 
 namespace lotus::tool_test {
 
-/// A value of a parsed text, which it keeps alive. Whatever it is not throws.
+/// A value of a parsed text. The object keeps the text alive. Functions throw if the type is
+/// different.
 class json {
  public:
-  /// Fails the test when `text` is not valid JSON, in UTF-8.
+  /// Parses `text`. Fails the test if `text` is not valid JSON in UTF-8.
   static json parse(const std::string& text);
 
   json operator[](const std::string& key) const;
   json operator[](std::size_t index) const;
   bool has(const std::string& key) const;
 
-  /// Of an array or an object.
+  /// Returns the number of elements of an array or of members of an object.
   std::size_t size() const;
   std::vector<json> array() const;
   struct member;
-  /// In their order.
+  /// Returns the members in the order of the text.
   std::vector<member> members() const;
 
   std::string text() const;
-  std::int64_t integer() const;  ///< 1.0 is none
+  std::int64_t integer() const;  ///< throws for 1.0
   double number() const;
   bool boolean() const;
   bool is_null() const;
@@ -39,7 +40,8 @@ class json {
   bool is_array() const;
   bool is_object() const;
 
-  /// With sorted keys, bare, so that equal values give equal texts; without one member of the top.
+  /// Returns a text without blanks and with sorted keys, so that equal values have equal texts.
+  /// @param left_out  name of a top-level member to leave out.
   std::string canonical(const std::string& left_out = "") const;
 
  private:

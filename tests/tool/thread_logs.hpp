@@ -1,4 +1,4 @@
-// Logs of threads and what lies beside them, written for a test.
+// Writes logs and side logs of threads for a test.
 #ifndef LOTUS_TESTS_THREAD_LOGS_HPP
 #define LOTUS_TESTS_THREAD_LOGS_HPP
 
@@ -17,11 +17,11 @@ inline std::string columns(const std::string& name, std::int64_t start_ms, std::
          std::to_string(length_ms * ms);
 }
 
-/// The logs of one thread, its stages beside them.
+/// Collects the lines of one thread's logs and side log.
 struct thread_logs {
   std::string main;
   std::string worker;
-  std::string beside;
+  std::string side_log;
 
   void operation(const std::string& name, std::int64_t start_ms, std::int64_t length_ms) {
     worker += columns('S' + name, start_ms, length_ms) + '\n';
@@ -29,7 +29,7 @@ struct thread_logs {
   void stage(const std::string& name, std::int64_t start_ms, std::int64_t length_ms,
              std::int64_t number) {
     operation(name, start_ms, length_ms);
-    beside +=
+    side_log +=
         "stage," + columns('S' + name, start_ms, length_ms) + ',' + std::to_string(number) + '\n';
   }
   void wait(std::int64_t i, std::int64_t start_ms, std::int64_t length_ms) {
@@ -40,15 +40,15 @@ struct thread_logs {
             ",1000\n";
   }
   void off_cpu(std::int64_t at_ms, std::int64_t off_ms, const std::string& run_queue_ms) {
-    beside += "off_cpu,," + std::to_string(begin_ns + at_ms * ms) + ',' +
-              std::to_string(off_ms * ms) + ',' +
-              (run_queue_ms.empty() ? "" : run_queue_ms + "000000") + '\n';
+    side_log += "off_cpu,," + std::to_string(begin_ns + at_ms * ms) + ',' +
+                std::to_string(off_ms * ms) + ',' +
+                (run_queue_ms.empty() ? "" : run_queue_ms + "000000") + '\n';
   }
   void write(const temp_dir& dir, const std::string& folder, int number) const {
     const std::string end = "_pid_" + std::to_string(number);
     if (!main.empty()) dir.file(folder + "lotustrace_log_main" + end, main);
     if (!worker.empty()) dir.file(folder + "lotustrace_log_worker" + end, worker);
-    if (!beside.empty()) dir.file(folder + ".lotus_beside_lotustrace_log" + end, beside);
+    if (!side_log.empty()) dir.file(folder + ".lotus_beside_lotustrace_log" + end, side_log);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -63,12 +64,31 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+namespace {
+
+/// If the variable LOTUS_TEST_JSON_TO is set, stores a JSON output in this folder. The test
+/// tool_schema later validates all outputs that the other tests have stored.
+void keep_json(const std::vector<std::string>& arguments, const std::string& out) {
+  const char* const folder = std::getenv("LOTUS_TEST_JSON_TO");
+  const auto at = std::find(arguments.begin(), arguments.end(), "--json");
+  if (folder == nullptr || at == arguments.end() || out.empty()) return;
+  static int n = 0;
+  std::string command = arguments.front();
+  if (command == "map") command += ' ' + arguments.at(1);
+  std::ofstream(fs::path(folder) /
+                (command + '.' + std::to_string(::getpid()) + '.' + std::to_string(++n) + ".json"))
+      << out;
+}
+
+}  // namespace
+
 result run(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv{"lotus-tool"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   std::ostringstream out;
   std::ostringstream err;
   const int status = tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  keep_json(arguments, out.str());
   return {status, out.str(), err.str()};
 }
 

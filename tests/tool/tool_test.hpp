@@ -1,4 +1,4 @@
-// What the tests of the tool share: places, files, running a command, reading JSON.
+// Declares what all tests of the tool share: paths, files, running a command, reading JSON.
 #ifndef LOTUS_TESTS_TOOL_TEST_HPP
 #define LOTUS_TESTS_TOOL_TEST_HPP
 
@@ -10,13 +10,14 @@
 
 namespace lotus::tool_test {
 
-/// Traces that the project brings along.
+/// Returns the folder with the traces that are part of this repository.
 std::string traces();
 
-/// A larger set of real traces beside the checkout; empty where there is none.
+/// Returns the folder of a larger set of real traces outside of the repository; "" if it does not
+/// exist.
 std::string shared_traces();
 
-/// A fresh directory, removed with everything in it at the end.
+/// A new directory; the destructor removes it and its contents.
 class temp_dir {
  public:
   temp_dir();
@@ -25,9 +26,9 @@ class temp_dir {
   ~temp_dir();
 
   const std::string& path() const noexcept { return path_; }
-  /// Writes a file below it, with the folders it needs; returns its path.
+  /// Writes a file in the directory, and creates the folders for it. Returns the file's path.
   std::string file(const std::string& name, std::string_view text) const;
-  /// Names of the files in it, sorted, "." files included.
+  /// Returns the sorted names of all files in the directory, including hidden files.
   std::vector<std::string> names() const;
 
  private:
@@ -43,13 +44,13 @@ struct result {
   std::string err;
 };
 
-/// Runs a command in this process: run({"viz", dir, "-o", file}).
+/// Runs a command of the tool in this process, as in run({"viz", dir, "-o", file}).
 result run(const std::vector<std::string>& arguments);
 
-/// Fails the test when `text` is not valid JSON.
+/// Parses `text`. Fails the test if `text` is not valid JSON.
 json parse_json(const std::string& text);
 
-/// The events of a Chrome trace, each as json::canonical(), sorted.
+/// Returns the sorted events of a Chrome trace, each one as json::canonical().
 std::vector<std::string> sorted_events(const std::string& text);
 
 }  // namespace lotus::tool_test

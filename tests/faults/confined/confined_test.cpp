@@ -1,5 +1,5 @@
-// Programs that confine themselves after they have begun to record, or run in a namespace where the
-// clocks are others.
+// Tests programs that restrict their own system calls while they record, or that run in a namespace
+// with different clocks.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ void record(const char* name, int times) {
   for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
 }
 
-/// From now on these system calls fail, of all threads that this one starts.
+/// Makes these system calls fail from now on, in this thread and in all threads that it starts.
 bool forbid(const std::vector<unsigned>& calls, unsigned error) {
   std::vector<sock_filter> code{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const unsigned call : calls) {
@@ -47,16 +47,17 @@ bool forbid(const std::vector<unsigned>& calls, unsigned error) {
   }
   code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  constexpr unsigned all_threads = 1;  // SECCOMP_FILTER_FLAG_TSYNC
+  constexpr unsigned all_threads = 1;  // the value of SECCOMP_FILTER_FLAG_TSYNC
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all_threads, &program) == 0;
 }
 
 }  // namespace
 
-TEST_CASE("a filter of system calls that comes after start: no record is lost, nothing dies") {
+TEST_CASE("a system call filter installed after start loses no record of existing threads") {
   const support::temp_directory run;
-  // As a sandbox, and as a file system that has become read-only.
+  // true: system calls fail as in a sandbox. false: they fail as on a file system that became
+  // read-only.
   const bool sandbox = GENERATE(true, false);
   const int status = support::status_of_child([&] {
     auto o = options_for(run);
@@ -81,14 +82,14 @@ TEST_CASE("a filter of system calls that comes after start: no record is lost, n
   const auto lines = read_logs(run.path());
   CHECK(count_named(lines, "Sbefore") == 100);
   CHECK(count_named(lines, "Safter") == 30);
-  // A ring for a new thread is a longer file.
+  // The ring of a new thread extends the ring file, which is possible only in the sandbox.
   if (sandbox) CHECK(count_named(lines, "Sof_thread") == 30);
 }
 
-TEST_CASE("a time namespace whose monotonic clock is years ahead: times are right") {
+TEST_CASE("recorded times are right in a time namespace whose monotonic clock is years ahead") {
   const support::temp_directory run;
   const int status = support::status_of_child([&] {
-    constexpr int new_time = 0x80;  // CLONE_NEWTIME
+    constexpr int new_time = 0x80;  // the value of CLONE_NEWTIME
     if (unshare(new_time) != 0) _exit(77);
     std::ofstream{"/proc/self/timens_offsets"} << "monotonic 100000000 0\nboottime 100000000 0\n";
     const pid_t child = fork();

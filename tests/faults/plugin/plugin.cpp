@@ -1,4 +1,4 @@
-// A plugin that records, built with hidden visibility; PLUGIN_NAME tells them apart.
+// A plugin that records, built with hidden visibility. Each plugin has another PLUGIN_NAME.
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,7 +7,8 @@
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// Where the host asks for it, records while dlopen() holds the lock of the dynamic loader.
+// If the host asks for it, this records while the plugin is initialized. At this time dlopen()
+// holds the lock of the dynamic loader.
 const bool recorded_while_loaded = [] {
   const char* ms = getenv("PLUGIN_LOADS_FOR_MS");
   if (ms == nullptr) return false;

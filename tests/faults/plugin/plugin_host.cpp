@@ -1,5 +1,6 @@
-// Loads plugins that record: plugin_host CASE PREFIX FIRST_PLUGIN SECOND_PLUGIN. With HOST_RECORDS
-// it includes the library itself; without, only the plugins do. Ends with 0 when all went well.
+// Loads plugins that record. Usage: plugin_host CASE PREFIX FIRST_PLUGIN SECOND_PLUGIN. If
+// HOST_RECORDS is defined, the program also includes the library; otherwise only the plugins do.
+// The exit status is 0 on success.
 
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -29,7 +30,8 @@ static void record_in_host(int times) {
 
 namespace {
 
-/// Where objects could meet, as containers deny it. Ends with 77 where this one may not deny it.
+/// Blocks the places where the shared objects of a process could find their common session, as some
+/// containers do. Exits with 77 if the process is not allowed to block them.
 void deny(const char* denied) {
   if (denied == nullptr) return;
   const char* says_to = getenv("PLUGIN_HOST_SAYS_TO");
@@ -75,7 +77,7 @@ class plugin {
   }
   void close() const { dlclose(handle_); }
 
-  /// Whether any of its code is still in memory.
+  /// Returns whether any part of the plugin's code is still mapped into memory.
   bool mapped() const {
     std::ifstream maps{"/proc/self/maps"};
     for (std::string line; std::getline(maps, line);) {
@@ -114,16 +116,16 @@ int main(int, char** argv) {
   const plugin second{argv[4]};
 #if defined(HOST_RECORDS)
   if (what == "host_is_told") {
-    // The plugin has recorded nothing yet, and so knows nothing of the program's session.
+    // The plugin has recorded nothing yet, so it has not yet looked for the session of the program.
     setenv("LOTUS_COLLECTOR", "no such", 1);
-    static std::string told;
+    static std::string reported;
     lotus::options chosen;
     chosen.log_file = log_file;
-    chosen.on_message = [](const char* message) { told += std::string(message) + '\n'; };
+    chosen.on_message = [](const char* message) { reported += std::string(message) + '\n'; };
     if (!lotus::start(chosen)) return 1;
     first.resume_collector();
-    return told.rfind("LOTUS_COLLECTOR=no such is not known; ", 0) == 0 &&
-                   told.find('\n') == told.size() - 1
+    return reported.rfind("LOTUS_COLLECTOR=no such is not known; ", 0) == 0 &&
+                   reported.find('\n') == reported.size() - 1
                ? 0
                : 2;
   }
@@ -132,7 +134,7 @@ int main(int, char** argv) {
     first.record(10);
     second.record(20);
     record_in_host(30);
-    first.close();  // with its names still in the ring
+    first.close();  // the ring still contains records with names of this plugin
     if (first.mapped()) return 2;
     second.record(20);
     record_in_host(30);
@@ -140,12 +142,12 @@ int main(int, char** argv) {
   }
 #endif
   if (what == "plugin_starts") {
-    // The second one has asked, and was told no, before the first one starts.
+    // The second plugin looks for a session and finds none; then the first plugin starts one.
     second.record(5);
     if (!first.start(log_file)) return 1;
     first.record(10);
     second.record(20);
-    first.close();  // the one that started the session and whose code drains
+    first.close();  // this plugin has started the session, and its code drains the rings
     second.record(20);
 #if defined(HOST_RECORDS)
     record_in_host(60);

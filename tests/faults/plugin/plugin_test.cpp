@@ -1,4 +1,5 @@
-// One session for a program and its plugins, all with hidden visibility and nothing exported.
+// Tests that a program and its plugins use one session together, although all hide and export no
+// symbols.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,14 +26,14 @@ int run_host(const char* host, const char* what, const support::temp_directory& 
 }
 
 void check_one_session(const support::temp_directory& run) {
-  // One thread, so one log; a second session would have left a ring file or a second drain's order.
+  // One thread has one log. If there were a second session, it would have left a ring file.
   CHECK(support::count_files(run.path(), "lotustrace_log_worker_pid_") == 1);
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
 }  // namespace
 
-TEST_CASE("the program starts, two plugins record, one is unloaded") {
+TEST_CASE("two plugins record into the session that the program started, and one is unloaded") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "host_starts", run) == 0);
   const auto lines = support::read_logs(run.path());
@@ -43,7 +44,7 @@ TEST_CASE("the program starts, two plugins record, one is unloaded") {
   check_one_session(run);
 }
 
-TEST_CASE("a plugin starts and is unloaded; the program and the other one go on") {
+TEST_CASE("recording continues after the plugin that started the session is unloaded") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "plugin_starts", run) == 0);
   const auto lines = support::read_logs(run.path());
@@ -53,7 +54,7 @@ TEST_CASE("a plugin starts and is unloaded; the program and the other one go on"
   check_one_session(run);
 }
 
-TEST_CASE("a program's first scope meets the loading of a plugin that records") {
+TEST_CASE("a program's first scope may coincide with the loading of a plugin that records") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "first_scope_meets_dlopen", run) == 0);
   const auto lines = support::read_logs(run.path());
@@ -62,26 +63,26 @@ TEST_CASE("a program's first scope meets the loading of a plugin that records") 
   CHECK(count_named(lines, "Sfirst") == 1);
 }
 
-TEST_CASE("so it may where the first scope loads a profiler's library") {
+TEST_CASE("a first scope that loads a profiler's library may coincide with a plugin's loading") {
   const support::temp_directory run;
   setenv("LOTUS_ANNOTATE", "itt", 1);
-  setenv("INTEL_LIBITTNOTIFY64", SECOND_PLUGIN, 1);  // a library that is no collector
+  setenv("INTEL_LIBITTNOTIFY64", SECOND_PLUGIN, 1);  // a library that is not a collector
   const int status = run_host(PLUGIN_HOST_RECORDING_PROGRAM, "first_scope_meets_dlopen", run);
   unsetenv("LOTUS_ANNOTATE");
   unsetenv("INTEL_LIBITTNOTIFY64");
   REQUIRE(status == 0);
   const auto lines = support::read_logs(run.path());
   CHECK(count_named(lines, "SHost") == 1);
-  CHECK(count_named(lines, "SLoading") == 2);  // of both plugins
+  CHECK(count_named(lines, "SLoading") == 2);  // once for each plugin
   CHECK(count_named(lines, "Sfirst") == 1);
 }
 
-TEST_CASE("what a plugin's collector says reaches the handler that the program gave") {
+TEST_CASE("messages of a plugin's collector reach the program's message handler") {
   const support::temp_directory run;
   CHECK(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "host_is_told", run) == 0);
 }
 
-TEST_CASE("only plugins include the library") {
+TEST_CASE("plugins share one session in a program that does not include the library") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_PLAIN_PROGRAM, "plugin_starts", run) == 0);
   const auto lines = support::read_logs(run.path());
@@ -91,11 +92,11 @@ TEST_CASE("only plugins include the library") {
   check_one_session(run);
 }
 
-TEST_CASE("there is one session where /proc, memfd_create or an address is denied") {
+TEST_CASE("all objects share one session if /proc, memfd_create or an address is denied") {
   for (const char* denied : {"proc", "memfd", "proc memfd", "addresses"}) {
     INFO(denied);
 #ifdef __SANITIZE_THREAD__
-    // ThreadSanitizer lets no program have these addresses.
+    // ThreadSanitizer lets no program map these addresses.
     if (std::string{denied} == "addresses") continue;
 #endif
     const support::temp_directory run;
@@ -116,7 +117,7 @@ TEST_CASE("there is one session where /proc, memfd_create or an address is denie
 }
 
 #ifndef __SANITIZE_THREAD__
-TEST_CASE("where objects can meet nowhere, each says that it is alone") {
+TEST_CASE("each object reports that it found no session if every way to share one is denied") {
   const support::temp_directory run;
   const std::string said = (run.path() / "said").string();
   setenv("PLUGIN_HOST_IS_DENIED", "addresses memfd", 1);

@@ -1,5 +1,5 @@
-// Handlers that interrupt the storing of a record at each of its instructions: by single steps of
-// the processor. Some return, others leave by siglongjmp.
+// Tests signal handlers that interrupt the storing of a record at each of its instructions, by
+// single-stepping the processor. Some handlers return, others leave by siglongjmp.
 
 #include <setjmp.h>
 #include <signal.h>
@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "aggregates.hpp"
@@ -32,12 +33,14 @@ std::uintptr_t aggregate_storing() {
   return lotus::detail::aggregates_of(*lotus::detail::this_ring).storing.load();
 }
 
-/// Steps through what this thread does until it has stored one more record, or has jumped out; not
-/// further, as a step with signals blocked would be its end. For handlers, so all of it is static.
+/// Single-steps this thread until it has stored one more record, or has jumped out of a handler.
+/// Then the stepping must end, because a step while signals are blocked would kill the process. All
+/// members are static, because signal handlers use this class.
 struct steps {
   static inline volatile bool stepping = false;
   static inline place_of_storing storing = record_storing;
-  static inline volatile int until = 0;  ///< so many steps within the storing, then `act`
+  /// Number of steps inside the storing code that remain before `act` is called.
+  static inline volatile int until = 0;
   static inline volatile bool stored = false;
   static inline volatile bool acted = false;
   static inline void (*act)() = nullptr;
@@ -60,7 +63,7 @@ struct steps {
     act();
   }
 
-  /// @param on_other_stack  handlers run on a stack of their own.
+  /// @param on_other_stack  whether signal handlers run on their own stack.
   static void install(bool on_other_stack) {
     static std::vector<char> other(std::size_t{1} << 18U);
     stack_t stack{};
@@ -82,13 +85,24 @@ struct steps {
     stepping = true;
     raise(SIGTRAP);
   }
+
+  /// @return after how many more steps to interrupt the next run: one, so that each instruction
+  ///         is interrupted once; more if a sanitizer has added hundreds of instructions, because
+  ///         the test's time grows with their square.
+  static int stride(place_of_storing where, void (*store_once)()) {
+    constexpr int all = std::numeric_limits<int>::max();
+    begin(where, all, nullptr);
+    store_once();
+    const int within = all - until;
+    return within > 300 ? within / 50 : 1;
+  }
 };
 
 lotus::options options_for(const support::temp_directory& run) {
   lotus::options o;
   o.log_file = run.prefix();
   o.drain_interval_ms = 1'000'000;
-  o.cpu_time = false;  // whose records would be dropped and counted as well
+  o.cpu_time = false;  // CPU time records would also be dropped and counted
   o.on_message = [](const char*) {};
   return o;
 }
@@ -105,7 +119,7 @@ void jump() {
   siglongjmp(before, 1);
 }
 
-/// From deeper on the stack than what was interrupted.
+/// Records from a function that is deeper on the stack than the interrupted one.
 __attribute__((noinline)) void record_deeper(int depth) {
   volatile char room[3000];
   room[0] = static_cast<char>(depth);
@@ -119,7 +133,7 @@ volatile int ended = 0;
 
 }  // namespace
 
-TEST_CASE("a handler that comes between the two halves of storing keeps to its own lane") {
+TEST_CASE("a handler that interrupts the storing of a record stores into a lane of its own") {
   const support::temp_directory run;
   const bool on_other_stack = GENERATE(false, true);
   const std::uint64_t dropped_before = lotus::dropped();
@@ -137,12 +151,14 @@ TEST_CASE("a handler that comes between the two halves of storing keeps to its o
   const auto lines = support::read_logs(run.path());
   CHECK(count_named(lines, "SInterrupted") == 2);
   CHECK(count_named(lines, "SLast") == 1);
-  CHECK(count_named(lines, "SNested") == lotus::detail::interrupt_lane_records);
-  // What did not fit was counted.
-  CHECK(lotus::dropped() - dropped_before == 70 - lotus::detail::interrupt_lane_records);
+  // More records fit if the drain thread has emptied the lane meanwhile.
+  const std::size_t nested = count_named(lines, "SNested");
+  CHECK(nested >= lotus::detail::interrupt_lane_records);
+  // The records that did not fit must have been counted.
+  CHECK(nested + (lotus::dropped() - dropped_before) == 70);
 }
 
-TEST_CASE("a handler that leaves a push for good, anywhere in it: the thread records on") {
+TEST_CASE("a thread keeps recording after a handler leaves the storing of a record by siglongjmp") {
   const support::temp_directory run;
   const bool on_other_stack = GENERATE(false, true);
   const int deeper = GENERATE(-1, 0, 8);
@@ -152,8 +168,9 @@ TEST_CASE("a handler that leaves a push for good, anywhere in it: the thread rec
   record_once();
   steps::install(on_other_stack);
   jumps = 0;
-  ended = 1;
-  for (volatile int k = 0;; k = k + 1) {
+  ended = 2;
+  const int stride = steps::stride(record_storing, record_once);
+  for (volatile int k = 0;; k = k + stride) {
     if (sigsetjmp(before, 1) == 0) {
       steps::begin(record_storing, k, jump);
       record_once();
@@ -180,13 +197,14 @@ TEST_CASE("a handler that leaves a push for good, anywhere in it: the thread rec
   CHECK(lotus::dropped() == dropped_before);
 }
 
-TEST_CASE("a handler that leaves the push of another handler for good") {
+TEST_CASE("a thread keeps recording after a handler leaves another handler's push by siglongjmp") {
   const support::temp_directory run;
   const std::uint64_t dropped_before = lotus::dropped();
   REQUIRE(lotus::start(options_for(run)));
   record_once();
   steps::install(false);
-  // What the inner handler would find, and jump over.
+  // Simulates a handler that interrupts the push of another handler: sets the pointer that an inner
+  // handler would find, and then jumps out of both handlers.
   lotus::detail::thread_ring& ring = *lotus::detail::this_ring;
   steps::begin(record_storing, 2, [] {
     lotus::detail::this_ring->storing_nested.store(lotus::detail::stack_pointer());
@@ -205,7 +223,7 @@ TEST_CASE("a handler that leaves the push of another handler for good") {
   CHECK(lotus::dropped() == dropped_before);
 }
 
-TEST_CASE("a handler that leaves an aggregated call for good, anywhere in it: sums add up") {
+TEST_CASE("sums stay right after a handler leaves an aggregated call by siglongjmp") {
   const support::temp_directory run;
   const std::uint64_t dropped_before = lotus::dropped();
   REQUIRE(lotus::start(options_for(run)));
@@ -213,8 +231,9 @@ TEST_CASE("a handler that leaves an aggregated call for good, anywhere in it: su
   for (int i = 0; i < 10; ++i) aggregate_once();
   steps::install(false);
   jumps = 0;
-  ended = 10;
-  for (volatile int k = 0;; k = k + 1) {
+  ended = 11;
+  const int stride = steps::stride(aggregate_storing, aggregate_once);
+  for (volatile int k = 0;; k = k + stride) {
     if (sigsetjmp(before, 1) == 0) {
       steps::begin(aggregate_storing, k, jump);
       aggregate_once();
@@ -236,7 +255,7 @@ TEST_CASE("a handler that leaves an aggregated call for good, anywhere in it: su
 
 #else
 
-TEST_CASE("handlers that interrupt the storing of a record") {
+TEST_CASE("signal handlers may interrupt the storing of a record") {
   lotus_test::skip("only x86-64 is stepped through here");
 }
 

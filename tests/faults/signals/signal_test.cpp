@@ -1,4 +1,4 @@
-// Scopes in signal handlers that interrupt scopes of the same thread.
+// Tests scopes in signal handlers that interrupt scopes of the same thread.
 
 #include <signal.h>
 #include <sys/time.h>
@@ -18,8 +18,9 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 std::atomic<std::uint64_t> scopes_begun{0};
 
-/// On a slow machine signals may come faster than the interrupted scope advances. The records of
-/// all handlers within one scope share 64 places, so only the first ones record something.
+/// Returns whether a handler may record. The records of all handlers inside one scope share 64
+/// places. On a slow machine many signals may come during one scope, so only the first handlers
+/// record.
 bool may_record() {
   constexpr int max_within_a_scope = 16;
   static std::uint64_t scope = 0;
@@ -57,11 +58,11 @@ class timer_signals {
 
 }  // namespace
 
-TEST_CASE("a handler's scopes neither corrupt the ring nor deadlock, and none is lost") {
+TEST_CASE("scopes in a signal handler do not corrupt the ring or deadlock, and none is lost") {
   const support::temp_directory run{support::in_memory()};
   lotus::options o;
   o.log_file = run.prefix();
-  o.ring_records = 64;  // so that handlers also interrupt drains
+  o.ring_records = 64;  // a small ring, so that handlers also interrupt drains
   o.on_message = [](const char*) {};
   handled = 0;
   const std::uint64_t dropped_before = lotus::dropped();

@@ -14,7 +14,7 @@ using lotus::detail::sleep_watch;
 
 namespace {
 
-/// A machine whose counter, monotonic and wall clock a test moves as it likes.
+/// A machine whose counter, monotonic clock and wall clock the test controls.
 class simulated_machine {
  public:
   explicit simulated_machine(double ticks_per_ns) : ticks_per_ns_{ticks_per_ns} {}
@@ -23,7 +23,7 @@ class simulated_machine {
     true_ns_ += ns;
     ticks_ += ns * ticks_per_ns_;
   }
-  /// The counter of some machines goes on meanwhile.
+  /// Puts the machine to sleep. On some machines the counter continues during sleep.
   void sleep_ns(double ns, bool counter_stands) {
     true_ns_ += ns;
     asleep_ns_ += ns;
@@ -38,7 +38,7 @@ class simulated_machine {
   std::int64_t wall_ns() const {
     return 1'700'000'000'000'000'000 + static_cast<std::int64_t>(true_ns_ + wall_offset_ns_);
   }
-  /// As the library reads it: a few tens of ns of error in each reading.
+  /// Returns clock readings as the library gets them: each is wrong by up to 25 ns.
   clock_anchor anchor() {
     std::uniform_int_distribution<std::int64_t> error_ns{-25, 25};
     return {ticks(), monotonic_ns() + error_ns(random_), wall_ns() + error_ns(random_)};
@@ -58,7 +58,7 @@ std::unique_ptr<clock_map> started(simulated_machine& machine) {
   const clock_anchor first = machine.anchor();
   machine.run_ns(1e6);
   map->begin(first, machine.anchor());
-  // The early ties of a session.
+  // These are the early clock readings that a session makes.
   for (const double ns : {5e6, 20e6, 80e6}) {
     machine.run_ns(ns);
     REQUIRE(map->tie(machine.anchor()) == 0);
@@ -68,13 +68,14 @@ std::unique_ptr<clock_map> started(simulated_machine& machine) {
 
 }  // namespace
 
-TEST_CASE("an hour of ties keeps times within a microsecond of the wall clock") {
+TEST_CASE("converted times stay within a microsecond of the wall clock for an hour") {
   const double ticks_per_ns = GENERATE(2.6, 0.0245, 1.0);
   simulated_machine machine{ticks_per_ns};
   const auto map = started(machine);
   std::int64_t worst_ns = 0;
   for (int i = 0; i < 36'000; ++i) {
-    machine.drift_ppm(i % 1000 == 0 ? 0.02 : 0);  // a crystal that warms up
+    // The rate changes slowly, as it does while the crystal gets warmer.
+    machine.drift_ppm(i % 1000 == 0 ? 0.02 : 0);
     machine.run_ns(50e6);
     const std::int64_t before_ns = map->current().to_ns(machine.ticks()) - machine.wall_ns();
     machine.run_ns(50e6);
@@ -86,7 +87,7 @@ TEST_CASE("an hour of ties keeps times within a microsecond of the wall clock") 
   CHECK(worst_ns < 1000);
 }
 
-TEST_CASE("a time once given is given again after later ties, however the past was thinned out") {
+TEST_CASE("ticks convert to the same time before and after later clock comparisons") {
   simulated_machine machine{2.6};
   const auto map = started(machine);
   struct given_time {
@@ -107,7 +108,7 @@ TEST_CASE("a time once given is given again after later ties, however the past w
   }
 }
 
-TEST_CASE("segments meet: times never run backwards from one to the next") {
+TEST_CASE("adjacent clock segments meet, so that times never run backward") {
   simulated_machine machine{2.6};
   const auto map = started(machine);
   for (int i = 0; i < 5'000; ++i) {
@@ -119,7 +120,7 @@ TEST_CASE("segments meet: times never run backwards from one to the next") {
   }
 }
 
-TEST_CASE("a wall clock stepped back an hour leaves durations alone and starts in order") {
+TEST_CASE("setting the wall clock back by an hour changes no durations and no order") {
   simulated_machine machine{2.6};
   const auto map = started(machine);
   machine.run_ns(1e9);
@@ -131,13 +132,13 @@ TEST_CASE("a wall clock stepped back an hour leaves durations alone and starts i
   CHECK(map->tie(machine.anchor()) == Approx(-3600e9).margin(1e3));
   const std::uint64_t end = machine.ticks();
   CHECK(map->current().to_ns(end) - start_ns == Approx(2e9).margin(1e3));
-  // Once, not at every tie from then on.
+  // The jump must be reported only once, and not again at each later reading.
   machine.run_ns(1e9);
   CHECK(map->tie(machine.anchor()) == 0);
   CHECK(map->current().to_ns(machine.ticks()) - start_ns == Approx(3e9).margin(1e3));
 }
 
-TEST_CASE("a wall clock stepped forward is followed, and no duration contains the step") {
+TEST_CASE("times follow a wall clock that is set forward, and no duration contains the step") {
   simulated_machine machine{2.6};
   const auto map = started(machine);
   const std::uint64_t begin = machine.ticks();
@@ -152,7 +153,7 @@ TEST_CASE("a wall clock stepped forward is followed, and no duration contains th
   CHECK((e.to_ns(end) - e.jumped_ns) - (b.to_ns(begin) - b.jumped_ns) == Approx(2e9).margin(1e3));
 }
 
-TEST_CASE("an endless series of steps never overflows the map") {
+TEST_CASE("any number of clock steps fits into the map") {
   simulated_machine machine{2.6};
   const auto map = started(machine);
   for (int i = 0; i < 3'000; ++i) {
@@ -164,7 +165,7 @@ TEST_CASE("an endless series of steps never overflows the map") {
   CHECK(map->current().to_ns(machine.ticks()) == Approx(machine.wall_ns()).margin(1e3));
 }
 
-TEST_CASE("a machine that slept: times and rate are right from the first tie after it") {
+TEST_CASE("times and rate are right from the first clock comparison after the machine slept") {
   const bool counter_stands = GENERATE(true, false);
   simulated_machine machine{2.6};
   sleep_watch watch;
@@ -184,7 +185,7 @@ TEST_CASE("a machine that slept: times and rate are right from the first tie aft
   machine.sleep_ns(3600e9, counter_stands);
   machine.run_ns(50e6);
   CAPTURE(counter_stands);
-  // The wall clock was not stepped, and none is told of.
+  // The wall clock did not jump, so no jump must be reported.
   CHECK(tie() == 0);
   for (int i = 0; i < 20; ++i) {
     machine.run_ns(45e6);
@@ -195,7 +196,8 @@ TEST_CASE("a machine that slept: times and rate are right from the first tie aft
     CHECK(map->current().to_ns(end) - map->current().to_ns(middle) == Approx(45e6).margin(100));
     REQUIRE(tie() == 0);
   }
-  // What was before stays, and a span across it is as long as the counter says.
+  // Earlier times must still be converted as before, and a span across the sleep must be as long as
+  // the counter shows.
   CHECK(map->at(begin).to_ns(begin) == begin_ns);
   const std::uint64_t end = machine.ticks();
   const auto e = map->at(end);
@@ -203,7 +205,7 @@ TEST_CASE("a machine that slept: times and rate are right from the first tie aft
   CHECK(e.to_ns(end) - e.jumped_ns - begin_ns == Approx(counted_ns).margin(20e6));
 }
 
-TEST_CASE("a wall clock that was stepped while the machine slept is told of without the sleep") {
+TEST_CASE("a clock step during sleep is reported without the time of the sleep") {
   const double step_ns = GENERATE(1800e9, -1800e9);
   const bool counter_stands = GENERATE(true, false);
   simulated_machine machine{2.6};
@@ -217,7 +219,7 @@ TEST_CASE("a wall clock that was stepped while the machine slept is told of with
   CHECK(map->tie(machine.anchor(), 3'600'000'000'000) == Approx(step_ns).margin(5e6));
 }
 
-TEST_CASE("a sleep is noticed once; a thread put aside between two readings is none") {
+TEST_CASE("a sleep is noticed once, and a delay between two clock readings is not a sleep") {
   sleep_watch watch;
   watch.slept_ns(1'000'000'000, 900'000'000);
   CHECK(watch.slept_ns(2'000'000'000, 1'900'000'100) == 0);
@@ -227,7 +229,7 @@ TEST_CASE("a sleep is noticed once; a thread put aside between two readings is n
   CHECK(watch.slept_ns(9'100'000'000, 6'000'000'000) == 0);
 }
 
-TEST_CASE("the hardware counter runs evenly across cores where it is used") {
+TEST_CASE("an invariant hardware counter runs evenly across cores") {
   if (!lotus::detail::hardware_ticks_invariant()) {
     lotus_test::skip("this processor's counter is not invariant");
     return;

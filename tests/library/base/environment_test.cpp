@@ -1,4 +1,4 @@
-// Variables of the environment that make no sense: each is reported once, and its default is taken.
+// Tests environment variables with invalid values: each must be reported once and then ignored.
 #include "lotus/base/environment.hpp"
 
 #include <fcntl.h>
@@ -56,11 +56,13 @@ void record() {
 
 struct recorded {
   std::string err;
-  std::string info;                   ///< of the process, its last recording
-  std::vector<std::uint64_t> values;  ///< of all variables, in the order of the table
+  std::string info;  ///< last block of the process's information file
+  /// Values of all variables, in the order of the table of variables.
+  std::vector<std::uint64_t> values;
 };
 
-/// A process with this environment records twice, and reads all variables twice.
+/// Runs a process with these environment variables. The process records and reads all variables
+/// twice, so that a message that is printed more than once is noticed.
 recorded run(const settings& environment) {
   const support::temp_directory dir;
   const pid_t child = fork();
@@ -114,7 +116,7 @@ std::uint64_t value_in(const recorded& made, variable which) {
   return made.values[static_cast<std::size_t>(which)];
 }
 
-TEST_CASE("a number that makes no sense is reported once, and its default is taken") {
+TEST_CASE("an invalid number is reported once, and the default is used") {
   for (std::size_t i = 0; i < detail::environment_variables; ++i) {
     const auto which = static_cast<variable>(i);
     const detail::variable_row& row = detail::row_of(which);
@@ -135,7 +137,7 @@ TEST_CASE("a number that makes no sense is reported once, and its default is tak
   }
 }
 
-TEST_CASE("a word that is not known is reported once, and its default is taken") {
+TEST_CASE("an unknown word is reported once, and the default is used") {
   const std::vector<std::pair<variable, std::string>> unknown{
       {variable::format, "compact "},   {variable::format, "Compact"},
       {variable::format, "-5"},         {variable::annotate, "vtune"},
@@ -152,7 +154,7 @@ TEST_CASE("a word that is not known is reported once, and its default is taken")
   }
 }
 
-TEST_CASE("a text that makes no sense is reported once") {
+TEST_CASE("an invalid text is reported once") {
   for (const char* const value : {"fifo", "fifo:only", "pipe:1,2", "-5"}) {
     CAPTURE(value);
     const recorded made = run({{"LOTUS_PERF_CONTROL", value}, {"LOTUS_COLLECTOR", "perf"}});
@@ -163,7 +165,7 @@ TEST_CASE("a text that makes no sense is reported once") {
   CHECK(count(list.err, "LOTUS_MAP_LIST") == 1);
 }
 
-TEST_CASE("what is set to nothing counts as not set") {
+TEST_CASE("an empty variable counts as not set") {
   for (std::size_t i = 0; i < detail::environment_variables; ++i) {
     const detail::variable_row& row = detail::row_of(static_cast<variable>(i));
     CAPTURE(row.name);
@@ -173,7 +175,7 @@ TEST_CASE("what is set to nothing counts as not set") {
   }
 }
 
-TEST_CASE("what makes sense is taken, and not reported") {
+TEST_CASE("valid values are used without a message") {
   const recorded made = run({{"LOTUS_KEEP_BYTES", "18446744073709551615"},
                              {"LOTUS_FORMAT", "compact"},
                              {"LOTUS_MAP_WARMUP", "0"},
@@ -187,14 +189,14 @@ TEST_CASE("what makes sense is taken, and not reported") {
   CHECK(made.info.find("rank 4294967295\n") != std::string::npos);
 }
 
-TEST_CASE("where LOTUS_RANK makes no sense the launcher's number is the rank") {
+TEST_CASE("an invalid LOTUS_RANK falls back to the launcher's rank") {
   const recorded made = run({{"LOTUS_RANK", "-5"}, {"RANK", "x"}, {"SLURM_PROCID", "3"}});
   CHECK(made.info.find("rank 3\n") != std::string::npos);
   CHECK(made.info.find("rank 18446744073709551611") == std::string::npos);
   CHECK(count(made.err, "LOTUS_RANK=-5: must be a number from 0; taken as ") == 1);
 }
 
-TEST_CASE("the words of LOTUS_COLLECTOR are the collectors") {
+TEST_CASE("the values documented for LOTUS_COLLECTOR are the collectors") {
   std::string words = "auto";
   for (const detail::collector_kind& kind : detail::collector_kinds) {
     words += std::string("|") + kind.name;

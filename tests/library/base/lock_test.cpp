@@ -9,11 +9,11 @@
 
 #include "catch.hpp"
 
-using lotus::detail::found_once;
+using lotus::detail::lazy_lookup;
 
 namespace {
 
-// Waiting for a lock takes a second; not waiting takes none.
+// Returns whether `body` ends at once. A function that waits for the lock would take a second.
 template <class Body>
 bool at_once(Body&& body) {
   const auto start = std::chrono::steady_clock::now();
@@ -23,8 +23,8 @@ bool at_once(Body&& body) {
 
 }  // namespace
 
-TEST_CASE("what is found is found once, for all threads") {
-  found_once<int> number;
+TEST_CASE("a lazy lookup calls its function once") {
+  lazy_lookup<int> number;
   int finds = 0;
   const auto find = [&] { return ++finds; };
   CHECK(number.known(-1) == -1);
@@ -34,8 +34,8 @@ TEST_CASE("what is found is found once, for all threads") {
   CHECK(number.known(-1) == 1);
 }
 
-TEST_CASE("who asks again while he is finding goes on at once") {
-  found_once<int> number;
+TEST_CASE("a lookup from within its own function returns the default at once") {
+  lazy_lookup<int> number;
   int within = 0;
   CHECK(at_once([&] {
     number.get(
@@ -49,8 +49,8 @@ TEST_CASE("who asks again while he is finding goes on at once") {
   CHECK(number.get([] { return 7; }, -1) == 5);
 }
 
-TEST_CASE("while somebody is finding: others wait, or go on at once, and a forked child does") {
-  found_once<int> number;
+TEST_CASE("during a lookup others wait or get the default, and a forked child never waits") {
+  lazy_lookup<int> number;
   std::promise<void> finding;
   std::promise<void> go_on;
   std::thread finder{[&] {

@@ -1,5 +1,5 @@
-// Files beside the logs that are larger, or more, than any process makes them: what is read of them
-// is bounded, and so is what a process adds to them itself.
+// Tests that memory and time are bounded if files next to the logs are larger or more numerous than
+// any process would create, and that a process adds only a bounded amount to these files.
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -20,7 +20,7 @@ using namespace support;
 
 namespace {
 
-/// For the large files of a test.
+/// Returns whether the disk has room for the large files of a test.
 bool has_room(const temp_directory& run) {
   constexpr std::uint64_t bytes = std::uint64_t{1} << 30;
   struct statvfs status {};
@@ -35,7 +35,7 @@ void write_sparse(const fs::path& path, std::uint64_t bytes) {
   fs::resize_file(path, bytes);
 }
 
-/// Records one scope and nothing beside it. Returns 0.
+/// Records one scope and no side log. Returns 0 on success.
 int record_once(const fs::path& directory) {
   lotus::options o = noting(directory);
   o.cpu_time = false;
@@ -45,7 +45,7 @@ int record_once(const fs::path& directory) {
   return 0;
 }
 
-/// The forged ring, and how its blocks lie in the file.
+/// A forged ring file, split into its blocks.
 struct ring_parts {
   std::string header;
   std::string names;
@@ -62,7 +62,7 @@ struct ring_parts {
 
 }  // namespace
 
-TEST_CASE("large and many information files cost a log's opening little, and no line") {
+TEST_CASE("large and numerous information files do not slow down opening a log") {
   const temp_directory run;
   for (int i = 0; i < 500; ++i) {
     write_sparse(run.path() / (".lotus_info_1_" + std::to_string(i)), std::uint64_t{1} << 30);
@@ -78,14 +78,14 @@ TEST_CASE("large and many information files cost a log's opening little, and no 
   CHECK(count_named(lines, "SOne") == 1);
 }
 
-TEST_CASE("a ring file of millions of blocks is believed up to what a process can have") {
+TEST_CASE("recovery reads no more blocks of a ring file than a process can have") {
   const temp_directory run{in_memory()};
   if (!has_room(run)) return;
   forged_ring forged;
   forged.capacity = 64;
   forged.records = 0;
   ring_parts parts{forged};
-  REQUIRE(parts.ring.size() == layout::least_page_bytes);
+  REQUIRE(parts.ring.size() == layout::min_page_bytes);
   std::ofstream file{run.path() / ".lotus_ring_1_1", std::ios::binary};
   file << parts.header << parts.names;
   for (std::uint32_t i = 0; i < 65'536; ++i) file << parts.ring;
@@ -95,13 +95,14 @@ TEST_CASE("a ring file of millions of blocks is believed up to what a process ca
   const auto result = recover(run.path());
   CHECK(result.doubted == 1);
   CHECK(result.records == 0);
-  CHECK(count_files(run.path(), ".lotus_ring_") == 1);  // what is refused is kept
+  CHECK(count_files(run.path(), ".lotus_ring_") == 1);  // the rejected file must remain
 }
 
-TEST_CASE("names in a ring file take bounded memory; records of later ones have no name") {
+TEST_CASE("names in a ring file take bounded memory, and records of later names are unnamed") {
   const temp_directory run{in_memory()};
   if (!has_room(run)) return;
-  // Each is written again as a name, three times as long.
+  // In the log, each of these bytes is escaped as three bytes, so the name becomes three times as
+  // long.
   forged_ring forged;
   forged.name = std::string(255, '\1');
   const std::size_t entry = layout::padded_name_bytes(forged.name.size());
@@ -135,7 +136,7 @@ TEST_CASE("names in a ring file take bounded memory; records of later ones have 
   CHECK(log.find("\nSname_lost,") != std::string::npos);
 }
 
-TEST_CASE("a process that stops and starts has one information file in a directory") {
+TEST_CASE("a process that stops and starts has one information file per directory") {
   const temp_directory run;
   const temp_directory other;
   const int status = in_child([&] {
@@ -149,14 +150,14 @@ TEST_CASE("a process that stops and starts has one information file in a directo
   });
   CHECK(status == 0);
   CHECK(count_named(read_logs(run.path()), "SOne") == 48);
-  // One more each time that it comes back from elsewhere.
+  // The process has created a new information file each time it returned from another directory.
   CHECK(count_files(run.path(), ".lotus_info_") == 5);
   CHECK(count_files(other.path(), ".lotus_info_") == 5);
-  std::string told;
+  std::string reported;
   for (const auto& entry : fs::directory_iterator(run.path())) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {
-      told += read_file(entry.path());
+      reported += read_file(entry.path());
     }
   }
-  CHECK(told.find("\nrecords 12 0\n") != std::string::npos);
+  CHECK(reported.find("\nrecords 12 0\n") != std::string::npos);
 }

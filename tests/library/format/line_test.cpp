@@ -17,7 +17,7 @@ std::string number(std::uint64_t value) {
   return {out, lotus::detail::put_number(out, value)};
 }
 
-/// A clock on which a tick is a nanosecond of the epoch.
+/// Returns a clock whose ticks are nanoseconds since the Unix epoch.
 std::unique_ptr<clock_map> plain_clock() {
   auto map = std::make_unique<clock_map>();
   map->begin({0, 0, 0}, {1'000'000, 1'000'000, 1'000'000});
@@ -50,7 +50,7 @@ TEST_CASE("numbers are written as std::to_string writes them") {
   CHECK(number(~std::uint64_t{0}) == "18446744073709551615");
 }
 
-TEST_CASE("all four-digit groups are right in both lanes") {
+TEST_CASE("eight_digits is right for all groups of four digits in both halves") {
   for (std::uint32_t group = 0; group < 10'000; ++group) {
     char expected[9];
     char got[9] = {};
@@ -63,7 +63,7 @@ TEST_CASE("all four-digit groups are right in both lanes") {
   }
 }
 
-TEST_CASE("short copies of every length") {
+TEST_CASE("copy_short copies texts of every length") {
   const std::string text = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (std::size_t n = 0; n <= text.size(); ++n) {
     std::string out(text.size(), '.');
@@ -72,7 +72,7 @@ TEST_CASE("short copies of every length") {
   }
 }
 
-TEST_CASE("each kind of record has its line") {
+TEST_CASE("each kind of record has its own line format") {
   constexpr std::uint64_t t = 1'795'250'962'864'691'302;
   const auto of = [&](event_kind kind, std::uint64_t ns) { return record{t, t + ns, {kind, 12}}; };
   const std::string start = std::to_string(t);
@@ -85,7 +85,7 @@ TEST_CASE("each kind of record has its line") {
   CHECK(line(of(event_kind::batch_queued, 0)) == "SBatchQueued_12," + start + ",1000\n");
 }
 
-TEST_CASE("the table has a row for each kind, and numbers that are no kind are lost operations") {
+TEST_CASE("every kind has a table row, and unknown kinds become lost operations") {
   std::size_t known = 0;
   for (std::size_t number = 0; number < 256; ++number) {
     const auto kind = static_cast<event_kind>(number);
@@ -98,7 +98,8 @@ TEST_CASE("the table has a row for each kind, and numbers that are no kind are l
     }
     ++known;
     CHECK(row.kind == kind);
-    if (row.role == lotus::detail::log_role::side) continue;  // it has no such line
+    // This kind of record has no line in a side log.
+    if (row.role == lotus::detail::log_role::side) continue;
     const bool named = has_name(row);
     CHECK(text.rfind(named ? "Sx,5," : std::string{row.prefix} + "12,5,", 0) == 0);
   }
@@ -106,7 +107,7 @@ TEST_CASE("the table has a row for each kind, and numbers that are no kind are l
   CHECK(lotus::detail::row_of(event_kind::batch_wait).task() == "BatchWait");
 }
 
-TEST_CASE("a real wait of 1000 ns is no out-of-order marker") {
+TEST_CASE("a real wait of 1000 ns is not written like an out-of-order marker") {
   const auto wait = [](std::uint64_t ns) {
     return line({5'000'000'000, 5'000'000'000 + ns, {event_kind::batch_wait, 0}});
   };
@@ -115,13 +116,13 @@ TEST_CASE("a real wait of 1000 ns is no out-of-order marker") {
   CHECK(wait(1001) == "SBatchWait_0,5000000000,1001\n");
 }
 
-TEST_CASE("batch numbers up to 2^56 - 1 are kept") {
+TEST_CASE("batch numbers up to 2^56 - 1 are written in full") {
   const std::uint64_t most = (std::uint64_t{1} << 56) - 1;
   CHECK(line({1'000'000'000, 1'000'000'001, {event_kind::batch_preprocessed, most}}) ==
         "SBatchPreprocessed_72057594037927935,1000000000,1\n");
 }
 
-TEST_CASE("starts before 1970's first second and after 2286 are written in full") {
+TEST_CASE("start times below one second and after 2286 are written in full") {
   CHECK(line({5, 6, {event_kind::operation, 1}}, "Sx,") == "Sx,5,1\n");
   CHECK(line({999'999'999, 1'000'000'000, {event_kind::operation, 1}}, "Sx,") ==
         "Sx,999999999,1\n");

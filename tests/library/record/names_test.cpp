@@ -20,7 +20,7 @@ std::string line_name(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("no name can end a field or a line, or pass for a batch record") {
+TEST_CASE("no name can end a field or a line, or look like a batch record") {
   CHECK(line_name("RandomResizedCrop") == "SRandomResizedCrop");
   CHECK(line_name("a b") == "Sa b");
   CHECK(line_name("a,b") == "Sa%2Cb");
@@ -55,7 +55,7 @@ TEST_CASE("names are interned by content") {
   CHECK(table->entry(table->intern("")).line_start() == "S,");
 }
 
-TEST_CASE("many threads intern many names at once, each gets one id") {
+TEST_CASE("many threads that intern the same names get the same ids") {
   const auto table = std::make_unique<name_table>();
   constexpr int threads = 4;
   constexpr int names = 10'000;
@@ -76,7 +76,7 @@ TEST_CASE("many threads intern many names at once, each gets one id") {
   }
 }
 
-TEST_CASE("a name without memory, or beyond the limit, is one that was made beforehand") {
+TEST_CASE("a name without memory or beyond the limit becomes the unnamed one") {
   using lotus::detail::unnamed_id;
   const auto table = std::make_unique<name_table>();
   rlimit before{};
@@ -89,7 +89,7 @@ TEST_CASE("a name without memory, or beyond the limit, is one that was made befo
   CHECK(table->entry(without_memory).raw() == "(unnamed)");
   CHECK(table->entry(without_memory).line_start() == "S(unnamed),");
   CHECK(line_name(table->entry(without_memory).raw()) + "," == "S(unnamed),");
-  CHECK(table->intern("Crop") == 1);  // there is memory again
+  CHECK(table->intern("Crop") == 1);  // memory is available again
 
   const auto small = std::make_unique<name_table>(2);
   CHECK(small->intern("a") == 1);

@@ -1,4 +1,4 @@
-// LOTUS_ANNOTATE=torch: scopes in the trace that libtorch's own profiler writes.
+// Tests LOTUS_ANNOTATE=torch: scopes must appear in the trace of libtorch's own profiler.
 #include <sys/wait.h>
 #include <torch/csrc/autograd/profiler_legacy.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ void work() {
   }
 }
 
-/// What the trace of a process holds that has this environment, of scopes and operators.
+/// Runs a process with this variable. Returns the scopes and operators in the trace that it writes.
 std::string trace_with(const char* annotate) {
   const support::temp_directory run;
   const std::string trace = (run.path() / "trace.json").string();
@@ -47,7 +47,7 @@ bool has(const std::string& trace, const std::string& name) {
 
 }  // namespace
 
-// What trace_with() starts.
+// The process that trace_with() starts runs only this test case.
 TEST_CASE("writes a trace", "[.]") {
   const char* path = std::getenv("LOTUS_TEST_TORCH_TRACE");
   REQUIRE(path != nullptr);
@@ -59,7 +59,7 @@ TEST_CASE("writes a trace", "[.]") {
   work();
 }
 
-TEST_CASE("with LOTUS_ANNOTATE=torch scopes and ranges stand in PyTorch's trace") {
+TEST_CASE("with LOTUS_ANNOTATE=torch, PyTorch's trace contains scopes and ranges") {
   const std::string trace = trace_with("torch");
   CHECK(has(trace, "aten::mm"));
   CHECK(has(trace, "Crop"));
@@ -68,7 +68,7 @@ TEST_CASE("with LOTUS_ANNOTATE=torch scopes and ranges stand in PyTorch's trace"
   CHECK_FALSE(has(trace, "Begun before the profiler"));
 }
 
-TEST_CASE("without it they do not") {
+TEST_CASE("without LOTUS_ANNOTATE, PyTorch's trace contains no scopes") {
   const std::string trace = trace_with("");
   CHECK(has(trace, "aten::mm"));
   CHECK_FALSE(has(trace, "Crop"));

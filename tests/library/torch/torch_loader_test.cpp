@@ -1,4 +1,4 @@
-// The data loader of lotus/torch.hpp where things are less simple: timeouts, exceptions, samplers,
+// Tests the data loader of lotus/torch.hpp in special cases: timeouts, exceptions, samplers,
 // stateful datasets.
 #include <torch/data.h>
 
@@ -37,7 +37,7 @@ using torch::data::samplers::SequentialSampler;
 using torch::data::transforms::Stack;
 using namespace std::chrono_literals;
 
-/// Chunks of five samples.
+/// A dataset of chunks of five samples.
 class chunks : public torch::data::datasets::ChunkDataReader<example> {
  public:
   using BatchType = std::vector<example>;
@@ -59,7 +59,7 @@ auto shared_chunks() {
       torch::data::datasets::ChunkDatasetOptions{1, 4});
 }
 
-/// Takes only a number of samples, not which ones.
+/// A dataset whose get_batch() gets the number of samples instead of their indices.
 class zeros : public torch::data::datasets::StreamDataset<zeros, std::vector<torch::Tensor>> {
  public:
   std::vector<torch::Tensor> get_batch(std::size_t size) override {
@@ -70,7 +70,7 @@ class zeros : public torch::data::datasets::StreamDataset<zeros, std::vector<tor
 
 }  // namespace
 
-TEST_CASE("after a timeout the wait goes on") {
+TEST_CASE("the wait for a batch continues after a timeout") {
   const recorded_run run;
   std::atomic<bool> released{false};
   const auto block = [&](std::size_t index) {
@@ -82,7 +82,7 @@ TEST_CASE("after a timeout the wait goes on") {
   REQUIRE((*at).target[0].item<std::int64_t>() == 0);
   CHECK_THROWS_AS(++at, c10::Error);
   released = true;
-  // The stock loader would take it up again just so.
+  // Tries again until the batch arrives, as is usual with libtorch's own loader.
   for (bool arrived = false; !arrived;) {
     try {
       ++at;
@@ -99,7 +99,7 @@ TEST_CASE("after a timeout the wait goes on") {
   CHECK(named(lines, "SBatchWait_1").at(0).duration_ns >= 250'000'000);
 }
 
-TEST_CASE("an exception in a worker reaches the user, its batch logged, and the epoch goes on") {
+TEST_CASE("a worker's exception reaches the caller, its batch is logged and the epoch goes on") {
   const std::size_t workers = GENERATE(0U, 1U, 2U);
   const recorded_run run;
   std::atomic<bool> broken{true};
@@ -122,11 +122,13 @@ TEST_CASE("an exception in a worker reaches the user, its batch logged, and the 
   loader->join();
   const auto lines = run.lines();
   check_batches(lines, 4, 2);
-  CHECK(named(lines, "SLoader").size() == 16);     // sample 3 up to its exception
-  CHECK(named(lines, "SNormalize").size() == 14);  // not those of its batch
+  // This includes sample 3, which is recorded although loading it throws.
+  CHECK(named(lines, "SLoader").size() == 16);
+  // The transform did not run for the two samples of the batch that failed.
+  CHECK(named(lines, "SNormalize").size() == 14);
 }
 
-TEST_CASE("a stateful dataset: requests at its end are not logged") {
+TEST_CASE("requests after the end of a stateful dataset are not logged") {
   const std::size_t workers = GENERATE(0U, 1U, 3U);
   const bool ordered = GENERATE(true, false);
   const recorded_run run;
@@ -148,10 +150,11 @@ TEST_CASE("a stateful dataset: requests at its end are not logged") {
                            "SLoader", "SCollation"}) {
     CHECK(count_kind(lines, kind) == 9);
   }
-  if (workers < 2) check_batches(lines, 3, 3);  // several may skip a number at the end
+  // With several workers, the last batch numbers may have gaps.
+  if (workers < 2) check_batches(lines, 3, 3);
 }
 
-TEST_CASE("a chunk dataset gives the same batches as with the stock loader") {
+TEST_CASE("a chunk dataset yields the same batches as with the stock loader") {
   const std::size_t workers = GENERATE(0U, 1U, 2U);
   const recorded_run run;
   const auto stock =
@@ -174,7 +177,7 @@ TEST_CASE("a chunk dataset gives the same batches as with the stock loader") {
   }
 }
 
-TEST_CASE("all ways to make a loader") {
+TEST_CASE("make_data_loader accepts all arguments of the stock function") {
   using torch::data::samplers::StreamSampler;
   const recorded_run run;
   SECTION("with a sampler") {
@@ -193,20 +196,20 @@ TEST_CASE("all ways to make a loader") {
     check_batches(lines, 3, 1);
     CHECK(named(lines, "SLoader").size() == 3);
   }
-  SECTION("with the sampler by default, and options by default") {
+  SECTION("default sampler and default options") {
     const auto loader = lotus::torch::make_data_loader(numbers{5}.map(Stack<>{}));
     CHECK(all_batches(*loader).size() == 5);
     using stock_type = std::decay_t<decltype(*loader)>;
     CHECK(std::is_same_v<stock_type::BatchType, example>);
   }
-  SECTION("stateful, options by default") {
+  SECTION("stateful dataset with default options") {
     const auto loader = lotus::torch::make_data_loader(stream{3}.map(Stack<>{}));
     CHECK(all_batches(*loader).size() == 3);
   }
   SECTION("a dataset that does not know its size needs a sampler") {
     CHECK_THROWS_AS(lotus::torch::make_data_loader<StreamSampler>(zeros{}), c10::Error);
   }
-  SECTION("one iteration at a time, as with the stock loader") {
+  SECTION("only one iteration at a time, as with the stock loader") {
     const auto loader = lotus::torch::make_data_loader(numbers{9}.map(Stack<>{}), batches_of(2, 1));
     auto at = loader->begin();
     CHECK((*at).data.size(0) == 2);
@@ -214,7 +217,7 @@ TEST_CASE("all ways to make a loader") {
   }
 }
 
-TEST_CASE("nothing is logged where nothing is recorded, also when that begins in between") {
+TEST_CASE("a loader logs nothing without recording, even if recording begins meanwhile") {
   const auto loader = lotus::torch::make_data_loader<SequentialSampler>(traced_pipeline(numbers{8}),
                                                                         batches_of(2, 1));
   CHECK(all_batches(*loader).size() == 4);

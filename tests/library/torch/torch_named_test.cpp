@@ -1,4 +1,5 @@
-// Data loaders of lotus/torch.hpp that have a name, beside one that has none; and time off the CPU.
+// Tests loaders of lotus/torch.hpp that have names, next to one without a name; and time off the
+// CPU.
 #include <sys/wait.h>
 #include <torch/data.h>
 #include <unistd.h>
@@ -35,7 +36,8 @@ using torch::data::samplers::SequentialSampler;
 using torch::data::transforms::Stack;
 using namespace std::chrono_literals;
 
-/// All of an epoch, with a step for each batch that is none of the loader's.
+/// Receives all batches of an epoch. Records each step as a scope, because the loader does not
+/// record it as a step.
 template <class Loader>
 std::size_t use_up(Loader& loader) {
   std::size_t batches = 0;
@@ -50,19 +52,20 @@ auto asleep_in_each(std::size_t count) {
   return traced_pipeline(numbers{count, [](std::size_t) { std::this_thread::sleep_for(3ms); }});
 }
 
-/// Of lines of this kind, which sleep for 3 ms, much of it is found to be off the CPU by their
-/// ends.
+/// Checks spans of one kind, which sleep for 3 ms: most of this time must be recorded as off the
+/// CPU.
 void check_sleeping(const support::fs::path& run, const std::string& kind, std::size_t count) {
-  const auto off = support::read_beside(run, "off_cpu");
+  const auto off = support::read_side_log(run, "off_cpu");
   std::size_t found = 0;
   for (const log_line& l : support::read_logs(run)) {
     if (l.name.rfind(kind, 0) != 0 || samples::is_marker(l)) continue;
     ++found;
-    if (l.duration_ns < 2'500'000) continue;  // a wait for what was there
+    if (l.duration_ns < 2'500'000) continue;  // a short wait: the batch was ready already
     std::int64_t off_ns = 0;
     for (const auto& o : off) {
       if (o.tid != l.tid || o.time_ns <= l.start_ns || o.time_ns > l.end_ns()) continue;
-      off_ns += std::min(o.a, o.time_ns - l.start_ns);  // the rest was before
+      // Counts only the part of the time off the CPU that is inside this span.
+      off_ns += std::min(o.a, o.time_ns - l.start_ns);
     }
     CAPTURE(l.name, l.duration_ns, off_ns);
     CHECK(off_ns >= 1'250'000);
@@ -72,7 +75,7 @@ void check_sleeping(const support::fs::path& run, const std::string& kind, std::
 
 }  // namespace
 
-TEST_CASE("validation between training batches is a loader of its own, and nothing is mixed") {
+TEST_CASE("a validation loader used between training batches is recorded separately") {
   const std::size_t workers = GENERATE(0U, 2U);
   const bool ordered = GENERATE(true, false);
   const recorded_run run;
@@ -104,7 +107,7 @@ TEST_CASE("validation between training batches is a loader of its own, and nothi
   CHECK(of_val.size() == 2 * (3 * 4 + 6 + 6 + 3));
 }
 
-TEST_CASE("a stateful dataset's loader has its name, too") {
+TEST_CASE("the loader of a stateful dataset can have a name") {
   const std::size_t workers = GENERATE(0U, 2U);
   const recorded_run run;
   const auto loader = lotus::torch::make_data_loader(
@@ -123,35 +126,35 @@ TEST_CASE("a stateful dataset's loader has its name, too") {
   }
 }
 
-TEST_CASE("with a name: the other arguments as without") {
+TEST_CASE("a named loader accepts the same arguments as an unnamed one") {
   const recorded_run run;
-  SECTION("a sampler") {
+  SECTION("given sampler") {
     const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{5}),
                                                        SequentialSampler{3}, batches_of(2, 0));
     CHECK(all_batches(*loader).size() == 2);
     CHECK(run.lines().empty());
     check_batches(run.lines("val"), 2, 1);
   }
-  SECTION("sampler and options by default") {
+  SECTION("default sampler and options") {
     const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{5}));
     CHECK(all_batches(*loader).size() == 5);
     CHECK(run.lines().empty());
     check_batches(run.lines("val"), 5, 1);
   }
-  SECTION("stateful, options by default") {
+  SECTION("stateful dataset and default options") {
     const auto loader = lotus::torch::make_data_loader("val", stream{3}.map(Stack<>{}));
     CHECK(all_batches(*loader).size() == 3);
     CHECK(run.lines().empty());
     check_batches(run.lines("val"), 3, 1);
   }
-  SECTION("an empty name leaves the consumer in its own loader") {
+  SECTION("an empty name leaves the consumer in its current loader") {
     LOTUS_LOADER("mine");
     const auto loader = lotus::torch::make_data_loader("", traced_pipeline(numbers{5}), 2);
     CHECK(all_batches(*loader).size() == 3);
     CHECK(run.lines().empty());
     check_batches(run.lines("mine"), 3, 1);
   }
-  SECTION("an exception leaves the consumer where it was") {
+  SECTION("an exception leaves the consumer in its current loader") {
     const auto fail = [](std::size_t) { throw std::runtime_error("broken"); };
     const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{1, fail}), 1);
     CHECK_THROWS_WITH(all_batches(*loader), "broken");
@@ -178,8 +181,8 @@ TEST_CASE("time off the CPU is known for waits, batches and operations") {
   }
 }
 
-TEST_CASE("where no switch can be noticed, time off the CPU is known for waits and batches") {
-  // As in cpu_time_test.cpp.
+TEST_CASE("without rseq, time off the CPU is known for waits and batches") {
+  // Runs a program without rseq, as cpu_time_test.cpp does.
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -195,7 +198,7 @@ TEST_CASE("where no switch can be noticed, time off the CPU is known for waits a
   }
 }
 
-TEST_CASE("batches only, of libtorch", "[.torch-batches-only]") {
+TEST_CASE("helper process that records batches of libtorch without rseq", "[.torch-batches-only]") {
   for (const std::size_t workers : {0U, 1U}) {
     const auto loader = lotus::torch::make_data_loader<SequentialSampler>(asleep_in_each(4),
                                                                           batches_of(1, workers));

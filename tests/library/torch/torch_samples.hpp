@@ -1,4 +1,4 @@
-// Small datasets, and checks of the logged batches that are built from them.
+// Provides small datasets, and checks the logged batches that are built from them.
 #ifndef LOTUS_TESTS_TORCH_SAMPLES_HPP
 #define LOTUS_TESTS_TORCH_SAMPLES_HPP
 
@@ -30,7 +30,7 @@ inline example numbered_example(std::size_t i) {
           ::torch::tensor(number)};
 }
 
-/// A dataset of `count` samples whose values are their indexes. Calls before(index) for each.
+/// A dataset of `count` samples; each sample is its index. Calls before(index) for each sample.
 class numbers : public ::torch::data::datasets::Dataset<numbers> {
  public:
   explicit numbers(std::size_t count, std::function<void(std::size_t)> before = nullptr)
@@ -47,8 +47,8 @@ class numbers : public ::torch::data::datasets::Dataset<numbers> {
   std::function<void(std::size_t)> before_;
 };
 
-/// A dataset that any number of workers can share. Returns `count` samples per epoch, one batch per
-/// call.
+/// A dataset that several workers can share. Each call returns a batch; an epoch has `count`
+/// samples.
 class stream
     : public ::torch::data::datasets::StatefulDataset<stream, std::vector<example>, std::size_t> {
  public:
@@ -80,7 +80,7 @@ class stream
   std::shared_ptr<state> state_;
 };
 
-/// Records from construction to lines().
+/// Records from its construction until lines() is called.
 class recorded_run {
  public:
   recorded_run() { started_ = lotus::start(directory_.prefix()); }
@@ -89,7 +89,7 @@ class recorded_run {
   recorded_run& operator=(const recorded_run&) = delete;
 
   bool started() const { return started_; }
-  /// @param loader  a loader's folder inside the run's folder; empty: the run's folder itself.
+  /// @param loader  name of the loader's folder in the run's folder; empty for the run's folder.
   std::vector<support::log_line> lines(const char* loader = "") const {
     lotus::stop();
     return support::read_logs(directory_.path() / loader);
@@ -114,7 +114,7 @@ inline std::vector<support::log_line> named(const std::vector<support::log_line>
   return found;
 }
 
-/// The number of lines whose names are "<kind><number>", that is, of any batch.
+/// Returns the number of lines whose name is `kind` followed by a batch number.
 inline std::size_t count_kind(const std::vector<support::log_line>& lines,
                               const std::string& kind) {
   std::size_t count = 0;
@@ -164,7 +164,8 @@ inline auto traced_pipeline(numbers dataset) {
       .map(traced(::torch::data::transforms::Stack<>{}));
 }
 
-/// Checks that each batch of each epoch has one line of each kind, with consistent times.
+/// Checks that each batch of each epoch has one line of each kind, and that their times fit
+/// together.
 inline void check_batches(const std::vector<support::log_line>& lines, std::size_t batches,
                           std::size_t epochs) {
   for (const char* kind :

@@ -1,4 +1,5 @@
-// The data loader of lotus/torch.hpp beside libtorch's own: the same batches, and what is logged.
+// Tests that the data loader of lotus/torch.hpp returns the same batches as libtorch's own loader,
+// and that its records are correct.
 #include "lotus/torch.hpp"
 
 #include <torch/data.h>
@@ -42,7 +43,7 @@ auto pipeline(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("batches are those of the stock loader, bit for bit and in order") {
+TEST_CASE("batches equal those of the stock loader bit for bit") {
   const std::size_t workers = GENERATE(0U, 1U, 3U);
   const bool ordered = GENERATE(true, false);
   const bool drop_last = GENERATE(true, false);
@@ -70,7 +71,7 @@ TEST_CASE("batches are those of the stock loader, bit for bit and in order") {
   CHECK(same_bits(batches, expected));
 }
 
-TEST_CASE("workers log what they make, the consumer what it gets, epoch by epoch") {
+TEST_CASE("workers log the batches they build and the consumer those it receives, in each epoch") {
   const std::size_t workers = GENERATE(1U, 3U);
   const bool ordered = GENERATE(true, false);
   const recorded_run run;
@@ -88,7 +89,7 @@ TEST_CASE("workers log what they make, the consumer what it gets, epoch by epoch
   for (const log_line& line : lines) {
     if (line.role == "worker") CHECK(line.tid != this_thread_id());
   }
-  // A batch is handed over after it was made, and the waits are no longer than the run.
+  // A batch must be delivered after it was built, and all waits must be shorter than the run.
   for (int i = 0; i < 4; ++i) {
     const auto made = named(lines, "SBatchPreprocessed_" + std::to_string(i));
     const auto queued = named(lines, "SBatchQueued_" + std::to_string(i));
@@ -104,7 +105,7 @@ TEST_CASE("workers log what they make, the consumer what it gets, epoch by epoch
   }
 }
 
-TEST_CASE("without workers the wait is the preprocessing, on the consumer") {
+TEST_CASE("without workers, the consumer's wait is the preprocessing") {
   const recorded_run run;
   const auto loader =
       lotus::torch::make_data_loader<SequentialSampler>(traced_pipeline(numbers{7}), 3);
@@ -126,10 +127,11 @@ TEST_CASE("without workers the wait is the preprocessing, on the consumer") {
   }
 }
 
-TEST_CASE("a batch that overtakes is marked, or is the next one where order does not matter") {
+TEST_CASE("a batch that arrives early is marked, or comes next if order does not matter") {
   const bool ordered = GENERATE(true, false);
   const recorded_run run;
-  // Batch 0 is held back until a worker takes up batch 2, for which it first delivered batch 1.
+  // Batch 0 waits until batch 2 begins. The other worker begins batch 2 after it delivered batch 1,
+  // so batch 1 comes before batch 0.
   std::atomic<bool> second_taken{false};
   const auto hold_back = [&](std::size_t index) {
     if (index == 4) second_taken = true;

@@ -1,4 +1,4 @@
-// traced() of lotus/torch.hpp: names, and what is logged how often.
+// Tests traced() of lotus/torch.hpp: the names of transforms, and how often each is logged.
 #include <torch/data.h>
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct HorizontalFlip : TensorTransform<> {
 };
 }  // namespace vision
 
-/// Works on samples, and has a faster way for batches.
+/// A transform of single samples that also has its own, faster implementation for batches.
 struct FastNegate : Transform<example, example> {
   example apply(example sample) override { return {-sample.data, sample.target}; }
   std::vector<example> apply_batch(std::vector<example> batch) override {
@@ -57,7 +57,7 @@ struct FastNegate : Transform<example, example> {
   int batches = 0;
 };
 
-/// Of batches, but no collation.
+/// A transform of batches whose result is a batch of samples again.
 struct Shuffle : BatchTransform<std::vector<example>, std::vector<example>> {
   std::vector<example> apply_batch(std::vector<example> batch) override {
     std::swap(batch.front(), batch.back());
@@ -86,7 +86,8 @@ struct only_batches : BatchDataset<only_batches> {
   samples::optional_size size() const override { return 9; }
 };
 
-/// Cannot be copied, so that a copy on its way would not compile.
+/// A sample that cannot be copied, so that the test does not compile if the pipeline copies
+/// samples.
 using unique_sample = std::unique_ptr<int>;
 
 struct unique_numbers : Dataset<unique_numbers, unique_sample> {
@@ -103,7 +104,7 @@ struct Increment : Transform<unique_sample, unique_sample> {
   }
 };
 
-/// Remembers where the values lie and who else holds them.
+/// Remembers the addresses and reference counts of the values.
 struct Inspect : TensorTransform<> {
   explicit Inspect(std::vector<const void*>& seen) : places{&seen} {}
   torch::Tensor operator()(torch::Tensor input) override {
@@ -116,7 +117,7 @@ struct Inspect : TensorTransform<> {
 
 }  // namespace
 
-TEST_CASE("names are those a person would say, and counts those of the samples or batches") {
+TEST_CASE("traced names are short type names, and each sample or batch is logged once") {
   const recorded_run run;
   auto dataset = traced(numbers{9})
                      .map(traced(Normalize<>{{0.5}, {0.25}}))
@@ -139,7 +140,7 @@ TEST_CASE("names are those a person would say, and counts those of the samples o
   CHECK(lines.size() == 6 * 3 + 2);
 }
 
-TEST_CASE("a name of one's own goes to transforms, collations and datasets") {
+TEST_CASE("transforms, collations and datasets can have names of their own") {
   const recorded_run run;
   const std::string name = "Read" + std::to_string(7);
   auto dataset =
@@ -155,7 +156,7 @@ TEST_CASE("a name of one's own goes to transforms, collations and datasets") {
   CHECK(lines.size() == 4);
 }
 
-TEST_CASE("what is traced computes what it computed before") {
+TEST_CASE("tracing does not change results") {
   auto plain = numbers{9}.map(Normalize<>{{0.5}, {0.25}}).map(FastNegate{}).map(Stack<>{});
   auto logged = traced(numbers{9})
                     .map(traced(Normalize<>{{0.5}, {0.25}}))
@@ -167,7 +168,7 @@ TEST_CASE("what is traced computes what it computed before") {
   CHECK(samples::same_bits(a.target, b.target));
 }
 
-TEST_CASE("an own way for whole batches is used, and logged once a batch") {
+TEST_CASE("a dataset's own batch function is used, and logged once per batch") {
   const recorded_run run;
   auto transform = traced(FastNegate{});
   std::vector<example> batch = traced(batched_numbers{}).get_batch(three_indices);
@@ -177,12 +178,12 @@ TEST_CASE("an own way for whole batches is used, and logged once a batch") {
   CHECK(traced("Shard", only_batches{}).get_batch(three_indices).size() == 3);
   CHECK(traced(only_batches{}).size() == 9U);
   const auto lines = run.lines();
-  CHECK(named(lines, "SFastNegate").size() == 2);  // one batch, one sample
+  CHECK(named(lines, "SFastNegate").size() == 2);  // called once for a batch and once for a sample
   CHECK(named(lines, "SLoader").size() == 1);
   CHECK(named(lines, "SShard").size() == 1);
 }
 
-TEST_CASE("samples are moved through, never copied") {
+TEST_CASE("tracing moves samples and never copies them") {
   auto dataset = traced(unique_numbers{}).map(traced(Increment{}));
   CHECK(*dataset.get_batch(three_indices).at(0) == 5);
 
@@ -196,7 +197,7 @@ TEST_CASE("samples are moved through, never copied") {
   CHECK(before == after);
 }
 
-TEST_CASE("exceptions pass through, logged up to there") {
+TEST_CASE("traced operations pass exceptions on, and are logged up to them") {
   const recorded_run run;
   auto dataset = traced(numbers{9}).map(traced(Failing{}));
   CHECK_THROWS_WITH(dataset.get_batch(three_indices), "cannot");
@@ -205,7 +206,7 @@ TEST_CASE("exceptions pass through, logged up to there") {
   CHECK(named(lines, "SFailing").size() == 1);
 }
 
-TEST_CASE("what is traced can be an lvalue, and reached") {
+TEST_CASE("traced accepts lvalues, and gives access to what it wraps") {
   numbers dataset{9};
   auto logged = traced(dataset);
   CHECK(logged.dataset().size() == 9U);

@@ -1,4 +1,5 @@
-// What every consumer project compiles: records two scopes into the log that it is told.
+// The program of every consumer project: it records two scopes; its argument is the path of the
+// log.
 #include <lotus/lotus.hpp>
 
 void second();

@@ -1,5 +1,5 @@
-# A consumer gets the include path, the language level, two libraries and, of the compiled library,
-# the macro that says so, and nothing else.
+# Checks what a consumer gets from the library's targets: only the include path, the language level,
+# two libraries and, with the compiled library, the macro that selects it.
 foreach(target lotus::lotus lotus::header_only)
   foreach(property INTERFACE_COMPILE_OPTIONS INTERFACE_COMPILE_DEFINITIONS INTERFACE_LINK_OPTIONS)
     get_target_property(value ${target} ${property})

@@ -1,4 +1,4 @@
-// Another file of it, which records a scope too.
+// A second source file of the consumer project, which also records a scope.
 #include <lotus/lotus.hpp>
 
 void second() {

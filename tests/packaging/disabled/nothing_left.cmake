@@ -1,5 +1,5 @@
-# A file whose macros are disabled has one symbol, its own function, and no section that the loader
-# runs; without LOTUS_DISABLE it has both, or the check sees nothing:
+# Checks that an object file with disabled macros contains no symbol of the library and no section
+# that the loader runs. Without LOTUS_DISABLE it must contain both, which proves the check.
 # cmake -DCOMPILER=c++ -DNM=nm -DOBJDUMP=objdump -DINCLUDE_DIR=dir -DWORK=dir -P nothing_left.cmake
 file(MAKE_DIRECTORY "${WORK}")
 foreach(level O0 O2)

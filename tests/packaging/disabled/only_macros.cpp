@@ -1,5 +1,5 @@
-// Every macro, and nothing else of the library: what this leaves with LOTUS_DISABLE is checked by
-// nothing_left.cmake.
+// Uses every macro and nothing else of the library. nothing_left.cmake checks that LOTUS_DISABLE
+// leaves nothing of the library in the object file.
 #include <string>
 
 #include "lotus/lotus.hpp"

@@ -1,5 +1,5 @@
-// Header-only files, files with LOTUS_COMPILED, the compiled library and plugins of either kind:
-// one program, one session.
+// Tests that one program can contain header-only files, files with LOTUS_COMPILED, the compiled
+// library and plugins of both kinds, and that all of them share one session.
 #include <dlfcn.h>
 
 #include <string>
@@ -36,7 +36,7 @@ std::size_t count_named(const support::temp_directory& run, const std::string& n
 
 }  // namespace
 
-TEST_CASE("files built either way and plugins record into the session that one of them starts") {
+TEST_CASE("header-only files, compiled files and plugins record into one session") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   CHECK(names_header_only("HeaderOnly") == 0);
@@ -54,7 +54,7 @@ TEST_CASE("files built either way and plugins record into the session that one o
   CHECK(lotus::dropped() == 0);
 }
 
-TEST_CASE("a plugin of either kind starts the session of all others") {
+TEST_CASE("a plugin of either kind can start the session for the whole program") {
   for (const char* path : {FIRST_PLUGIN, SECOND_PLUGIN}) {
     const support::temp_directory run;
     REQUIRE(function_in<bool(const char*)>(loaded(path), "start_recording")(run.prefix().c_str()));

@@ -1,4 +1,5 @@
-// Two files of one program, one with LOTUS_DISABLE: only the macros of that one are gone.
+// Tests a program of two files. One is compiled with LOTUS_DISABLE, and only the macros in this
+// file must do nothing.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ int disabled_on_one_line();
 
 namespace {
 
-/// The names in the log of one run of `pipeline`, sorted.
+/// Runs `pipeline` and returns the sorted names in its log.
 std::vector<std::string> names_logged(int (*pipeline)(), int arguments_evaluated) {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
@@ -28,7 +29,7 @@ std::vector<std::string> names_logged(int (*pipeline)(), int arguments_evaluated
 
 }  // namespace
 
-TEST_CASE("where nothing is disabled every macro and class logs") {
+TEST_CASE("without LOTUS_DISABLE every macro and class records") {
   CHECK(names_logged(recording_pipeline, 7) ==
         std::vector<std::string>{"SBatchConsumed_6", "SBatchPreprocessed_2", "SBatchQueued_5",
                                  "SBatchWait_3", "SBatchWait_5", "STransform", "STransform",
@@ -36,13 +37,13 @@ TEST_CASE("where nothing is disabled every macro and class logs") {
                                  "SrecordingDynamic", "SrecordingLap", "SrecordingScope"});
 }
 
-TEST_CASE("LOTUS_DISABLE in one file takes its macros away, and neither classes nor other files") {
+TEST_CASE("LOTUS_DISABLE disables only the macros, and only in its own file") {
   CHECK(names_logged(disabled_pipeline, 0) ==
         std::vector<std::string>{"STransform", "STransform", "STransform", "SdisabledChain",
                                  "SdisabledCompose", "SdisabledLap"});
 }
 
-TEST_CASE("several scopes stand on one line and in one macro, also where they are disabled") {
+TEST_CASE("several scopes can be on one line and in one macro, even if they are disabled") {
   CHECK(names_logged(recording_on_one_line, 0) ==
         std::vector<std::string>{"SLeft", "SRight", "STwice", "STwiceAgain"});
   CHECK(names_logged(disabled_on_one_line, 0).empty());

@@ -1,5 +1,6 @@
-// A pipeline that a recording file and a file with LOTUS_DISABLE each include once, to compare
-// them. The includer defines the function's name and the prefix of the operations' names.
+// A pipeline that a recording file and a file with LOTUS_DISABLE each include once, so that the two
+// can be compared. The including file defines the function's name and a prefix for the names of
+// operations.
 #include <string>
 #include <utility>
 
@@ -27,7 +28,7 @@ int PIPELINE() {
   return evaluated;
 }
 
-// Like a macro that a program could define itself.
+// Programs may define macros of their own, such as this one.
 #if !defined(TIMED_TWICE)
   #define TIMED_TWICE(name) \
     LOTUS_SCOPE(name);      \

@@ -37,17 +37,18 @@ std::uint64_t bytes_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("gzip that holds far more than it is large is refused, and how to read it is said") {
+TEST_CASE("gzip that expands beyond its limit is rejected with advice to gunzip it") {
   const temp_dir dir;
   const std::string zeros(mebibyte, '\0');
   CHECK_THROWS_WITH(bytes_of(gzip_of(dir, zeros)), Catch::Contains("gunzip it"));
-  // A file that is as large on disk has no limit.
+  // The limit is a ratio to the compressed size, so an uncompressed file of this length is
+  // accepted.
   std::string plain;
   for (std::size_t i = 0; i < mebibytes; ++i) plain += zeros;
   CHECK(bytes_of(dir.file("a", plain)) == plain.size());
 }
 
-TEST_CASE("gzip as of a trace has no limit") {
+TEST_CASE("gzip that expands as much as a trace does is read to the end") {
   const temp_dir dir;
   std::mt19937 random(1);
   std::string block;

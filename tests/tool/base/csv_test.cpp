@@ -6,14 +6,14 @@
 
 using namespace lotus::tool;
 
-TEST_CASE("a field is quoted where it must be") {
+TEST_CASE("csv_field quotes a field only if necessary") {
   CHECK(csv_field("") == "");
   CHECK(csv_field("SCrop 3|a") == "SCrop 3|a");
   CHECK(csv_field("a,b") == R"("a,b")");
   CHECK(csv_field(R"(say "a")") == R"("say ""a""")");
 }
 
-TEST_CASE("a database gets back what it is given") {
+TEST_CASE("csv_exact_field keeps every text unchanged, as a database needs it") {
   CHECK(csv_exact_field("") == R"("")");
   CHECK(csv_exact_field("SCrop 3|a") == "SCrop 3|a");
   CHECK(csv_exact_field("a,\"b\"") == R"("a,""b""")");
@@ -21,7 +21,7 @@ TEST_CASE("a database gets back what it is given") {
   CHECK(csv_exact_field("\xFF") == "%FF");
 }
 
-TEST_CASE("no field is a formula, and every text comes back without one apostrophe") {
+TEST_CASE("csv_guarded makes no field a formula, and removing one apostrophe restores the text") {
   for (const std::string text :
        {"=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "\t=1", "\r=1", "\n=1", "'quoted'", "''",
         "\uFF1D1", "plain", "a=1", "", "SCrop"}) {
@@ -36,7 +36,7 @@ TEST_CASE("no field is a formula, and every text comes back without one apostrop
   CHECK(csv_exact_field("=1+1") == "=1+1");
 }
 
-TEST_CASE("a record is a line, whatever a name holds") {
+TEST_CASE("a CSV record is one line, whatever characters a name has") {
   CHECK(csv_field("a\nb") == "a%0Ab");
   CHECK(csv_field("a\r\n,b") == R"("a%0D%0A,b")");
   CHECK(csv_field("\xFF") == "%FF");

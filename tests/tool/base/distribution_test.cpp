@@ -25,7 +25,7 @@ double naive_percentile(std::vector<std::int64_t> values, double share) {
 
 }  // namespace
 
-TEST_CASE("figures of four values") {
+TEST_CASE("statistics of four values are right") {
   std::vector<std::int64_t> values{4, 1, 3, 2};
   const distribution d = describe(values);
   CHECK(d.count == 4);
@@ -41,11 +41,11 @@ TEST_CASE("figures of four values") {
   CHECK(d.p99_ns == Approx(3.97));
 }
 
-TEST_CASE("percentiles of any set are those of the sorted set") {
+TEST_CASE("percentiles are those of the sorted set") {
   std::mt19937_64 random(11);
   for (std::size_t n = 1; n < 400; ++n) {
     std::vector<std::int64_t> values;
-    // Few different values on odd rounds, so that ties are met.
+    // Odd rounds use only a few different values, so that equal values occur.
     const std::uint64_t range = n % 2 == 1 ? 4 : 1'000'000'000;
     for (std::size_t i = 0; i < n; ++i)
       values.push_back(static_cast<std::int64_t>(random() % range));
@@ -59,18 +59,18 @@ TEST_CASE("percentiles of any set are those of the sorted set") {
   }
 }
 
-TEST_CASE("a total beyond 64 bits stops at the limit") {
+TEST_CASE("a total beyond 64 bits is limited to the largest number") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> values{most, most, 5};
   CHECK(describe(values).total_ns == most);
 }
 
-TEST_CASE("shares are strictly below the limit") {
+TEST_CASE("share_below counts only values that are smaller than the limit") {
   CHECK(share_below({10, 20, 30, 40}, 30) == 0.5);
   CHECK(share_below({}, 30) == 0);
 }
 
-TEST_CASE("low outliers, and only they, are removed") {
+TEST_CASE("remove_low_outliers removes low outliers and nothing else") {
   std::vector<std::int64_t> values{100, 101, 102, 103, 104, 5, 10000};
   remove_low_outliers(values);
   std::sort(values.begin(), values.end());

@@ -17,10 +17,10 @@ using lotus::tool_test::temp_dir;
 
 namespace {
 
-/// What it is told, and where the stream stood.
-class told final : public json_events {
+/// Stores the events that it receives, and the stream's position at the last event.
+class event_log final : public json_events {
  public:
-  explicit told(const byte_stream& stream) : stream_(stream) {}
+  explicit event_log(const byte_stream& stream) : stream_(stream) {}
 
   bool begin_object() override { return add("{"); }
   bool end_object() override { return add("}"); }
@@ -52,7 +52,7 @@ struct outcome {
 outcome stream(const std::string& text) {
   const temp_dir dir;
   byte_stream in(dir.file("a.json", text));
-  told events(in);
+  event_log events(in);
   const auto wrong = stream_json(in, events);
   return {events.all, events.last_at, wrong};
 }
@@ -63,21 +63,53 @@ bool refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a stream of JSON is told part by part, and where each ends") {
+TEST_CASE("the reader reports each part of a JSON stream and where it ends") {
   const outcome o = stream(R"({"a":[1, -2, 2.5,"b" , true,null,18446744073709551615] }   )");
   CHECK_FALSE(o.wrong);
   CHECK(o.all == "{ k:a [ n:1 o o t:b o o n:18446744073709551615 ] } ");
   CHECK(o.last_at == 56);
-  CHECK(stream("[[1]  ").last_at == 4);  // a number ends where something else begins
+  CHECK(stream("[[1]  ").last_at == 4);  // the end of a number is known only at the next character
 }
 
-TEST_CASE("what is told may end the reading") {
+TEST_CASE("numbers that are not integers are passed on as text") {
+  class number_log final : public json_events {
+   public:
+    bool number(std::string_view text) override {
+      all += std::string(text) + ' ';
+      return true;
+    }
+    std::string all;
+  };
+  const temp_dir dir;
+  // The third number crosses the end of the stream's buffer.
+  const std::string blanks((std::size_t{128} << 10U) - 20, ' ');
+  byte_stream in(dir.file("a.json", "[-2, 2.5e-3," + blanks + "1712195495519689.047, 7, -0]"));
+  number_log numbers;
+  CHECK_FALSE(stream_json(in, numbers));
+  CHECK(numbers.all == "-2 2.5e-3 1712195495519689.047 -0 ");
+  for (const auto* const text : {"[01]", "[-]", "[1.]", "[.5]", "[1e]", "[+1]", "[1-2]", "[--1]"}) {
+    INFO(text);
+    CHECK(refused(text));
+  }
+}
+
+TEST_CASE("texts across the end of the buffer and escapes are read") {
+  const std::string blanks((std::size_t{128} << 10U) - 5, ' ');
+  CHECK(stream("[" + blanks + "\"abcdef\",\"ghi\"]").all == "[ t:abcdef t:ghi ] ");
+  CHECK(stream(R"(["a\"\\\/\n\u0041\u00e9"])").all == "[ t:a\"\\/\nA? ] ");
+  for (const auto* const text : {R"(["\x"])", R"(["\u12"])", R"(["\u12g4"])", R"(["a)"}) {
+    INFO(text);
+    CHECK(refused(text));
+  }
+}
+
+TEST_CASE("a callback can end the reading") {
   const outcome o = stream(R"(["stop", no JSON)");
   CHECK_FALSE(o.wrong);
   CHECK(o.all == "[ t:stop ");
 }
 
-TEST_CASE("what profilers write that is no JSON is read") {
+TEST_CASE("the non-standard JSON that profilers write is read") {
   CHECK(stream("[NaN,-Infinity, Infinity,-NaN]").all == "[ n:0 o n:0 o ] ");
   CHECK(stream("{\"NaN\":NaN}").all == "{ k:NaN n:0 } ");
   CHECK(stream("[\"a\xFF\\\"N\", \"Infinity\"]").all == "[ t:a?\"N t:Infinity ] ");
@@ -90,14 +122,14 @@ TEST_CASE("what profilers write that is no JSON is read") {
   CHECK(refused(std::string(200000, '[')));
 }
 
-TEST_CASE("what is wrong is one short line") {
+TEST_CASE("a syntax error is one short line") {
   const std::string wrong = *stream("{\"a\":1,\n" + std::string(5000, 'x')).wrong;
   CHECK(contains(wrong, "at byte 9"));
   CHECK(wrong.size() < 200);
   CHECK_FALSE(contains(wrong, "exception"));
 }
 
-TEST_CASE("a whole text is a value, or an error that names the line") {
+TEST_CASE("parse_json returns a value, or an error that names the line") {
   CHECK(parse_json("a", R"({"a":[1]})")["a"][0] == 1);
   CHECK(parse_json("a", "\"\xFF\"") == "%FF");
   CHECK_THROWS_WITH(parse_json("a.json", "{\n\"a\":1,\n\"b\"\n}"), Catch::StartsWith("a.json:4: "));

@@ -12,7 +12,7 @@ using namespace lotus::tool;
 
 namespace {
 
-/// What `write` makes of a fresh writer.
+/// Calls `write` with a new writer and returns the resulting text.
 template <class Write>
 std::string written(Write write, json_style style = json_style::compact) {
   std::string text;
@@ -28,7 +28,7 @@ std::string value_text(const Value& value) {
 
 }  // namespace
 
-TEST_CASE("a value is written as what it is") {
+TEST_CASE("a value is written according to its type") {
   CHECK(value_text("a\"b") == R"("a\"b")");
   CHECK(value_text(std::string("\n\xFF")) == R"("\u000a%FF")");
   CHECK(value_text(true) == "true");
@@ -47,7 +47,7 @@ TEST_CASE("integers are written exactly") {
   CHECK(value_text(std::uint8_t{200}) == "200");
 }
 
-TEST_CASE("commas stand between elements and nowhere else") {
+TEST_CASE("commas are written between elements only") {
   const auto write = [](json_writer& to) {
     to.begin_object().member("a", 1).key("b").begin_array().end_array();
     to.key("c").begin_array().value(1).begin_object().end_object().value("x").end_array();
@@ -59,12 +59,12 @@ TEST_CASE("commas stand between elements and nowhere else") {
         R"({"a": 1, "b": [], "c": [1, {}, "x"], "d": {"e": null, "f": false}, "g": [1]})");
 }
 
-TEST_CASE("a key is escaped like any text") {
+TEST_CASE("keys are escaped like other texts") {
   CHECK(written([](json_writer& to) { to.begin_object().member("a\"\n", 1).end_object(); }) ==
         R"({"a\"\u000a":1})");
 }
 
-TEST_CASE("a line break stands behind the comma and before the next element or bracket") {
+TEST_CASE("a line break follows the comma and precedes the next element or bracket") {
   const auto write = [](json_writer& to) {
     to.begin_object().newline(2).key("a").begin_array();
     for (int i = 0; i < 2; ++i) to.newline(4).value(i);
@@ -75,7 +75,7 @@ TEST_CASE("a line break stands behind the comma and before the next element or b
         "{\n  \"a\": [\n    0,\n    1, 2\n  ],\n  \"b\": true\n}");
 }
 
-TEST_CASE("the text may be taken away at any time") {
+TEST_CASE("the caller may take the text written so far at any time") {
   std::string text;
   std::string taken;
   json_writer to(text);
@@ -98,6 +98,6 @@ TEST_CASE("the text may be taken away at any time") {
   CHECK(taken == "[\n{\"i\":0},\n{\"i\":1},\n{\"i\":2}]");
 }
 
-TEST_CASE("a part of an object can be written alone") {
+TEST_CASE("members can be written without their object") {
   CHECK(written([](json_writer& to) { to.member("a", "b").member("c", 2); }) == R"("a":"b","c":2)");
 }

@@ -26,7 +26,7 @@ using lotus::tool_test::read_file;
 using lotus::tool_test::temp_dir;
 namespace fs = std::filesystem;
 
-TEST_CASE("an output appears whole, and leaves nothing beside it") {
+TEST_CASE("an output appears only when it is complete, without other files") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.path() + "/a.json";
@@ -41,7 +41,7 @@ TEST_CASE("an output appears whole, and leaves nothing beside it") {
   CHECK(dir.names().size() == 1);
 }
 
-TEST_CASE("without commit the old output stays and the new one is gone") {
+TEST_CASE("without commit the old output stays and the new one is deleted") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.file("a.json", "old");
@@ -50,7 +50,7 @@ TEST_CASE("without commit the old output stays and the new one is gone") {
   CHECK(dir.names().size() == 1);
 }
 
-TEST_CASE("a symbolic link is replaced, and what it points to is left alone") {
+TEST_CASE("an output replaces a symbolic link and leaves its target unchanged") {
   const temp_dir dir;
   std::ostringstream out;
   dir.file("real/old.json", "old");
@@ -70,7 +70,7 @@ TEST_CASE("a symbolic link is replaced, and what it points to is left alone") {
   CHECK_THROWS_AS(output_file(dir.path() + "/folder", out), input_error);
 }
 
-TEST_CASE("an output may be named as a descriptor, which stays where it is") {
+TEST_CASE("an output can be an open descriptor, whose existing content is kept") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.file("appended", "before,");
@@ -86,7 +86,7 @@ TEST_CASE("an output may be named as a descriptor, which stays where it is") {
   CHECK_THROWS_AS(output_file("/dev/fd/" + std::to_string(descriptor), out), input_error);
 }
 
-TEST_CASE("a pipe with a name is written") {
+TEST_CASE("an output can be a named pipe") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.path() + "/pipe";
@@ -103,7 +103,7 @@ TEST_CASE("a pipe with a name is written") {
   CHECK(fs::is_fifo(path));
 }
 
-TEST_CASE("an output keeps the rights of the file it replaces") {
+TEST_CASE("an output keeps the permissions of the file that it replaces") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.file("a.json", "old");
@@ -113,7 +113,7 @@ TEST_CASE("an output keeps the rights of the file it replaces") {
   CHECK((fs::status(path).permissions() & fs::perms::all) == fs::perms{0604});
 }
 
-TEST_CASE("a pipe or device is written directly, and - is standard output") {
+TEST_CASE("a device is written directly, and - means standard output") {
   std::ostringstream out;
   output_file nowhere("/dev/null", out);
   nowhere.write("x");
@@ -125,7 +125,7 @@ TEST_CASE("a pipe or device is written directly, and - is standard output") {
   CHECK(out.str() == "to the stream");
 }
 
-TEST_CASE("what cannot be written is said") {
+TEST_CASE("an output that cannot be written is an error that says why") {
   const temp_dir dir;
   std::ostringstream out;
   CHECK_THROWS_WITH(output_file(dir.path() + "/no/where.json", out),
@@ -136,7 +136,7 @@ TEST_CASE("what cannot be written is said") {
   CHECK_THROWS_WITH(full.commit(), Catch::Contains("No space left"));
 }
 
-TEST_CASE("gzip makes a file that gunzip reads") {
+TEST_CASE("gunzip can read a compressed output") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.path() + "/a.gz";
@@ -158,7 +158,7 @@ TEST_CASE("gzip makes a file that gunzip reads") {
 
 namespace {
 
-/// Runs `body` in a child that is killed at its end, as if in the middle of its work.
+/// Runs `body` in a child process that is killed at the end of `body`, as if it were still working.
 template <class Body>
 void killed(Body&& body) {
   const pid_t child = ::fork();
@@ -173,7 +173,7 @@ void killed(Body&& body) {
 
 }  // namespace
 
-TEST_CASE("what a killed process left goes with the next output, and nothing else does") {
+TEST_CASE("the next output deletes the leftovers of a killed process and no other file") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.path() + "/o.k";
@@ -186,7 +186,8 @@ TEST_CASE("what a killed process left goes with the next output, and nothing els
   REQUIRE(dir.names().size() == 6);
   {
     output_file next(path, out);
-    CHECK(dir.names().size() == 6);  // one has come, one has gone
+    // A new temporary file exists; the one of the killed process was removed.
+    CHECK(dir.names().size() == 6);
     next.commit();
   }
   living.commit();
@@ -199,7 +200,7 @@ TEST_CASE("what a killed process left goes with the next output, and nothing els
   CHECK(left[4] == "o.k");
 }
 
-TEST_CASE("a killed process's folder goes, a living one's stays") {
+TEST_CASE("a scratch folder of a killed process is deleted, and that of a running one is kept") {
   const temp_dir dir;
   const lotus::tool::scratch_folder living(dir.path());
   killed([&] {
@@ -213,7 +214,7 @@ TEST_CASE("a killed process's folder goes, a living one's stays") {
   CHECK(fs::exists(next.path()));
 }
 
-TEST_CASE("a name that is as long as it may be can be written") {
+TEST_CASE("an output can have a name of the maximum length") {
   const temp_dir dir;
   std::ostringstream out;
   const std::string path = dir.path() + '/' + std::string(255, 'x');

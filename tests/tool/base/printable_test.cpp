@@ -5,13 +5,13 @@
 using lotus::tool::printable;
 using lotus::tool::printable_line;
 
-TEST_CASE("what is not UTF-8 is shown as it stands in the log") {
+TEST_CASE("bytes that are not UTF-8 are shown as percent escapes") {
   CHECK(printable("plain \xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80") ==
         "plain \xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80");
   CHECK(printable("\xFF\xFE") == "%FF%FE");
   CHECK(printable("\xC3") == "%C3");
-  CHECK(printable("\xC0\x80") == "%C0%80");                // overlong
-  CHECK(printable("\xED\xA0\x80") == "%ED%A0%80");         // a surrogate
+  CHECK(printable("\xC0\x80") == "%C0%80");                // an overlong encoding
+  CHECK(printable("\xED\xA0\x80") == "%ED%A0%80");         // a UTF-16 surrogate
   CHECK(printable("\xF4\x90\x80\x80") == "%F4%90%80%80");  // above U+10FFFF
   CHECK(printable("\xE2\x82x") == "%E2%82x");
 }

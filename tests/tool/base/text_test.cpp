@@ -39,7 +39,7 @@ TEST_CASE("any bytes make a valid JSON string") {
   CHECK(document[0].text().size() > 256);
 }
 
-TEST_CASE("numbers read back as the same value") {
+TEST_CASE("a written number can be read back as the same value") {
   CHECK(json_number(0.1) == "0.1");
   CHECK(json_number(12) == "12");
   CHECK(json_number(1.0 / 3) == "0.3333333333333333");

@@ -1,4 +1,4 @@
-// Records that were dropped are told by every command that shows figures.
+// Tests that dropped records are reported by every command that shows numbers.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,14 +11,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* told = "1,234,160 of 1,398,000 records were dropped: figures are of the rest";
+constexpr const char* reported =
+    "1,234,160 of 1,398,000 records were dropped: figures are of the rest";
 const std::string blank_room(51, ' ');
 
 std::string whole_run() {
   return traces() + "/c_ooo_w4/b8_gpu4";
 }
 
-/// A run of two processes of which one recorded twice; a third was killed.
+/// Writes a run with dropped records: process 1 has recorded twice, process 3 was killed, and the
+/// information file of process 4 is malformed.
 std::string lossy_run(const temp_dir& dir) {
   fs::copy(whole_run(), dir.path() + "/run", fs::copy_options::recursive);
   dir.file("run/.lotus_info_1_1",
@@ -33,7 +35,7 @@ std::string lossy_run(const temp_dir& dir) {
 
 }  // namespace
 
-TEST_CASE("dropped records are warned of by every command, also with --quiet") {
+TEST_CASE("every command warns of dropped records, even with --quiet") {
   const temp_dir dir;
   const std::string lossy = lossy_run(dir);
   const std::string output = dir.path() + "/output";
@@ -50,14 +52,15 @@ TEST_CASE("dropped records are warned of by every command, also with --quiet") {
     command.emplace_back("--quiet");
     const result r = run(command);
     CHECK(r.status == 0);
-    CHECK(r.err == "warning: " + lossy + ": " + told + '\n');
+    CHECK(r.err == "warning: " + lossy + ": " + reported + '\n');
     command[1] = whole_run();
     CHECK(run(command).err.empty());
   }
-  CHECK(run({"compare", lossy, lossy, "--quiet"}).err == "warning: " + lossy + ": " + told + '\n');
+  CHECK(run({"compare", lossy, lossy, "--quiet"}).err ==
+        "warning: " + lossy + ": " + reported + '\n');
 }
 
-TEST_CASE("JSON and the page tell what was dropped, and nothing where nothing was") {
+TEST_CASE("JSON and the report page contain the number of dropped records, if there are any") {
   const temp_dir dir;
   const std::string lossy = lossy_run(dir);
   const std::string whole = whole_run();
@@ -76,7 +79,7 @@ TEST_CASE("JSON and the page tell what was dropped, and nothing where nothing wa
   CHECK_FALSE(contains(run({"compare", whole, whole, "--json"}).out, "\"dropped"));
   const std::string page = dir.path() + "/page.html";
   REQUIRE(run({"report", lossy, "-o", page}).status == 0);
-  CHECK(contains(read_file(page), told));
+  CHECK(contains(read_file(page), reported));
   REQUIRE(run({"report", whole, "-o", page}).status == 0);
   CHECK_FALSE(contains(read_file(page), "records were dropped"));
 }

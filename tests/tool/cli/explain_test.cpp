@@ -1,4 +1,4 @@
-// Every label has a line in --explain.
+// Tests that --explain explains every label in tables.
 #include <cstddef>
 #include <sstream>
 #include <string>
@@ -31,7 +31,7 @@ std::vector<std::string> labels_of(const std::vector<std::string>& arguments) {
   return labels.all();
 }
 
-/// Two stages, a counter, an asynchronous operation where a log can have one.
+/// Writes a run with two stages, a counter and an asynchronous operation.
 void write_stages(const temp_dir& dir, const std::string& folder) {
   dir.file(folder + ".lotus_info_1_a", info_of_threads("cpu switches\n"));
   thread_logs read;
@@ -47,7 +47,7 @@ void write_stages(const temp_dir& dir, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("every label that a table has is explained") {
+TEST_CASE("--explain explains every label in tables") {
   const std::string a = traces() + "/c_ooo_w4";
   const temp_dir dir;
   write_stages(dir, "old/");
@@ -76,7 +76,7 @@ TEST_CASE("every label that a table has is explained") {
   }
 }
 
-TEST_CASE("--explain tells what was printed and no more, and spoils no JSON") {
+TEST_CASE("--explain explains only the labels that were printed, and leaves JSON unchanged") {
   const std::string a = traces() + "/c_ooo_w4";
   const std::string stats = run({"stats", a, "--explain"}).out;
   CHECK(stats.find(run({"stats", a}).out) == 0);
@@ -90,7 +90,7 @@ TEST_CASE("--explain tells what was printed and no more, and spoils no JSON") {
   CHECK(meaning_of("CPU c_ooo_w4").size() > 5);
 }
 
-TEST_CASE("people read the same names everywhere, without the S of the logs") {
+TEST_CASE("all tables show operation names without the S of the logs") {
   const std::string a = traces() + "/c_ooo_w4";
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"stats", a, "--per-worker"},

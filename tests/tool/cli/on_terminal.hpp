@@ -16,11 +16,11 @@
 
 namespace lotus::tool_test {
 
-/// Environment variables to set; a variable whose value is null is unset.
+/// Variables to set in the environment; a variable with a null value is removed.
 using environment = std::vector<std::pair<const char*, const char*>>;
 
-/// Runs LOTUS_TOOL_PROGRAM and returns what it wrote to the terminal.
-/// @param columns  width of the terminal; 0: unknown to the program.
+/// Runs LOTUS_TOOL_PROGRAM on the terminal and returns its output.
+/// @param columns  width of the terminal; if 0, the program cannot find out the width.
 inline std::string on_terminal(const std::vector<std::string>& arguments, const environment& set,
                                unsigned short columns = 0) {
   int master = -1;

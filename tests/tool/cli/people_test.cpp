@@ -1,4 +1,5 @@
-// What the program does for people: progress, colours, completion, the manual page.
+// Tests the parts of the program that are made for people: progress bar, colors, shell completion,
+// and the manual page.
 #include <unistd.h>
 
 #include <array>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/terminal/colours.hpp"
+#include "base/terminal/colors.hpp"
 #include "base/terminal/progress.hpp"
 #include "catch.hpp"
 #include "tool/cli/on_terminal.hpp"
@@ -40,7 +41,7 @@ bool is_installed(const std::string& program) {
 
 }  // namespace
 
-TEST_CASE("colours are for terminals, and NO_COLOR forbids them") {
+TEST_CASE("output is colored on terminals only, and not if NO_COLOR is set") {
   const std::string run_dir = traces() + "/c_ooo_w4";
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", nullptr}}), "\x1b[1m"));
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", ""}}), "\x1b[1m"));
@@ -50,7 +51,7 @@ TEST_CASE("colours are for terminals, and NO_COLOR forbids them") {
                  "\x1b[31mlotus-tool:"));
 }
 
-TEST_CASE("a stream is coloured only when it was allowed") {
+TEST_CASE("a stream is colored only if colors are allowed for it") {
   std::ostringstream plain;
   CHECK(styled(plain, style::red, "x") == "x");
   std::ostringstream coloured;
@@ -60,7 +61,7 @@ TEST_CASE("a stream is coloured only when it was allowed") {
   CHECK(contains(coloured.str(), "\x1b[33mwarning:\x1b[0m careful\n"));
 }
 
-TEST_CASE("the bar tells how far it is") {
+TEST_CASE("the progress bar shows percent and megabytes") {
   CHECK(progress_text(0, 0) == "[..............................]   0 %  0 of 0 MB");
   CHECK(progress_text(50'000'000, 100'000'000) ==
         "[###############...............]  50 %  50 of 100 MB");
@@ -68,7 +69,7 @@ TEST_CASE("the bar tells how far it is") {
         "[##############################] 100 %  120 of 120 MB");
 }
 
-TEST_CASE("the bar is drawn after a while, and removed") {
+TEST_CASE("the progress bar appears after a delay and is removed at the end") {
   std::array<int, 2> ends{};
   REQUIRE(pipe(ends.data()) == 0);
   {
@@ -91,11 +92,11 @@ TEST_CASE("the bar is drawn after a while, and removed") {
   CHECK(text.substr(text.size() - 4) == "\r\x1b[K");
 }
 
-TEST_CASE("a quick command shows no bar") {
+TEST_CASE("a quick command shows no progress bar") {
   CHECK_FALSE(contains(on_terminal({"stats", traces() + "/c_ooo_w4"}, {}), "MB"));
 }
 
-TEST_CASE("the manual page names every command and option, and is sound") {
+TEST_CASE("the manual page names every command and option, and is valid") {
   const std::string page = run({"man"}).out;
   for (const auto* part :
        {"lotus\\-tool viz", "lotus\\-tool stats", "lotus\\-tool diagnose", "lotus\\-tool compare",
@@ -123,11 +124,12 @@ TEST_CASE("bash completes commands, options and files") {
   CHECK(completed("lotus-tool map bui", 2) == "build\n");
   CHECK(completed("lotus-tool viz --format per", 3) == "perfetto\n");
   CHECK(completed("lotus-tool completion f", 2) == "fish\n");
-  CHECK(completed("lotus-tool stats ''", 2) == "\n");  // left to the shell: files
+  // Without a suggestion, the shell completes file names.
+  CHECK(completed("lotus-tool stats ''", 2) == "\n");
   CHECK(contains(run({"completion", "bash"}).out, "complete -o default"));
 }
 
-TEST_CASE("zsh and fish accept their scripts") {
+TEST_CASE("zsh and fish accept their completion scripts") {
   for (const std::string name : {"zsh", "fish"}) {
     const result r = run({"completion", name});
     CHECK(r.status == 0);

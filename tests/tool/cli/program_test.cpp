@@ -1,4 +1,4 @@
-// The program itself: exit statuses and what goes where.
+// Tests the program's exit statuses, and its output to stdout and stderr.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Runs the program by the shell; stdout and stderr go to files in `dir`.
+/// Runs the program in a shell; stdout and stderr go to files in `dir`.
 result call(const temp_dir& dir, const std::string& arguments) {
   const std::string command = std::string("'") + LOTUS_TOOL_PROGRAM + "' " + arguments + " >'" +
                               dir.path() + "/out' 2>'" + dir.path() + "/err'";
@@ -25,7 +25,7 @@ result call(const temp_dir& dir, const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("wrong use is status 2, with a line on stderr") {
+TEST_CASE("incorrect use exits with status 2 and a message on stderr") {
   const temp_dir dir;
   for (const auto* arguments :
        {"", "nonsense", "viz", "viz x --format nonsense", "stats", "stats x --nonsense"}) {
@@ -37,7 +37,7 @@ TEST_CASE("wrong use is status 2, with a line on stderr") {
   }
 }
 
-TEST_CASE("what is wrong about an argument is named in one line") {
+TEST_CASE("the message about an invalid argument is one line that names the argument") {
   const temp_dir dir;
   const struct {
     const char* arguments;
@@ -64,7 +64,7 @@ TEST_CASE("what is wrong about an argument is named in one line") {
   }
 }
 
-TEST_CASE("an output that nobody takes is status 1, whatever the command") {
+TEST_CASE("every command exits with status 1 if stdout cannot be written") {
   const temp_dir dir;
   const std::string run_folder = " '" + traces() + "/quirks/good'";
   for (const std::string& command :
@@ -77,7 +77,7 @@ TEST_CASE("an output that nobody takes is status 1, whatever the command") {
   }
 }
 
-TEST_CASE("viz without a place to write is wrong use") {
+TEST_CASE("viz without an output is incorrect use") {
   const temp_dir dir;
   const result r = call(dir, "viz '" + traces() + "/quirks/good'");
   CHECK(r.status == 2);
@@ -96,7 +96,7 @@ TEST_CASE("help and version go to stdout") {
   }
 }
 
-TEST_CASE("without a command the commands are listed, as wrong use") {
+TEST_CASE("without a command, the list of commands goes to stderr with status 2") {
   const temp_dir dir;
   const result r = call(dir, "");
   CHECK(r.status == 2);
@@ -109,13 +109,14 @@ TEST_CASE("without a command the commands are listed, as wrong use") {
   CHECK(call(dir, "help").out == r.err);
 }
 
-TEST_CASE("help tells of a command what its --help tells, in 80 columns, the usage first") {
+TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with the usage first") {
   const temp_dir dir;
   for (const std::string command :
-       {"",           "run",           "viz",        "stats",    "map",      "map run",
-        "map build",  "map attribute", "map record", "map join", "diagnose", "whatif",
-        "top",        "compare",       "export",     "unpack",   "snapshot", "recover",
-        "completion", "man",           "help"}) {
+       {"",         "run",         "viz",       "stats",         "map",
+        "map run",  "accelerator", "map build", "map attribute", "map record",
+        "map join", "diagnose",    "whatif",    "top",           "compare",
+        "export",   "unpack",      "snapshot",  "recover",       "completion",
+        "man",      "help"}) {
     INFO(command);
     const result r = call(dir, "help " + command);
     CHECK(r.status == 0);
@@ -130,7 +131,7 @@ TEST_CASE("help tells of a command what its --help tells, in 80 columns, the usa
   }
 }
 
-TEST_CASE("bad input is status 1, with one line that names it") {
+TEST_CASE("bad input exits with status 1 and one line that names it") {
   const temp_dir dir;
   const result r = call(dir, "stats /no/such/folder");
   CHECK(r.status == 1);
@@ -140,7 +141,7 @@ TEST_CASE("bad input is status 1, with one line that names it") {
         "files\n");
 }
 
-TEST_CASE("an output in a folder that is not there is status 1") {
+TEST_CASE("an output in a missing directory exits with status 1") {
   const temp_dir dir;
   const result r =
       call(dir, "viz '" + traces() + "/quirks/good' -o '" + dir.path() + "/no/o.json'");
@@ -148,14 +149,14 @@ TEST_CASE("an output in a folder that is not there is status 1") {
   CHECK(contains(r.err, "there is no directory"));
 }
 
-TEST_CASE("a full disk is status 1") {
+TEST_CASE("a full disk exits with status 1") {
   const temp_dir dir;
   const result r = call(dir, "viz '" + traces() + "/quirks/good' -o /dev/full");
   CHECK(r.status == 1);
   CHECK(contains(r.err, "No space left"));
 }
 
-TEST_CASE("a good run is status 0 and silent") {
+TEST_CASE("a successful command exits with status 0 and prints no message") {
   const temp_dir dir;
   const std::string out = dir.path() + "/trace.json";
   const result r = call(dir, "viz '" + traces() + "/quirks/good' -o '" + out + "'");

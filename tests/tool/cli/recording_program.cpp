@@ -1,4 +1,5 @@
-// A loader that calls nothing to be recorded. It exits with its argument, or waits to be killed.
+// A loader that does not call lotus::start(). Its exit status is its argument; with the argument
+// "wait" it waits until it is killed.
 #include <unistd.h>
 
 #include <chrono>
@@ -22,7 +23,8 @@ int main(int argc, char** argv) {
     LOTUS_BATCH_CONSUMED(i);
     std::this_thread::sleep_for(1ms);
   }
-  std::cout << "trained on " << argument << std::endl;  // at once: it may be killed
+  // std::endl flushes the text, because the process may be killed.
+  std::cout << "trained on " << argument << std::endl;
   if (argument == "wait") pause();
   return std::atoi(argument.c_str());
 }

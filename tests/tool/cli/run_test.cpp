@@ -1,4 +1,4 @@
-// lotus-tool run, with a real program.
+// Tests lotus-tool run with a real program.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// `lotus-tool run ARGUMENTS` by a shell in `dir`.
+/// Runs `lotus-tool run ARGUMENTS` in a shell, in the directory `dir`.
 result run_in(const temp_dir& dir, const std::string& arguments) {
   const std::string command = "cd '" + dir.path() + "' && unset LOTUS_LOG_FILE && exec '" +
                               LOTUS_TOOL_PROGRAM + "' run " + arguments + " >out 2>err";
@@ -31,7 +31,7 @@ const std::string program = "-- '" LOTUS_RECORDING_PROGRAM "' ";
 
 }  // namespace
 
-TEST_CASE("a program runs and is told of; its output and status are its own") {
+TEST_CASE("run prints a summary, and passes on the program's output and exit status") {
   const temp_dir dir;
   const result r = run_in(dir, program + "7");
   INFO(r.err);
@@ -43,7 +43,7 @@ TEST_CASE("a program runs and is told of; its output and status are its own") {
   CHECK(std::filesystem::exists(dir.path() + "/run"));
 }
 
-TEST_CASE("a second run has a folder of its own, and one may be named") {
+TEST_CASE("a second run gets a new directory, and --dir chooses one") {
   const temp_dir dir;
   run_in(dir, program);
   CHECK(contains(run_in(dir, program).err, "logs: run-2\n"));
@@ -55,7 +55,7 @@ TEST_CASE("a second run has a folder of its own, and one may be named") {
 }
 
 #ifdef LOTUS_TOOL_REPORT
-TEST_CASE("the page is made as well") {
+TEST_CASE("run --report also creates the report page") {
   const temp_dir dir;
   const result r = run_in(dir, "-q --report page.html " + program);
   INFO(r.err);
@@ -64,7 +64,7 @@ TEST_CASE("the page is made as well") {
   CHECK_FALSE(contains(r.err, "Next:"));
 }
 
-TEST_CASE("the page tells how the program was started, and obeys nothing of it") {
+TEST_CASE("the report page shows the program's command line as text") {
   const temp_dir dir;
   run_in(dir, "-q --report page.html " + program + "0 '</script>' 'two\nlines %41' " +
                   std::string(1500, 'x'));
@@ -78,7 +78,7 @@ TEST_CASE("the page tells how the program was started, and obeys nothing of it")
 }
 #endif
 
-TEST_CASE("a program that is killed is told of, and its signal is in the status") {
+TEST_CASE("run reports that the program was killed, and exits with its signal") {
   const temp_dir dir;
   const std::string command = "cd '" + dir.path() + "' && exec '" + LOTUS_TOOL_PROGRAM + "' run " +
                               program + "wait >out 2>err";
@@ -94,7 +94,7 @@ TEST_CASE("a program that is killed is told of, and its signal is in the status"
     if (std::filesystem::exists(out) && contains(read_file(out), "trained")) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  kill(child, SIGTERM);  // goes to the program
+  kill(child, SIGTERM);  // lotus-tool must forward the signal to the program
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
@@ -102,7 +102,7 @@ TEST_CASE("a program that is killed is told of, and its signal is in the status"
   CHECK(contains(read_file(dir.path() + "/err"), "  Read "));
 }
 
-TEST_CASE("what does not record, or does not run, is said in a line") {
+TEST_CASE("run reports a program that records nothing or cannot be started in one line") {
   const temp_dir dir;
   const result nothing = run_in(dir, "-- true");
   CHECK(nothing.status == 0);

@@ -1,4 +1,4 @@
-// How wide the program's lines are, on terminals and in pipes.
+// Tests the width of output lines on terminals and in pipes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -63,7 +63,7 @@ std::string printed(const table& t, std::size_t columns) {
 
 }  // namespace
 
-TEST_CASE("every command's lines fit a terminal of 80 columns") {
+TEST_CASE("lines of every command fit a terminal of 80 columns") {
   const std::string a = traces() + "/c_ooo_w4";
   const std::vector<std::vector<std::string>> commands{
       {"stats", a, "--per-worker"},      {"stats", a, "--style", "profile"},
@@ -74,9 +74,9 @@ TEST_CASE("every command's lines fit a terminal of 80 columns") {
     const std::string text = plain(command, 80);
     CHECK(lines_of(text).size() > 5);
     for (const std::string& line : lines_of(text)) {
-      // A path is one word.
+      // A line with the path may be longer, because a path is one word and is not broken.
       if (contains(line, traces())) continue;
-      // What stands before it in the line was a progress bar, which a slow machine shows.
+      // On a slow machine, the line may begin with a progress bar that was erased again.
       const std::string::size_type erased = line.rfind("\x1b[K");
       const std::string left = erased == std::string::npos ? line : line.substr(erased + 3);
       INFO(left);
@@ -85,7 +85,7 @@ TEST_CASE("every command's lines fit a terminal of 80 columns") {
   }
 }
 
-TEST_CASE("real runs of all kinds fit too") {
+TEST_CASE("tables of real runs fit 80 columns too") {
   if (shared_traces().empty()) return lotus_test::skip("the larger set of traces is not there");
   for (const auto* run_dir : {"a_preproc_w1", "d_consumer_w2", "g_profiled_w2", "h_epochs2_w2"}) {
     for (const auto* command : {"stats", "diagnose", "whatif"}) {
@@ -100,7 +100,7 @@ TEST_CASE("real runs of all kinds fit too") {
   }
 }
 
-TEST_CASE("a wider terminal has more columns, and --wide has all") {
+TEST_CASE("a wider terminal shows more columns, and --wide shows all") {
   const std::string a = traces() + "/c_ooo_w4";
   const std::string narrow = plain({"stats", a}, 80);
   CHECK(contains(narrow, "--wide also shows: std, min, p50, p90, < 10 ms, < 100 us"));
@@ -112,7 +112,7 @@ TEST_CASE("a wider terminal has more columns, and --wide has all") {
   CHECK(widest(plain({"stats", a}, 120)) > 80);
 }
 
-TEST_CASE("COLUMNS counts more than the terminal, and a pipe is as a terminal of 80") {
+TEST_CASE("COLUMNS overrides the terminal's width, and a pipe has 80 columns") {
   const std::string a = traces() + "/c_ooo_w4";
   CHECK(on_terminal({"stats", a}, {{"NO_COLOR", "1"}, {"COLUMNS", "200"}}, 80) ==
         plain({"stats", a}, 200));
@@ -123,24 +123,24 @@ TEST_CASE("COLUMNS counts more than the terminal, and a pipe is as a terminal of
   CHECK(lines_of(in_pipe("", "stats --wide '" + a + "'")) == lines_of(plain({"stats", a}, 200)));
   CHECK(lines_of(in_pipe("COLUMNS=200", "stats '" + a + "'")) ==
         lines_of(plain({"stats", a}, 200)));
-  // What programs read is as wide as it is.
+  // The width of output for programs is not limited.
   for (const std::string form : {"--csv", "--json"}) {
     CHECK(in_pipe("", "stats '" + a + "' " + form) ==
           in_pipe("COLUMNS=30", "stats '" + a + "' --wide " + form));
   }
 }
 
-TEST_CASE("columns go by their rank, and it is said which") {
+TEST_CASE("the least important columns are omitted first, and their names are printed") {
   CHECK_FALSE(contains(printed(wide_table(), 0), "--wide"));
   CHECK_FALSE(contains(printed(wide_table(), 46), "--wide"));
   const std::string narrow = printed(wide_table(), 45);
   CHECK(contains(narrow, "  --wide also shows: least\n"));
   CHECK(contains(narrow, "4.000 ms"));
   CHECK(contains(printed(wide_table(), 35), "  --wide also shows: least, three\n"));
-  CHECK(contains(printed(wide_table(), 1), "1.000 ms"));  // a number is never broken
+  CHECK(contains(printed(wide_table(), 1), "1.000 ms"));  // a number must never be broken
 }
 
-TEST_CASE("a name that is too long has a line of its own, its numbers the next one") {
+TEST_CASE("a name that is too long has a line of its own before its numbers") {
   table t;
   const std::string name(70, 'x');
   t.row({"name", "one", "two"});
@@ -155,7 +155,7 @@ TEST_CASE("a name that is too long has a line of its own, its numbers the next o
   CHECK(widest(printed(t, 60)) <= 60);
 }
 
-TEST_CASE("columns that matter alike are stacked") {
+TEST_CASE("columns of the same importance are stacked") {
   table t(table_form::blocks);
   t.row({"name", "one", "two", "three"});
   t.row({"a", "1.000 ms", "2.000 ms", "3.000 ms"});
@@ -178,7 +178,7 @@ TEST_CASE("text is broken between words, but not between a number and its unit")
   CHECK(without_middle("ääöö", 4) == "ääöö");
 }
 
-TEST_CASE("a share is told as all only when it is all") {
+TEST_CASE("a share is printed as 100 % only if it is exactly 1") {
   CHECK(human_share(1) == "100.00 %");
   CHECK(human_share(0.9999) == "99.99 %");
   CHECK(human_share(0.999999) == "99.99 %");

@@ -1,4 +1,4 @@
-// Calls that were counted and not recorded, in a comparison and as a profile.
+// Tests calls that were counted instead of recorded, in `compare` and in profiles.
 #include <cstddef>
 #include <string>
 
@@ -9,7 +9,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// A process' calls, as many as `count`, that took so many ns each.
+/// Returns a section of an aggregates file with `count` calls of `ns` each.
 std::string section(const std::string& name, int count, int ns) {
   const std::string n = std::to_string(count);
   const std::string total = std::to_string(count * ns);
@@ -17,7 +17,8 @@ std::string section(const std::string& name, int count, int ns) {
          std::to_string(ns) + ':' + n + "\nend,5.0,1\n";
 }
 
-/// Runs whose calls take about `ns`, less than 64, where bucket and duration are the same.
+/// Writes runs whose calls take about `ns`. This must be below 64, because these buckets contain
+/// exactly one duration each.
 void write_runs(const temp_dir& dir, const std::string& side, int runs, int ns) {
   for (int i = 0; i < runs; ++i) {
     const std::string to = side + '/' + std::to_string(i) + '/';
@@ -37,7 +38,7 @@ json row_of(const json& document, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("of one run a side counts and means are told, and nothing is made of them") {
+TEST_CASE("compare reports counts and means if there is one run on each side") {
   const temp_dir dir;
   write_runs(dir, "a", 1, 20);
   write_runs(dir, "b", 1, 40);
@@ -52,12 +53,12 @@ TEST_CASE("of one run a side counts and means are told, and nothing is made of t
   CHECK(row["change"].number() == 1);
   CHECK(row["low"].is_null());
   CHECK(document["slower"].size() == 0);
-  const result told = run({"compare", a, b, "--fail-above", "5%"});
-  CHECK(told.status == 0);
-  CHECK(contains(told.out, "  Token (aggregated) "));
+  const result reported = run({"compare", a, b, "--fail-above", "5%"});
+  CHECK(reported.status == 0);
+  CHECK(contains(reported.out, "  Token (aggregated) "));
 }
 
-TEST_CASE("of several runs a side the runs tell how sure a difference is") {
+TEST_CASE("compare reports an interval if there are several runs on each side") {
   const temp_dir dir;
   write_runs(dir, "a", 6, 20);
   write_runs(dir, "b", 6, 40);
@@ -74,36 +75,37 @@ TEST_CASE("of several runs a side the runs tell how sure a difference is") {
   CHECK(run({"compare", b, a, "--fail-above", "5%"}).status == 0);
 }
 
-TEST_CASE("runs that only counted are compared; one that only one side has has no change") {
+TEST_CASE("runs that only count calls can be compared, and new operations have no change") {
   const temp_dir dir;
   dir.file("a/.lotus_aggregated_lotustrace_log_1", section("SToken", 10, 20));
   dir.file("c/.lotus_aggregated_lotustrace_log_1",
            section("SToken", 10, 20) + "\nbegin,6.0,4294967296\nSNew,1,1,7,7,7:1\nend,6.0,1\n");
-  const result told = run({"compare", dir.path() + "/a", dir.path() + "/c"});
-  INFO(told.out << told.err);
-  CHECK(told.status == 0);
-  CHECK(contains(told.out, "Token took 20 ns before, 20 ns after"));
+  const result reported = run({"compare", dir.path() + "/a", dir.path() + "/c"});
+  INFO(reported.out << reported.err);
+  CHECK(reported.status == 0);
+  CHECK(contains(reported.out, "Token took 20 ns before, 20 ns after"));
   const auto document =
       parse_json(run({"compare", dir.path() + "/a", dir.path() + "/c", "--json"}).out);
   CHECK(row_of(document, "SNew")["change"].is_null());
 }
 
-TEST_CASE("a profile has them, and their time once") {
+TEST_CASE("a profile lists counted calls, and includes their time once") {
   const temp_dir dir;
   dir.file("run/lotustrace_log_worker_pid_1", "SSentence,1000,10000\n");
   dir.file("run/.lotus_beside_lotustrace_log_pid_1", "aggregated,SToken,1000,4000,\n");
   dir.file("run/.lotus_aggregated_lotustrace_log_1", section("SToken", 100, 40));
-  const result told = run({"stats", dir.path(), "--style", "profile"});
-  INFO(told.out << told.err);
-  CHECK(told.status == 0);
-  CHECK(contains(told.out, "\n101 calls, 10.00 us on 1 thread\n"));
-  const std::size_t at = told.out.find("  Token (aggregated)");
+  const result reported = run({"stats", dir.path(), "--style", "profile"});
+  INFO(reported.out << reported.err);
+  CHECK(reported.status == 0);
+  CHECK(contains(reported.out, "\n101 calls, 10.00 us on 1 thread\n"));
+  const std::size_t at = reported.out.find("  Token (aggregated)");
   REQUIRE(at != std::string::npos);
-  const std::string row = told.out.substr(at, told.out.find('\n', at) - at);
+  const std::string row = reported.out.substr(at, reported.out.find('\n', at) - at);
   CHECK(contains(row, " 100 "));
   CHECK(contains(row, " 4.000 us"));
   CHECK(contains(row, " 40 ns"));
-  CHECK(told.out.find("  Sentence") < at);  // 6 us are its own
+  // Sentence comes first, because its self time is 6 us.
+  CHECK(reported.out.find("  Sentence") < at);
   const result by_count = run({"stats", dir.path(), "--style", "profile", "--sort", "ncalls"});
   CHECK(by_count.out.find("Sentence") > by_count.out.find("Token"));
   const result first = run({"stats", dir.path(), "--style", "profile", "--row-limit", "1"});

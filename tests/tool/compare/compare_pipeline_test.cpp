@@ -1,4 +1,4 @@
-// What compare tells of CPU time, loaders and stages.
+// Tests how compare handles CPU time, loaders and stages.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Read of 10 ms and Decode of `decode_ms`, of which all but `cpu_ms` are spent off the CPU.
+/// Writes batches of Read (10 ms) and Decode (`decode_ms`), with only `cpu_ms` on the CPU.
 void write_loader(const temp_dir& dir, const std::string& folder, std::int64_t decode_ms,
                   std::int64_t cpu_ms) {
   thread_logs read;
@@ -35,7 +35,7 @@ result compare(const temp_dir& dir, const std::vector<std::string>& more = {}) {
   return r;
 }
 
-/// @param loader  "" is the default one.
+/// @param loader  name of the loader; "" for the default one.
 json row(const json& document, const std::string& list, const std::string& name,
          const std::string& loader = "") {
   const auto is_it = [&](const json& r) {
@@ -49,7 +49,7 @@ json row(const json& document, const std::string& list, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("CPU time is compared beside wall time where both runs know it") {
+TEST_CASE("CPU time is compared if both runs have it") {
   const temp_dir dir;
   dir.file("a/.lotus_info_1_a", info_of_threads("cpu switches\n"));
   dir.file("b/.lotus_info_1_a", info_of_threads("cpu switches\n"));
@@ -69,7 +69,8 @@ TEST_CASE("CPU time is compared beside wall time where both runs know it") {
   CHECK(contains(table.out, "CPU a"));
   CHECK(contains(table.out, "-25.00 %"));
   CHECK(contains(table.out, "SLOWER"));
-  // Only one run knows it, or only of whole batches.
+  // There is no CPU time if only one run has measured it, or has measured it only for whole
+  // batches.
   for (const std::string other : {"", "cpu off\n", "cpu switches\ncpu batches\n"}) {
     dir.file("b/.lotus_info_1_a", info_of_threads(other));
     CAPTURE(other);
@@ -78,7 +79,7 @@ TEST_CASE("CPU time is compared beside wall time where both runs know it") {
   }
 }
 
-TEST_CASE("loaders are compared with those of the same name") {
+TEST_CASE("loaders of the same name are compared with each other") {
   const temp_dir dir;
   for (const std::string side : {"a/", "b/"}) {
     dir.file(side + ".lotus_info_1_a", info_of_threads("records 100 50\n"));
@@ -104,10 +105,11 @@ TEST_CASE("loaders are compared with those of the same name") {
   CHECK(row(document, "rows", "SDecode", "test")["change"].is_null());
   REQUIRE(document["slower"].size() == 1);
   CHECK(document["slower"][0].text() == "SDecode (loader val)");
-  CHECK(document["dropped_after"].integer() == 50);  // of its processes, whatever loaders they had
+  // Dropped records are counted per process, for all its loaders together.
+  CHECK(document["dropped_after"].integer() == 50);
 }
 
-TEST_CASE("stages are compared by service time and by what they could make") {
+TEST_CASE("stages are compared by service time and capacity") {
   const temp_dir dir;
   write_loader(dir, "a/", 20, 20);
   write_loader(dir, "b/", 25, 25);
@@ -128,7 +130,7 @@ TEST_CASE("stages are compared by service time and by what they could make") {
   CHECK_FALSE(contains(run({"compare", plain, plain, "--json"}).out, "stages"));
 }
 
-TEST_CASE("several runs of a side are taken together, and know CPU time where all do") {
+TEST_CASE("several runs on a side are combined, with CPU time if all of them have it") {
   const temp_dir dir;
   for (const std::string side : {"a/", "b/"}) {
     for (const std::string one : {"1/", "2/"}) {

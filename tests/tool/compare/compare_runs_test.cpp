@@ -1,4 +1,5 @@
-// What compare concludes, of one run a side and of several, where the truth is known.
+// Tests the conclusions of compare in cases where the right answer is known, with one and with
+// several runs per side.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -17,15 +18,16 @@ namespace {
 struct planted {
   double load_ms = 4;
   double crop_ms = 1;
-  int samples = 8;  ///< a batch
-  int crops = 1;    ///< a sample
+  int samples = 8;  ///< number of samples per batch
+  int crops = 1;    ///< number of calls of Crop per sample
   int workers = 2;
   std::size_t batches = 120;
-  double run_spread = 0;  ///< by how much whole runs differ
+  double run_spread = 0;  ///< standard deviation between runs
   std::string info = {};
 };
 
-/// Batches of Load and Crop for each sample, on workers in turn; a consumer that waits for them.
+/// Writes the logs of workers, which build batches in turn and run Load and Crop for each sample,
+/// and of a consumer that waits for the batches.
 void write_run(const temp_dir& dir, const std::string& name, const planted& of, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> draw(0, 1);
@@ -62,13 +64,13 @@ void write_run(const temp_dir& dir, const std::string& name, const planted& of, 
   if (!of.info.empty()) dir.file(name + "/.lotus_info_1_a", of.info);
 }
 
-/// The sentence that follows the line of the throughput.
+/// Returns the sentence after the line about the throughput.
 std::string conclusion_in(const std::string& text) {
   const std::size_t at = text.find("preprocessing of a batch");
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
 }
 
-/// --a and --b with so many runs each.
+/// Returns the arguments --a and --b, each with `count` runs.
 std::vector<std::string> several(const temp_dir& dir, int count, const planted& a, const planted& b,
                                  unsigned seed) {
   std::vector<std::string> arguments{"compare"};
@@ -85,13 +87,13 @@ std::vector<std::string> several(const temp_dir& dir, int count, const planted& 
 
 planted slower_load() {
   planted of;
-  of.load_ms = 5.15;  // 5 ms a sample become 6.15 ms: 1.23 times as much
+  of.load_ms = 5.15;  // a sample takes 6.15 ms instead of 5 ms, which is 1.23 times as long
   return of;
 }
 
 }  // namespace
 
-TEST_CASE("the first sentence tells what became of preprocessing, by how much and why") {
+TEST_CASE("the first sentence says how much preprocessing changed, and why") {
   const temp_dir dir;
   write_run(dir, "old", {}, 1);
   write_run(dir, "new", slower_load(), 2);
@@ -110,7 +112,7 @@ TEST_CASE("the first sentence tells what became of preprocessing, by how much an
   CHECK(contains(r.out, "one run a side"));
   CHECK_FALSE(contains(r.out, "unlike: "));
   CHECK(contains(conclusion_in(run({"compare", b, a}).out), " times faster, because Load takes "));
-  // The columns have the runs' names.
+  // The columns of the table have the runs' names.
   CHECK(contains(r.out, "  mean of "));
   CHECK(contains(r.out, " old "));
   CHECK(contains(r.out, " new "));
@@ -121,7 +123,7 @@ TEST_CASE("the first sentence tells what became of preprocessing, by how much an
   CHECK(document["before"].text() == a);
 }
 
-TEST_CASE("nothing is concluded from chance, nor blamed on what did not change") {
+TEST_CASE("compare concludes nothing from chance, and blames no operation that did not change") {
   const temp_dir dir;
   int changed = 0;
   for (unsigned i = 0; i < 40; ++i) {
@@ -135,8 +137,8 @@ TEST_CASE("nothing is concluded from chance, nor blamed on what did not change")
     if (same) CHECK_FALSE(contains(sentence, "because"));
     changed += same ? 0 : 1;
   }
-  CHECK(changed <= 6);  // 2 are to be expected
-  // Batches take longer, but no operation does.
+  CHECK(changed <= 6);  // about 2 are expected by chance
+  // The batches take longer although no operation does.
   for (const int length : {20000, 30000}) {
     std::string log;
     for (int i = 0; i < 60; ++i) {
@@ -150,7 +152,7 @@ TEST_CASE("nothing is concluded from chance, nor blamed on what did not change")
   CHECK(conclusion_in(r.out) == "preprocessing of a batch became 1.50 ± 0.00 times slower");
 }
 
-TEST_CASE("an operation that is called more often is named as that") {
+TEST_CASE("compare names an operation that is called more often as the cause") {
   const temp_dir dir;
   planted more;
   more.crops = 3;
@@ -159,10 +161,11 @@ TEST_CASE("an operation that is called more often is named as that") {
   const result r = run({"compare", dir.path() + "/old", dir.path() + "/new"});
   INFO(r.out);
   CHECK(contains(conclusion_in(r.out), "because Crop is called more often: "));
-  CHECK_FALSE(contains(r.out, "different sizes"));  // Load is called as often
+  // Load is called as often as before, so batches have the same size.
+  CHECK_FALSE(contains(r.out, "different sizes"));
 }
 
-TEST_CASE("what else differs is told beside it") {
+TEST_CASE("compare also reports other differences between the runs") {
   const temp_dir dir;
   planted one;
   one.info = "pid 1\nhost Snode1\ncpus 4\nthread 1 Sa\nthread 10 Sb\n";
@@ -183,7 +186,7 @@ TEST_CASE("what else differs is told beside it") {
   CHECK(contains(r.out, "unlike: CPUs that could be used: 4 before, 8 after"));
 }
 
-TEST_CASE("what is more than twice as long is told as a factor") {
+TEST_CASE("a change by more than a factor of two is printed as a factor") {
   const temp_dir dir;
   planted much;
   much.load_ms = 4 * 837;
@@ -194,7 +197,7 @@ TEST_CASE("what is more than twice as long is told as a factor") {
   CHECK_FALSE(contains(r.out, "+8"));
 }
 
-TEST_CASE("intervals of several runs a side hold the truth, where those of single runs do not") {
+TEST_CASE("intervals from several runs per side cover the truth, those from single runs do not") {
   constexpr int experiments = 24;
   int covered = 0;
   int covered_single = 0;
@@ -223,7 +226,7 @@ TEST_CASE("intervals of several runs a side hold the truth, where those of singl
   CHECK(covered_single <= 18);
 }
 
-TEST_CASE("five runs a side get a permutation test") {
+TEST_CASE("five runs per side get a permutation test") {
   const temp_dir dir;
   planted a;
   a.run_spread = 0.02;
@@ -237,7 +240,7 @@ TEST_CASE("five runs a side get a permutation test") {
   CHECK(contains(conclusion_in(r.out), " (5 against 5 runs)"));
   CHECK(contains(r.out, "  p "));
   CHECK(contains(r.out, "throughput: "));
-  CHECK(contains(r.out, ", p = 0.00794"));  // 2 of 252 ways
+  CHECK(contains(r.out, ", p = 0.00794"));  // 2 of the 252 possible assignments are as extreme
   CHECK_FALSE(contains(r.out, "one run a side"));
   arguments.insert(arguments.end(), {"--json", "--fail-above", "5%"});
   const result failed = run(arguments);
@@ -247,10 +250,10 @@ TEST_CASE("five runs a side get a permutation test") {
   CHECK(document["rows"][0]["name"].text() == "SLoad");
   CHECK(document["rows"][0]["p"].number() == Approx(2.0 / 252));
   CHECK(document["conclusions"][0]["runs_before"].integer() == 5);
-  // Four are too few for it.
+  // Four runs per side are too few for a p-value.
   const std::vector<std::string> four = several(dir, 4, a, b, 7);
   CHECK_FALSE(contains(run(four).out, "p = "));
-  // A folder that is named twice is no second run.
+  // A folder that is given twice counts as one run.
   const std::string& at = dir.path();
   CHECK(contains(run({"compare", "--a", at + "/a0", at + "/a0", "--b", at + "/b0"}).out,
                  "one run a side"));

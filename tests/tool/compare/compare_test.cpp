@@ -13,7 +13,7 @@ using lotus::tool::usage_error;
 
 namespace {
 
-/// A run whose loader takes about `loader` ns.
+/// Writes a run whose loader takes about `loader` ns.
 void write_run(const temp_dir& dir, const std::string& name, int loader) {
   std::string log;
   for (int i = 0; i < 200; ++i) {
@@ -26,7 +26,7 @@ void write_run(const temp_dir& dir, const std::string& name, int loader) {
 
 }  // namespace
 
-TEST_CASE("a run is as quick as itself") {
+TEST_CASE("a run compared with itself has no slower operation") {
   const result r =
       run({"compare", traces() + "/c_ooo_w4", traces() + "/c_ooo_w4", "--fail-above", "0%"});
   CHECK(r.status == 0);
@@ -34,7 +34,7 @@ TEST_CASE("a run is as quick as itself") {
   CHECK_FALSE(contains(r.out, "SLOWER"));
 }
 
-TEST_CASE("what is odd about a log is noted once, though both sides read it") {
+TEST_CASE("a note about a log is printed once, although both sides read the log") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SLoad,1000,100\nSLo");
   const result r = run({"compare", dir.path(), dir.path()});
@@ -43,7 +43,7 @@ TEST_CASE("what is odd about a log is noted once, though both sides read it") {
   CHECK(r.err.find("incomplete last line", first + 1) == std::string::npos);
 }
 
-TEST_CASE("what became slower than allowed fails the comparison") {
+TEST_CASE("--fail-above fails if an operation became slower than allowed") {
   const temp_dir dir;
   write_run(dir, "a", 1000);
   write_run(dir, "b", 1100);
@@ -64,7 +64,7 @@ TEST_CASE("what became slower than allowed fails the comparison") {
   CHECK(document["rows"][1]["change"].number() == 0);
 }
 
-TEST_CASE("an operation that only one run has is shown without a change") {
+TEST_CASE("an operation that only one run has is listed without a change") {
   const temp_dir dir;
   dir.file("a/lotustrace_log_worker_pid_1", "SBoth,1,5\nSOld,1,5\n");
   dir.file("b/lotustrace_log_worker_pid_1", "SBoth,1,5\nSNew,1,5\n");
@@ -76,7 +76,8 @@ TEST_CASE("an operation that only one run has is shown without a change") {
   CHECK(run({"compare", dir.path() + "/a", dir.path() + "/c"}).status == 1);
 }
 
-TEST_CASE("few values have no interval and fail nothing; many that took no time before do") {
+TEST_CASE(
+    "--fail-above ignores an operation with few values, but not one that took no time before") {
   const temp_dir dir;
   const auto write = [&](const std::string& name, int count, const std::string& duration) {
     std::string log;
@@ -103,7 +104,7 @@ TEST_CASE("few values have no interval and fail nothing; many that took no time 
   CHECK(contains(unset.err, "--fail-above"));
 }
 
-TEST_CASE("a longer delay is no failure") {
+TEST_CASE("--fail-above ignores a longer delay") {
   const temp_dir dir;
   for (const std::string run_dir : {"a", "b"}) {
     dir.file(run_dir + "/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1000,5000\n");
@@ -114,7 +115,7 @@ TEST_CASE("a longer delay is no failure") {
   CHECK(run({"compare", a, dir.path() + "/b", "--fail-above", "5%"}).status == 0);
 }
 
-TEST_CASE("shares are read, and nonsense is wrong use") {
+TEST_CASE("shares are parsed, and invalid ones are incorrect use") {
   CHECK(parse_share("5%", "x") == Approx(0.05));
   CHECK(parse_share("2.5 %", "x") == Approx(0.025));
   CHECK(parse_share("0.05", "x") == Approx(0.05));

@@ -1,4 +1,4 @@
-// The threads of a stage in a test program, and the bounded queues between stages.
+// Provides threads for a stage of a test program, and the bounded queues between stages.
 #ifndef LOTUS_TESTS_CREW_HPP
 #define LOTUS_TESTS_CREW_HPP
 
@@ -15,7 +15,7 @@
 
 namespace lotus::tool_test {
 
-/// A bounded queue of numbers. Thread safety: all.
+/// A bounded queue of numbers. All functions are thread-safe.
 class channel {
  public:
   explicit channel(std::size_t bound) : bound_{bound} {}
@@ -27,7 +27,7 @@ class channel {
     numbers_.push_back(number);
     changed_.notify_all();
   }
-  /// Marks the end of the numbers.
+  /// Marks the end: no more numbers follow.
   void close() {
     const std::lock_guard guard{mutex_};
     closed_ = true;
@@ -52,10 +52,10 @@ class channel {
   bool closed_ = false;
 };
 
-/// Threads that call each(number) until no number is left, and then close `to`.
+/// Threads that call each(number) for all numbers from `next`, and then close the queue `to`.
 class crew {
  public:
-  /// @param next  returns each number once, then nullopt.
+  /// @param next  must return each number once, and then nullopt.
   crew(int threads, const std::function<std::optional<int>()>& next, channel& to,
        const std::function<void(int)>& each)
       : left_{threads} {
@@ -88,7 +88,7 @@ inline std::function<std::optional<int>()> numbers(int below) {
   };
 }
 
-/// Returns a function that takes the numbers that another crew puts into `from`.
+/// Returns a function that takes numbers out of `from`, into which another crew puts them.
 inline std::function<std::optional<int>()> out_of(channel& from) {
   return [&from] { return from.take(); };
 }

@@ -1,4 +1,4 @@
-// Verdicts on traces whose answer is known.
+// Tests the verdicts on traces for which the right answer is known.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-/// Puts a run together, record by record, in ms.
+/// Builds a run, one record after the other. Times are in ms.
 class trace {
  public:
   void made(int worker, int i, std::int64_t start, std::int64_t duration) {
@@ -33,7 +33,7 @@ class trace {
     main_ += line("SBatchConsumed_" + std::to_string(i), at, 1000);
   }
 
-  /// Where diagnosis() has written the logs.
+  /// Returns the directory with the logs that diagnosis() has written.
   const std::string& dir() const { return dir_.path(); }
 
   json diagnosis(const std::vector<std::string>& more = {}) const {
@@ -74,7 +74,7 @@ std::string text(const json& value) {
 
 }  // namespace
 
-TEST_CASE("one slow worker: preprocessing-bound") {
+TEST_CASE("one slow worker makes a run preprocessing-bound") {
   trace t;
   for (int i = 0; i < 10; ++i) {
     t.made(0, i, 100 * i, 100);
@@ -91,16 +91,16 @@ TEST_CASE("one slow worker: preprocessing-bound") {
   CHECK(d["consumer_capacity"].number() == Approx(100));
   CHECK(d["wait_share"].number() == Approx(910.0 / (910 + 90)));
   CHECK(d["head_of_line_share"].number() == 0);
-  REQUIRE(d["ops"].size() == 2);  // STransform contains the others
+  REQUIRE(d["ops"].size() == 2);  // STransform is not listed, because it contains other operations
   CHECK(text(d["ops"][0]["name"]) == "SLoader");
   CHECK(d["ops"][0]["share"].number() == Approx(0.6));
-  // From 10 * 100 ms and the last step of 10 ms to 10 * 40 ms and that step.
+  // The run would take 10 * 40 ms + 10 ms (the last step) instead of 10 * 100 ms + 10 ms.
   CHECK(d["ops"][0]["at_most_faster"].number() == Approx(1010.0 / 410).epsilon(1e-3));
   CHECK(d["ops"][1]["share"].number() == Approx(0.2));
   CHECK(d["samples_per_batch"].number() == 1);
 }
 
-TEST_CASE("a slow consumer: consumer-bound") {
+TEST_CASE("a slow consumer makes a run consumer-bound") {
   trace t;
   for (int i = 0; i < 10; ++i) {
     t.made(i % 2, i, 10 * i, 10);
@@ -114,10 +114,10 @@ TEST_CASE("a slow consumer: consumer-bound") {
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 99));
 }
 
-TEST_CASE("the consumer waits while later batches lie ready: order-bound") {
+TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
   trace t;
-  // Even batches take 100 ms, odd ones 10 ms; each worker begins with the next one at once, but no
-  // more than three are out. A step takes 45 ms.
+  // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch at
+  // once, but at most three batches are in flight. A step takes 45 ms.
   std::int64_t free[2] = {0, 0};
   std::int64_t given[43] = {};
   std::int64_t now = 0;
@@ -139,11 +139,20 @@ TEST_CASE("the consumer waits while later batches lie ready: order-bound") {
   CHECK(d["preprocessing_capacity"].number() == Approx(2000.0 / 55));
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 30));
   CHECK(d["head_of_line_share"].number() > 0.5);
+  // Delivery in any order is suggested by itself, not only together with more workers.
+  bool alone = false;
+  for (const char* const list : {"moves", "possible"}) {
+    for (const json& move : d[list].array()) {
+      const json& change = move["change"];
+      alone = alone || (change.has("unordered") && !change.has("workers"));
+    }
+  }
+  CHECK(alone);
 }
 
 TEST_CASE("a run that its own records do not explain has no verdict") {
   trace t;
-  for (int i = 0; i < 30; ++i) {  // nothing tells why each began only then
+  for (int i = 0; i < 30; ++i) {  // no record explains why each batch begins so late
     t.made(0, i, 100 * i + 80, 10);
     t.waited(i, 100 * i, 90);
     t.used(i, 100 * i + 90);
@@ -154,11 +163,13 @@ TEST_CASE("a run that its own records do not explain has no verdict") {
   CHECK(run({"diagnose", t.dir(), "--fail-if", "order-bound"}).status == 4);
 }
 
-TEST_CASE("batches of the next epoch do not lie ready") {
+TEST_CASE("batches of the next epoch do not count as ready") {
   trace t;
   t.made(0, 0, 0, 10);
   t.made(0, 1, 10, 390);
-  t.made(1, 0, 20, 10);  // of the next epoch, while batch 1 of this one is waited for
+  // This is batch 0 of the next epoch. It is built while the consumer waits for batch 1 of this
+  // epoch.
+  t.made(1, 0, 20, 10);
   t.made(1, 1, 30, 10);
   t.waited(0, 0, 10);
   t.used(0, 10);
@@ -168,11 +179,11 @@ TEST_CASE("batches of the next epoch do not lie ready") {
   t.used(0, 411);
   t.waited(1, 420, 1);
   t.used(1, 421);
-  // Only in the second epoch did a later batch lie ready, for 1 ms of the 401.
+  // A later batch was ready only in the second epoch, for 1 ms of the 401 ms of waiting.
   CHECK(t.diagnosis()["head_of_line_share"].number() == Approx(1.0 / 401));
 }
 
-TEST_CASE("waits for the first batches only: still consumer-bound") {
+TEST_CASE("waits for the first batches only leave a run consumer-bound") {
   trace t;
   for (int i = 0; i < 20; ++i) {
     t.made(i % 2, i, 40 * (i / 2), 40);
@@ -186,7 +197,7 @@ TEST_CASE("waits for the first batches only: still consumer-bound") {
   CHECK(d["moves"].size() == 0);
 }
 
-TEST_CASE("workers are counted at once, though each epoch starts new ones") {
+TEST_CASE("workers of different epochs are not added up") {
   trace t;
   for (int epoch = 0; epoch < 3; ++epoch) {
     for (int i = 0; i < 4; ++i) {
@@ -217,7 +228,7 @@ TEST_CASE("slow workers and slow samples are named") {
   CHECK(d["slow_samples"][0]["worker"].integer() == 101);
 }
 
-TEST_CASE("logs without a consumer have no verdict, which is no error") {
+TEST_CASE("logs without a consumer have no verdict, which is not an error") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   const result r = run({"diagnose", dir.path()});
@@ -226,7 +237,7 @@ TEST_CASE("logs without a consumer have no verdict, which is no error") {
   CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
 }
 
-TEST_CASE("logs with nothing in them are an error") {
+TEST_CASE("empty logs are an error") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "");
   const result r = run({"diagnose", dir.path()});
@@ -234,7 +245,7 @@ TEST_CASE("logs with nothing in them are an error") {
   CHECK(contains(r.err, "the logs contain nothing usable"));
 }
 
-TEST_CASE("--fail-if: a run without a verdict does not pass among others") {
+TEST_CASE("--fail-if fails if any of several runs has no verdict") {
   trace t;
   for (int i = 0; i < 10; ++i) {
     t.made(i % 2, i, 10 * i, 10);
@@ -249,17 +260,17 @@ TEST_CASE("--fail-if: a run without a verdict does not pass among others") {
   dir.file("three/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   CHECK(run({"diagnose", dir.path()}).status == 0);
   CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
-  // That it failed is sure, whatever the others are.
+  // If one run fails, so does the command, even if other runs have no verdict.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "consumer-bound"}).status == 3);
 }
 
-TEST_CASE("several runs are judged one by one") {
+TEST_CASE("each of several runs gets its own verdict") {
   const result r = run({"diagnose", traces() + "/quirks/subdirs", "--json"});
   CHECK(r.status == 0);
   CHECK(parse_json(r.out)["runs"].size() == 2);
 }
 
-TEST_CASE("verdicts on real runs") {
+TEST_CASE("verdicts on real runs are right") {
   const auto verdict_of = [](const std::string& dir) {
     const result r = run({"diagnose", dir, "--json"});
     REQUIRE(r.status == 0);
@@ -277,7 +288,7 @@ TEST_CASE("verdicts on real runs") {
   CHECK(two_epochs["workers"].integer() == 2);
 }
 
-TEST_CASE("real runs fail no check but that some are short") {
+TEST_CASE("real runs fail no checks other than the one for short runs") {
   const auto checks_of = [](const std::string& dir) {
     std::string ids;
     const auto answer = parse_json(run({"diagnose", dir, "--json"}).out);

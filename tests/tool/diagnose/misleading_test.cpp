@@ -1,4 +1,4 @@
-// Pipelines that a confident verdict was once wrong about: each gives the right number.
+// Tests pipelines that once got a confident but wrong verdict. Each must get correct numbers.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("consumed behind the step: the consumer's step, not waiting") {
+TEST_CASE("CONSUMED after the step does not turn the step into waiting") {
   worker_loader loader;
   loader.workers = 1;
   loader.step = constant(50);
@@ -28,14 +28,15 @@ TEST_CASE("consumed behind the step: the consumer's step, not waiting") {
         Approx(in_time.whole["wait_share"].number()).epsilon(0.03));
   CHECK(late.whole["consumer_capacity"].number() ==
         Approx(in_time.whole["consumer_capacity"].number()).epsilon(0.01));
-  // Too little of the consumer's time for the check, but what it could take is the same.
+  // With a short step, the wrong record affects too little of the consumer's time for the check to
+  // fail. The capacity of the consumer must still be correct.
   loader.step = constant(1);
   const answer hardly = diagnose(loader);
   CHECK(hardly.checks == no_checks);
   CHECK(hardly.whole["consumer_capacity"].number() == Approx(1000).epsilon(0.01));
 }
 
-TEST_CASE("more busy threads than CPUs: no promise, and the factors of the whole run") {
+TEST_CASE("with more busy threads than CPUs, the speed-up factors are those of the whole run") {
   worker_loader loader;
   loader.workers = 4;
   loader.batches = 200;
@@ -52,12 +53,13 @@ TEST_CASE("more busy threads than CPUs: no promise, and the factors of the whole
 
   loader.workers = 8;
   loader.step = constant(1);
-  loader.log_making = [](planted_logs& to, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& to, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     to.made(thread, i, start, duration);
     to.op(thread, "Read", start, duration / 4);
     to.off_cpu(thread, start + duration / 4, duration / 4 - 1000, 0);
-    // 12 ms of 60 on the CPU: all eight read, then share two CPUs.
+    // Decode is on the CPU for 12 of 60 ms: all eight workers read at the same time, and then share
+    // two CPUs.
     to.op(thread, "Decode", start + duration / 4, duration * 3 / 4 - 100);
     to.off_cpu(thread, start + duration - 100, duration * 11 / 20, duration * 11 / 20);
   };
@@ -70,18 +72,19 @@ TEST_CASE("more busy threads than CPUs: no promise, and the factors of the whole
   for (const json& op : io.whole["ops"].array()) {
     faster[op["name"].text()] = op["at_most_faster"].number();
   }
-  CHECK(faster["SRead"] < 1.2);  // it mostly waits while others have the CPUs
+  // Making Read faster gains little: its waits overlap with other workers' CPU time.
+  CHECK(faster["SRead"] < 1.2);
   CHECK(faster["SDecode"] > 2);
 }
 
-TEST_CASE("a thread for every batch: as many workers as are in flight") {
+TEST_CASE("with a thread per batch, the number of workers is that of batches in flight") {
   worker_loader loader;
   loader.batches = 100;
   loader.prefetch = 1;
   loader.make = constant(28);
   loader.step = constant(0.5);
-  loader.log_making = [](planted_logs& logs, int, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     made_as_one(logs, static_cast<int>(i) + 1, i, start, duration);
   };
   const answer a = diagnose(loader);
@@ -91,18 +94,18 @@ TEST_CASE("a thread for every batch: as many workers as are in flight") {
   CHECK(a.verdict() == "preprocessing-bound");
 }
 
-TEST_CASE("tasks on a pool of threads: as many workers as are in flight") {
+TEST_CASE("with a pool of threads, the number of workers is that of batches in flight") {
   worker_loader loader;
   loader.prefetch = 1;
   loader.batches = 60;
-  loader.log_making = [](planted_logs& logs, int, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     made_as_one(logs, 1 + static_cast<int>((i * 5) % 8), i, start, duration);
   };
   CHECK(diagnose(loader).whole["workers"].integer() == 2);
 }
 
-TEST_CASE("pauses between epochs are no steps") {
+TEST_CASE("pauses between epochs do not count as steps") {
   worker_loader loader;
   loader.epochs = 5;
   loader.batches = 10;
@@ -114,7 +117,7 @@ TEST_CASE("pauses between epochs are no steps") {
   CHECK(a.whole["consumer_capacity"].number() == Approx(200).epsilon(0.01));
 }
 
-TEST_CASE("steps that differ are the consumer's, not the workers'") {
+TEST_CASE("steps of varying length are attributed to the consumer, not to the workers") {
   worker_loader loader;
   loader.workers = 1;
   loader.batches = 400;
@@ -122,7 +125,8 @@ TEST_CASE("steps that differ are the consumer's, not the workers'") {
   loader.step = constant(5);
   loader.change_step = [](int i, std::int64_t step) { return i % 50 == 20 ? 600 * ms : step; };
   const answer now_and_then = diagnose(loader);
-  CHECK(now_and_then.verdict() == "prefetch-bound");  // what is made meanwhile has no room
+  // During a long step, the workers must stop, because too few batches may be in flight.
+  CHECK(now_and_then.verdict() == "prefetch-bound");
 
   loader.batches = 2000;
   loader.change_step = [](int i, std::int64_t step) { return i == 0 ? 30'000 * ms : step; };
@@ -130,7 +134,7 @@ TEST_CASE("steps that differ are the consumer's, not the workers'") {
   CHECK(first.verdict() == "consumer-bound");
 }
 
-TEST_CASE("a slow start is told as one") {
+TEST_CASE("a slow start is reported as start-up-bound") {
   worker_loader loader;
   loader.batches = 60;
   loader.step = constant(8);
@@ -143,12 +147,32 @@ TEST_CASE("a slow start is told as one") {
   const answer spawned = diagnose(loader);
   CHECK(spawned.verdict() == "start-up-bound");
   CHECK(spawned.whole["bound_by"]["kind"].text() == "start-up");
-  loader.log_making = slow_first;
+  loader.log_preprocessing = slow_first;
   const answer slow_batch = diagnose(loader);
   CHECK(slow_batch.verdict() == "start-up-bound");
 }
 
-TEST_CASE("order is blamed only where dropping it could gain 5 %") {
+TEST_CASE("without a verdict, work that waited for CPUs is named") {
+  for (const bool waited_for_cpu : {false, true}) {
+    planted_logs logs;
+    logs.cpus(2);
+    for (int i = 0; i < 30; ++i) {  // no record explains why each batch begins so late
+      const std::int64_t at = 100 * ms * i;
+      logs.made(1, i, at + 80 * ms, 10 * ms);
+      if (waited_for_cpu) logs.off_cpu(1, at + 90 * ms, 5 * ms, 5 * ms);
+      logs.waited(0, i, at, 90 * ms);
+      logs.used(0, i, at + 90 * ms);
+    }
+    const temp_dir dir;
+    logs.write(dir);
+    const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
+    INFO(out);
+    CHECK(contains(out, "its logs do not show what slows it down"));
+    CHECK(contains(out, "Its recorded work waited for a CPU during ") == waited_for_cpu);
+  }
+}
+
+TEST_CASE("order is blamed only if ignoring it could gain 5 %") {
   generator random(11);
   int blamed = 0;
   for (int time = 0; time < 60; ++time) {
@@ -170,7 +194,7 @@ TEST_CASE("order is blamed only where dropping it could gain 5 %") {
   CHECK(blamed > 0);
 }
 
-TEST_CASE("of equal workers none is called slow") {
+TEST_CASE("of equally fast workers none is called slow") {
   generator random(3);
   int called_slow = 0;
   for (int time = 0; time < 40; ++time) {

@@ -1,4 +1,4 @@
-// Recordings that a confident verdict was once wrong about: each fails the right check.
+// Tests recordings that once got a confident but wrong verdict. Each must fail the right check.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -13,7 +13,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Two workers of 10 ms, a thread that takes 30 ms for each of their batches, a consumer.
+/// Diagnoses a pipeline in which two workers need 10 ms per batch, and then one thread needs 30 ms
+/// for each of these batches.
 answer pinned(double step_ms) {
   stage_chain chain;
   chain.stages = {{"", 2, constant(10), 4}, {"Pin", 1, constant(30), 2}};
@@ -27,14 +28,14 @@ answer pinned(double step_ms) {
 
 }  // namespace
 
-TEST_CASE("a pin thread behind the workers is the bottleneck") {
+TEST_CASE("a pin thread after the workers is found as the bottleneck") {
   for (const double step_ms : {5.0, 20.0}) {
     const answer a = pinned(step_ms);
     CHECK(a.verdict() == "stage-bound");
     CHECK(a.whole["stage"].text() == "Pin");
     CHECK(a.checks == no_checks);
     CHECK(a.whole["preprocessing_capacity"].number() == Approx(1000.0 / 30).epsilon(0.03));
-    // Faster workers gain nothing.
+    // Faster workers would gain nothing.
     for (const json& op : a.whole["ops"].array()) {
       CHECK(op["at_most_faster"].number() < 1.05);
     }
@@ -42,7 +43,7 @@ TEST_CASE("a pin thread behind the workers is the bottleneck") {
   }
 }
 
-TEST_CASE("a pin thread that is only an operation: no verdict, and it is named") {
+TEST_CASE("a pin thread that is recorded as an operation only is named, without a verdict") {
   planted_logs logs;
   std::int64_t pin_free = 0;
   std::int64_t consumer_free = 0;
@@ -65,10 +66,10 @@ TEST_CASE("a pin thread that is only an operation: no verdict, and it is named")
   CHECK(contains(a.text, "LOTUS_STAGE"));
 }
 
-TEST_CASE("stages with a batch around collation only: no verdict, the work is named") {
+TEST_CASE("if batch scopes cover only collation, the other work is named, without a verdict") {
   worker_loader loader;
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     for (int item = 0; item < 3; ++item) {
       logs.op(10 + item, "Decode", start + item * 3 * ms, 3 * ms);
     }
@@ -80,15 +81,15 @@ TEST_CASE("stages with a batch around collation only: no verdict, the work is na
   CHECK(contains(a.whole["why"].text(), "Decode"));
 }
 
-TEST_CASE("stages with a batch around every one: pieces of as many batches as there are") {
+TEST_CASE("with a batch scope in every stage, each batch is counted once") {
   worker_loader loader;
   loader.batches = 30;
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
-    for (int piece = 0; piece < 49; ++piece) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
+    for (int segment = 0; segment < 49; ++segment) {
       const std::int64_t each = duration / 50;
-      logs.made(thread + 10 * (piece % 3), i, start + piece * each, each);
-      logs.op(thread + 10 * (piece % 3), "Decode", start + piece * each, each - 100);
+      logs.made(thread + 10 * (segment % 3), i, start + segment * each, each);
+      logs.op(thread + 10 * (segment % 3), "Decode", start + segment * each, each - 100);
     }
   };
   const answer a = diagnose(loader);
@@ -97,7 +98,7 @@ TEST_CASE("stages with a batch around every one: pieces of as many batches as th
   CHECK(a.verdict() != "none");
 }
 
-TEST_CASE("training and validation under one loader: no verdict") {
+TEST_CASE("training and validation under one loader name have no verdict") {
   planted_logs logs;
   generator random(7);
   worker_loader train;
@@ -115,7 +116,7 @@ TEST_CASE("training and validation under one loader: no verdict") {
   CHECK(contains(a.text, "LOTUS_LOADER"));
 }
 
-TEST_CASE("epochs that were left early are one loader's") {
+TEST_CASE("epochs that were left early belong to one loader") {
   planted_logs logs;
   generator random(7);
   worker_loader loader;
@@ -124,9 +125,9 @@ TEST_CASE("epochs that were left early are one loader's") {
   std::int64_t now = 0;
   for (const int batches : {40, 25, 40, 30}) {
     loader.batches = batches;
-    loader.log_making = made_as_one;
+    loader.log_preprocessing = made_as_one;
     now = simulate(loader, logs, random, now).end_ns;
-    // What was prefetched for nobody.
+    // The following batches were prefetched but never received.
     for (int i = 0; i < 4 && batches < 40; ++i) {
       made_as_one(logs, loader.first_thread + i, batches + i, now - 20 * ms, 10 * ms);
     }
@@ -135,10 +136,10 @@ TEST_CASE("epochs that were left early are one loader's") {
   CHECK(diagnose(logs).checks.count("loaders-mixed") == 0);
 }
 
-TEST_CASE("work that is done twice: no verdict") {
+TEST_CASE("work that is done twice leads to no verdict") {
   worker_loader loader;
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     made_as_one(logs, thread, i, start, duration / 2);
     const std::int64_t again = start + duration / 2;
     logs.op(thread, "Decode", again + 100, duration / 4);
@@ -150,7 +151,7 @@ TEST_CASE("work that is done twice: no verdict") {
   CHECK(a.checks == std::set<std::string>{"twice"});
 }
 
-TEST_CASE("a coroutine's scope that crosses others: no verdict") {
+TEST_CASE("a coroutine's scope that overlaps others leads to no verdict") {
   planted_logs logs;
   generator random(7);
   worker_loader loader;

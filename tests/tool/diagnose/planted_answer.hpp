@@ -1,4 +1,4 @@
-// Diagnosing what was planted.
+// Runs diagnose on a simulated pipeline and stores its answer.
 #ifndef LOTUS_TESTS_PLANTED_ANSWER_HPP
 #define LOTUS_TESTS_PLANTED_ANSWER_HPP
 
@@ -16,7 +16,7 @@ constexpr std::int64_t ms = 1'000'000;
 
 struct answer {
   json whole;
-  std::string text;  ///< for people
+  std::string text;  ///< the output without --json
   std::set<std::string> checks;
 
   std::string verdict() const {

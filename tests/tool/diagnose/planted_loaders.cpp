@@ -48,12 +48,12 @@ void consumed_late(planted& p, generator& random) {
   if (late > 0.18 && late <= 0.22) p.may = {"consumed-late"};
 }
 
-/// Only the end of a batch's making is recorded as one.
+/// Records only the last part of each batch's preprocessing as preprocessing.
 void unrecorded(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
-  const int share = any(random, 5, 60);  // per cent that is recorded
-  loader.log_making = [share](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                              std::int64_t duration) {
+  const int share = any(random, 5, 60);  // recorded part in percent
+  loader.log_preprocessing = [share](planted_logs& logs, int thread, std::int64_t i,
+                                     std::int64_t start, std::int64_t duration) {
     const std::int64_t outside = duration * (100 - share) / 100;
     logs.op(thread, "Decode", start, outside - 1000);
     logs.made(thread, i, start + outside, duration - outside);
@@ -63,12 +63,13 @@ void unrecorded(planted& p, generator& random) {
   p.checks = {"unrecorded-work"};
 }
 
-/// Some operations beside the batches are no matter, nor are the consumer's.
+/// Neither a few operations outside of batches nor operations of the consumer may make a check
+/// fail.
 void a_little_unrecorded(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
   const int share = any(random, 0, 15);
-  loader.log_making = [share](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                              std::int64_t duration) {
+  loader.log_preprocessing = [share](planted_logs& logs, int thread, std::int64_t i,
+                                     std::int64_t start, std::int64_t duration) {
     const std::int64_t outside = duration * share / 100;
     if (outside > 0) logs.op(thread, "Index", start, outside);
     logs.made(thread, i, start + outside, duration - outside);
@@ -81,8 +82,8 @@ void a_little_unrecorded(planted& p, generator& random) {
 void twice(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
   const int samples = any(random, 1, 8);
-  loader.log_making = [samples](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                                std::int64_t duration) {
+  loader.log_preprocessing = [samples](planted_logs& logs, int thread, std::int64_t i,
+                                       std::int64_t start, std::int64_t duration) {
     const std::int64_t half = duration / 2;
     for (const std::int64_t from : {start, start + half}) {
       const std::int64_t each = (half - 1000) / samples;
@@ -97,10 +98,10 @@ void twice(planted& p, generator& random) {
   p.checks = {"twice"};
 }
 
-void in_pieces(planted& p, generator& random) {
+void in_parts(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     for (int part = 0; part < 3; ++part) {
       logs.made(thread + 10 * part, i, start + part * (duration / 3), duration / 3);
       logs.op(thread + 10 * part, "Decode", start + part * (duration / 3), duration / 3);
@@ -157,10 +158,10 @@ void dropped(planted& p, generator& random) {
 
 void crossing(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     made_as_one(logs, thread, i, start, duration);
-    // A coroutine's scope that ends in the middle of what this thread does next.
+    // Simulates a coroutine's scope that ends during the next operation of the thread.
     if (i % 7 == 3) logs.op(thread, "Fetch", start - duration / 3, duration / 2);
   };
   simulate(loader, p.logs, random);
@@ -174,10 +175,10 @@ void oversubscribed(planted& p, generator& random) {
   loader.step = constant(1);
   const bool sleeping = any(random, 0, 1) == 1;
   if (sleeping) {
-    // They wait for a disk nine tenths of the time, and not all at once.
+    // Each worker waits for a disk during 90 % of its time, but not all of them at once.
     loader.make = spread(20, 0.4);
-    loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                           std::int64_t duration) {
+    loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i,
+                                  std::int64_t start, std::int64_t duration) {
       made_as_one(logs, thread, i, start, duration);
       logs.off_cpu(thread, start + 100 + duration * 4 / 10, duration * 4 / 10 - 100, 0);
       logs.off_cpu(thread, start + duration - 100, duration / 2 - 2000, 0);
@@ -186,8 +187,8 @@ void oversubscribed(planted& p, generator& random) {
   const int cpus = any(random, 1, 8);
   if (!sleeping && cpus < loader.workers) {
     const int workers = loader.workers;
-    loader.log_making = [=](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                            std::int64_t duration) {
+    loader.log_preprocessing = [=](planted_logs& logs, int thread, std::int64_t i,
+                                   std::int64_t start, std::int64_t duration) {
       made_as_one(logs, thread, i, start, duration);
       const std::int64_t queued = duration * (workers - cpus) / workers;
       logs.off_cpu(thread, start + duration - 100, queued, queued);
@@ -196,7 +197,8 @@ void oversubscribed(planted& p, generator& random) {
   simulate(loader, p.logs, random);
   p.logs.cpus(cpus);
   if (!sleeping && cpus < loader.workers) p.checks = {"oversubscribed"};
-  if (!sleeping && cpus == loader.workers) p.may = {"oversubscribed"};  // the consumer's step
+  // The consumer's step may need a CPU too.
+  if (!sleeping && cpus == loader.workers) p.may = {"oversubscribed"};
   if (sleeping && cpus < 4) p.may = {"oversubscribed"};
 }
 
@@ -204,8 +206,8 @@ void a_thread_a_batch(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
   loader.prefetch = 1;
   const int offset = any(random, 0, 3);
-  loader.log_making = [offset](planted_logs& logs, int, std::int64_t i, std::int64_t start,
-                               std::int64_t duration) {
+  loader.log_preprocessing = [offset](planted_logs& logs, int, std::int64_t i, std::int64_t start,
+                                      std::int64_t duration) {
     made_as_one(logs, static_cast<int>(10 + offset + i), i, start, duration);
   };
   simulate(loader, p.logs, random);
@@ -220,7 +222,7 @@ const std::vector<planted_shape>& planted_loaders() {
                                               {"unrecorded", unrecorded, 12},
                                               {"a little unrecorded", a_little_unrecorded, 10},
                                               {"twice", twice, 10},
-                                              {"pieces", in_pieces, 10},
+                                              {"pieces", in_parts, 10},
                                               {"wrong number", wrong_number, 8},
                                               {"two loaders", two_loaders, 20},
                                               {"dropped", dropped, 10},

@@ -28,8 +28,8 @@ void planted_logs::line(int thread, const std::string& role, const std::string& 
        name + ',' + std::to_string(began_ns + start) + ',' + std::to_string(duration) + '\n'});
 }
 
-void planted_logs::beside(int thread, const std::string& kind_and_name, std::int64_t time,
-                          std::int64_t a, std::int64_t b) {
+void planted_logs::side_line(int thread, const std::string& kind_and_name, std::int64_t time,
+                             std::int64_t a, std::int64_t b) {
   const bool span = kind_and_name[0] == 's' || kind_and_name[0] == 'p';
   files_[file(thread, "beside")].push_back({span ? time + a : time, time,
                                             kind_and_name + ',' + std::to_string(began_ns + time) +
@@ -41,7 +41,8 @@ void planted_logs::write(const temp_dir& dir) const {
   std::set<std::string> threads;
   for (const auto& [name, records] : files_) {
     std::vector<record> sorted = records;
-    // Of two that end together the one that began first encloses the other.
+    // If two records end at the same time, the one that began first contains the other and comes
+    // after it.
     std::stable_sort(sorted.begin(), sorted.end(), [](const record& a, const record& b) {
       return a.end != b.end ? a.end < b.end : a.start > b.start;
     });

@@ -1,4 +1,4 @@
-// Logs of a run that never was, with what lies beside them.
+// Writes the logs and side logs of a simulated run.
 #ifndef LOTUS_TESTS_PLANTED_LOGS_HPP
 #define LOTUS_TESTS_PLANTED_LOGS_HPP
 
@@ -12,11 +12,11 @@
 
 namespace lotus::tool_test {
 
-/// Collects records of any threads in any order; writes them as their threads would have, in the
-/// order of their ends. Times are ns since the beginning of the run.
+/// Collects records of all threads in any order, and writes them in the order in which the threads
+/// would have written them, sorted by their ends. Times are ns since the beginning of the run.
 class planted_logs {
  public:
-  /// What follows belongs to the loader of that name; "" is the default one.
+  /// Assigns all following records to the loader `name`; "" is the default loader.
   void loader(std::string name) { loader_ = std::move(name); }
 
   void op(int thread, const std::string& name, std::int64_t start, std::int64_t duration) {
@@ -25,19 +25,20 @@ class planted_logs {
   void stage(int thread, const std::string& name, std::int64_t number, std::int64_t start,
              std::int64_t duration) {
     op(thread, name, start, duration);
-    beside(thread, "stage,S" + name, start, duration, number);
+    side_line(thread, "stage,S" + name, start, duration, number);
   }
-  void piece(int thread, const std::string& name, std::int64_t id, std::int64_t start,
-             std::int64_t duration) {
+  void segment(int thread, const std::string& name, std::int64_t id, std::int64_t start,
+               std::int64_t duration) {
     op(thread, name, start, duration);
-    beside(thread, "piece,S" + name, start, duration, id);
+    side_line(thread, "piece,S" + name, start, duration, id);
   }
   void takes(int thread, std::int64_t at, std::int64_t batch, std::int64_t item) {
-    beside(thread, "takes,", at, batch, item);
+    side_line(thread, "takes,", at, batch, item);
   }
-  /// Of `off` ns until `at` the thread waited `run_queue` for a CPU.
+  /// Records that the thread was off the CPU for `off` ns before `at`, including `run_queue` ns in
+  /// which it waited for a CPU.
   void off_cpu(int thread, std::int64_t at, std::int64_t off, std::int64_t run_queue) {
-    beside(thread, "off_cpu,", at, off, run_queue);
+    side_line(thread, "off_cpu,", at, off, run_queue);
   }
   void made(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
     line(thread, "worker", numbered("SBatchPreprocessed_", i), start, duration);
@@ -45,19 +46,20 @@ class planted_logs {
   void waited(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
     line(thread, "main", numbered("SBatchWait_", i), start, duration);
   }
-  /// It came out of order and was put aside.
+  /// Records that batch i arrived out of order and was buffered.
   void arrived(int thread, std::int64_t i, std::int64_t at) { waited(thread, i, at, 1000); }
   void used(int thread, std::int64_t i, std::int64_t at) {
     line(thread, "main", numbered("SBatchConsumed_", i), at, 1000);
   }
-  /// Records written and dropped, as the process told it.
+  /// Sets how many records the process reports as written and as dropped.
   void records(std::uint64_t written, std::uint64_t dropped) {
     written_ = written;
     dropped_ = dropped;
   }
-  /// CPUs that the process may use, and that it measured switches.
+  /// Sets the number of CPUs that the process may use. Also records that it measured context
+  /// switches.
   void cpus(int count) { cpus_ = count; }
-  /// Lines that are none, at the end of a thread's worker log.
+  /// Adds `lines` malformed lines to the end of a thread's worker log.
   void damage(int thread, int lines) { damaged_[thread] = lines; }
 
   void write(const temp_dir& dir) const;
@@ -73,8 +75,8 @@ class planted_logs {
   std::string file(int thread, const std::string& role) const;
   void line(int thread, const std::string& role, const std::string& name, std::int64_t start,
             std::int64_t duration);
-  void beside(int thread, const std::string& kind_and_name, std::int64_t time, std::int64_t a,
-              std::int64_t b);
+  void side_line(int thread, const std::string& kind_and_name, std::int64_t time, std::int64_t a,
+                 std::int64_t b);
 
   std::string loader_;
   std::map<std::string, std::vector<record>> files_;

@@ -1,4 +1,4 @@
-// Pipelines of every shape, simulated event by event, with what is true of them.
+// Simulates pipelines of many shapes event by event, and provides the true results.
 #ifndef LOTUS_TESTS_PLANTED_PIPELINES_HPP
 #define LOTUS_TESTS_PLANTED_PIPELINES_HPP
 
@@ -18,10 +18,10 @@ namespace lotus::tool_test {
 
 using generator = std::mt19937_64;
 
-/// Draws durations in ns.
+/// Function that draws a random duration in ns.
 using durations = std::function<std::int64_t(generator&)>;
 durations constant(double ms);
-/// Log-normal about its median.
+/// Returns durations with a log-normal distribution and this median.
 durations spread(double median_ms, double sigma);
 
 struct stage_truth {
@@ -40,42 +40,46 @@ struct batch_truth {
 struct planted {
   std::string shape;
   planted_logs logs;
-  std::set<std::string> checks;                 ///< that must fail
-  std::set<std::string> may;                    ///< that may, for the line is thin
-  std::vector<stage_truth> stages;              ///< to be compared; of the default loader
-  std::map<std::int64_t, batch_truth> batches;  ///< by number
-  std::optional<std::string> verdict;           ///< where there can be but one
-  std::optional<int> workers;                   ///< at once
-  double steady_per_s = 0;                      ///< 0: not compared
+  std::set<std::string> checks;  ///< ids of the checks that must fail
+  /// Ids of the checks that may fail, because the case is near their limit.
+  std::set<std::string> may;
+  /// True results of the default loader's stages, which the tool's results are compared with.
+  std::vector<stage_truth> stages;
+  std::map<std::int64_t, batch_truth> batches;  ///< true results of batches by number
+  std::optional<std::string> verdict;  ///< expected verdict; nullopt if several are possible
+  std::optional<int> workers;          ///< expected number of workers at once
+  double steady_per_s = 0;             ///< throughput in steady state; 0: not compared
 };
 
-/// Workers with a queue each; the consumer takes batches in order, and puts others aside.
+/// A loader in which each worker has its own queue. The consumer receives batches in order, and
+/// buffers batches that arrive early.
 struct worker_loader {
   int workers = 2;
-  int prefetch = 2;  ///< a worker
-  int batches = 40;  ///< an epoch
+  int prefetch = 2;  ///< batches in flight per worker
+  int batches = 40;  ///< number of batches per epoch
   int epochs = 1;
-  std::int64_t pause_ns = 0;  ///< between epochs
-  std::int64_t spawn_ns = 0;  ///< until workers begin
+  std::int64_t pause_ns = 0;  ///< pause between epochs
+  std::int64_t spawn_ns = 0;  ///< time until the workers begin
   int first_thread = 1;
   int consumer = 0;
-  bool new_threads = false;  ///< in each epoch
+  bool new_threads = false;  ///< whether each epoch starts new threads
   durations make = constant(10);
   durations step = constant(5);
   bool consumed_late = false;
-  std::int64_t consumed_number = 0;  ///< added to the number that is logged
+  /// Number to add to a batch's number in the record SBatchConsumed.
+  std::int64_t consumed_number = 0;
   std::function<std::int64_t(int batch, std::int64_t step)> change_step;
-  /// Logs the making of a batch; made_as_one() if there is none.
+  /// Logs the preprocessing of a batch. If this is empty, made_as_one() does so.
   std::function<void(planted_logs&, int thread, std::int64_t i, std::int64_t start,
                      std::int64_t duration)>
-      log_making;
+      log_preprocessing;
 };
 
-/// One span and three operations in it.
+/// Logs one preprocessing span with three operations inside.
 void made_as_one(planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
                  std::int64_t duration);
 
-/// Where the simulated time ended, and what the consumer did with it.
+/// When the simulation ended, and how the consumer spent its time.
 struct consumer_truth {
   std::int64_t end_ns = 0;
   std::int64_t waits_ns = 0;
@@ -90,20 +94,27 @@ struct stage_spec {
   std::string name;
   int threads = 1;
   durations service = constant(1);
-  int bound = 4;                 ///< of what lies behind it
-  bool new_thread_each = false;  ///< a thread for each item, instead of `threads` that stay
+  int bound = 4;  ///< capacity of the queue after the stage
+  /// Whether each item gets its own new thread instead of one of `threads` threads.
+  bool new_thread_each = false;
 };
 
-/// A chain of stages with bounded queues between, each with threads of its own, and a consumer that
-/// takes what comes.
+/// A chain of stages with bounded queues between them. Each stage has its own threads. The consumer
+/// receives batches in any order.
 struct stage_chain {
   std::vector<stage_spec> stages;
   int batches = 100;
   durations step = constant(1);
-  bool first_is_workers = false;  ///< the first stage is preprocess spans of workers
-  int pool = 0;  ///< as many threads serve all stages, each at most as many at once as it has
+  /// Whether the work of the first stage is recorded as workers' preprocessing.
+  bool first_is_workers = false;
+  /// Number of threads that all stages share; at most `threads` of them work for a stage at the
+  /// same time. If it is 0, each stage has its own threads.
+  int pool = 0;
 };
 consumer_truth simulate(const stage_chain& chain, planted& to, generator& random);
+
+/// A chain of Read (1 ms), Decode (4 ms) and Pack, with one thread each.
+stage_chain read_decode_pack(double pack_ms);
 
 }  // namespace lotus::tool_test
 

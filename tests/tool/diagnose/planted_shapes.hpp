@@ -1,4 +1,4 @@
-// The shapes of pipelines that are planted, and what may be wrong with each.
+// Lists the shapes of simulated pipelines, and the faults that each of them may have.
 #ifndef LOTUS_TESTS_PLANTED_SHAPES_HPP
 #define LOTUS_TESTS_PLANTED_SHAPES_HPP
 
@@ -16,9 +16,9 @@ struct planted_shape {
   int times;
 };
 
-/// Made by workers, with every fault.
+/// Returns all loaders with workers; there is one for each fault.
 const std::vector<planted_shape>& planted_loaders();
-/// All others: stages, pools, tasks, requests.
+/// Returns all other shapes: stages, pools, tasks and requests.
 const std::vector<planted_shape>& planted_stages();
 
 inline int any(generator& random, int low, int high) {
@@ -28,14 +28,15 @@ inline double any(generator& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
 
-/// With a median between the two, and a sigma up to the third.
-inline durations any_spread(generator& random, double low_ms, double high_ms, double most_sigma) {
-  // One after the other: the order of arguments is the compiler's.
+/// Returns durations with a random median from the given range and a random sigma.
+inline durations any_spread(generator& random, double low_ms, double high_ms, double max_sigma) {
+  // These are two statements, because the order in which function arguments are evaluated is
+  // unspecified.
   const double median_ms = any(random, low_ms, high_ms);
-  return spread(median_ms, any(random, 0.0, most_sigma));
+  return spread(median_ms, any(random, 0.0, max_sigma));
 }
 
-/// Durations and numbers as they come.
+/// Returns a loader with workers, with random durations and numbers.
 worker_loader some_workers(generator& random);
 
 }  // namespace lotus::tool_test

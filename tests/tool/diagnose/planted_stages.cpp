@@ -17,12 +17,12 @@ void one_thread(planted& p, generator& random) {
   std::int64_t now = 0;
   for (int epoch = 0; epoch < any(random, 1, 2); ++epoch) {
     for (int i = 0; i < n; ++i) {
-      const std::int64_t making = any(random, 1, 20) * ms;
-      made_as_one(p.logs, 0, i, now + 1000, making);
-      p.logs.waited(0, i, now, making + 2000);
-      p.logs.used(0, i, now + making + 3000);
-      p.logs.op(0, "Train", now + making + 4000, 5 * ms);
-      now += making + any(random, 6, 12) * ms;
+      const std::int64_t preprocessing = any(random, 1, 20) * ms;
+      made_as_one(p.logs, 0, i, now + 1000, preprocessing);
+      p.logs.waited(0, i, now, preprocessing + 2000);
+      p.logs.used(0, i, now + preprocessing + 3000);
+      p.logs.op(0, "Train", now + preprocessing + 4000, 5 * ms);
+      now += preprocessing + any(random, 6, 12) * ms;
     }
   }
 }
@@ -64,7 +64,7 @@ void pool(planted& p, generator& random) {
     spec.threads = any(random, 0, 2) == 0 ? 1 : chain.pool;
   }
   simulate(chain, p, random);
-  p.stages.clear();  // whose the idle time of a pool is no clock can tell
+  p.stages.clear();  // no log shows which stage a pool's idle time belongs to
 }
 
 void service(planted& p, generator& random) {
@@ -86,16 +86,16 @@ void service(planted& p, generator& random) {
   }
 }
 
-/// Tasks that pause and go on elsewhere, recorded as such.
+/// Tasks that pause and continue on another thread; they are recorded as asynchronous operations.
 void asynchronous(planted& p, generator& random) {
   const int threads = any(random, 1, 4);
   worker_loader loader = some_workers(random);
   loader.workers = threads;
-  loader.log_making = [threads](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                                std::int64_t duration) {
-    // Its last part begins on another thread, within what that one does.
-    logs.piece(thread, "Fetch", i, start, duration / 8);
-    logs.piece(1 + (thread % threads), "Fetch", i, start + duration / 2, duration / 8);
+  loader.log_preprocessing = [threads](planted_logs& logs, int thread, std::int64_t i,
+                                       std::int64_t start, std::int64_t duration) {
+    // The last segment is on another thread, inside a span of this thread.
+    logs.segment(thread, "Fetch", i, start, duration / 8);
+    logs.segment(1 + (thread % threads), "Fetch", i, start + duration / 2, duration / 8);
     made_as_one(logs, thread, i, start, duration);
   };
   simulate(loader, p.logs, random);

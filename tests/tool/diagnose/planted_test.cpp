@@ -1,4 +1,5 @@
-// Over 200 pipelines with known truth: the right checks fail and none else, and figures are right.
+// Tests diagnose with over 200 simulated pipelines, whose results are known: exactly the right
+// checks must fail, and all numbers must be correct.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// LOTUS_PLANTED_SEED plants others.
+/// Returns the first random seed; LOTUS_PLANTED_SEED changes it, to test other pipelines.
 std::uint64_t first_seed() {
   const char* const wanted = std::getenv("LOTUS_PLANTED_SEED");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
@@ -31,9 +32,11 @@ bool is_unsafe(const json& check) {
 }
 
 struct answers {
-  int told = 0;
-  int left_open = 0;    ///< the logs do not tell starved from blocked
-  int unexplained = 0;  ///< no check is unsafe, but the replay is not like the run
+  int distinguished = 0;
+  /// Number of stages for which the logs cannot show whether they were starved or blocked.
+  int left_open = 0;
+  /// Number of runs that the tool's simulation does not reproduce, although no unsafe check failed.
+  int unexplained = 0;
 };
 
 void compare_stages(const planted& p, const json& run, answers& idle) {
@@ -51,7 +54,7 @@ void compare_stages(const planted& p, const json& run, answers& idle) {
       ++idle.left_open;
       continue;
     }
-    ++idle.told;
+    ++idle.distinguished;
     CHECK(stage["starved"].number() == Approx(truth.starved).margin(0.02));
     CHECK(stage["blocked"].number() == Approx(truth.blocked).margin(0.02));
   }
@@ -78,7 +81,7 @@ void compare_batches(const planted& p, const json& run) {
   CHECK(found == p.batches.size());
 }
 
-/// The tool's answers on what was planted, against the truth.
+/// Compares the tool's results for a simulated pipeline with the true results.
 void judge(const planted& p, answers& idle) {
   const temp_dir dir;
   p.logs.write(dir);
@@ -110,7 +113,7 @@ void judge(const planted& p, answers& idle) {
     compare_batches(p, runs[0]);
   }
   const result d = run({"diagnose", dir.path(), "--json", "-q"});
-  if (d.status != 0) return;  // nothing in the logs
+  if (d.status != 0) return;  // the logs are empty
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
   const bool unexplained =
@@ -137,7 +140,7 @@ void judge(const planted& p, answers& idle) {
 
 }  // namespace
 
-TEST_CASE("planted pipelines of every shape") {
+TEST_CASE("simulated pipelines of every shape get the right checks and figures") {
   int planted_in_all = 0;
   answers idle;
   std::cout << "seed " << first_seed() << " (LOTUS_PLANTED_SEED plants others)\n";
@@ -156,7 +159,7 @@ TEST_CASE("planted pipelines of every shape") {
     }
   }
   CHECK(planted_in_all >= 200);
-  INFO(idle.told << " stages' idle times told apart, " << idle.left_open << " left open");
-  CHECK(10 * idle.left_open <= idle.told);
+  INFO(idle.distinguished << " stages' idle times told apart, " << idle.left_open << " left open");
+  CHECK(10 * idle.left_open <= idle.distinguished);
   CHECK(50 * idle.unexplained <= planted_in_all);
 }

@@ -1,5 +1,5 @@
-// Pipelines that push their batches to a last stage, and readers that are reset: the throughput is
-// that of what was done, and the answers follow from it.
+// Tests pipelines that push batches to a last stage, and readers that are reset. The throughput
+// must count the batches that were finished, and the other results must agree with it.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-/// Read by one thread, Transform by several, Write by one thread in order; a batch begins when one
-/// of so many tokens is free.
+/// A pipeline that reads on one thread, transforms on several, and writes in order on one thread. A
+/// batch can begin only when one of `tokens` tokens is free.
 struct pushed_pipeline {
   std::int64_t read_ns = 2 * ms;
   std::int64_t transform_ns = 9 * ms;
@@ -25,7 +25,7 @@ struct pushed_pipeline {
   int tokens = 6;
   int batches = 90;
 
-  /// Returns batches per second, from the first to the last end.
+  /// Returns the batches per second from the beginning of the run to the end of its last batch.
   double simulate_into(planted_logs& logs) const {
     std::vector<std::int64_t> free_ns(static_cast<std::size_t>(threads));
     std::vector<std::int64_t> written;
@@ -52,7 +52,7 @@ struct pushed_pipeline {
 
 }  // namespace
 
-TEST_CASE("a pipeline without a consumer: its last stage's ends are the throughput") {
+TEST_CASE("without a consumer, the ends of the last stage give the throughput") {
   const pushed_pipeline pipeline;
   planted_logs logs;
   const double per_s = pipeline.simulate_into(logs);
@@ -85,8 +85,9 @@ TEST_CASE("a pipeline without a consumer: its last stage's ends are the throughp
         Approx(answer["baseline"]["run_ns"].number() / change["run_ns"].number()));
 }
 
-TEST_CASE("a reader that prefetches and is reset: one epoch, what was discarded is counted") {
-  // Each chunk is read by one thread and parsed in parts by two that live for it only.
+TEST_CASE("a reader that prefetches and is reset has one epoch, with discarded batches counted") {
+  // Each chunk is read by one thread and parsed in parts by two threads. These threads exist only
+  // for this chunk.
   planted_logs logs;
   int thread = 2;
   std::int64_t now = 0;

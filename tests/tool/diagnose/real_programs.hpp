@@ -1,4 +1,4 @@
-// Real programs of every shape, with what is true of them.
+// Real programs of many shapes, with the results that diagnose must give.
 #ifndef LOTUS_TESTS_REAL_PROGRAMS_HPP
 #define LOTUS_TESTS_REAL_PROGRAMS_HPP
 
@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "lotus/options.hpp"
+
 namespace lotus::tool_test {
 
-/// What a program measures of the work that bounds it, for its parent to read.
+/// The program's own measurements of its bottleneck; its parent process reads them.
 struct measured {
   std::atomic<std::int64_t> ns{0};
   std::atomic<std::int64_t> times{0};
@@ -26,17 +28,20 @@ struct measured {
   }
   double per_s() const { return static_cast<double>(times) * 1e9 / static_cast<double>(ns); }
 };
-/// In memory that a program and its parent have in common.
+/// Points to memory that the program shares with its parent process.
 extern measured* work;
 
 struct real_program {
   const char* name;
   std::function<void()> record;
-  std::set<std::string> checks;  ///< that must fail
-  std::set<std::string> may;     ///< that may, for the line is thin
-  std::string verdict;           ///< where there can be but one
-  int slots = 0;                 ///< that do the work which is measured; 0: it is not compared
-  std::function<void()> before = nullptr;  ///< the recording begins
+  std::set<std::string> checks;  ///< ids of the checks that must fail
+  /// Ids of the checks that may fail, because the case is near their limit.
+  std::set<std::string> may;
+  std::string verdict;  ///< expected verdict; "" if several are possible
+  /// Number of threads that do the measured work; 0: the capacity is not compared.
+  int slots = 0;
+  std::function<void()> before = nullptr;  ///< function that is called before the recording begins
+  std::uint32_t ring_records = lotus::options{}.ring_records;
 };
 const std::vector<real_program>& real_programs();
 

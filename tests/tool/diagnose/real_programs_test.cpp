@@ -1,4 +1,5 @@
-// Real programs: the right checks fail and none else, and capacities are what they measured.
+// Tests diagnose with real programs: exactly the right checks must fail, and the capacities must
+// agree with the programs' own measurements.
 #include "tool/diagnose/real_programs.hpp"
 
 #include <sys/mman.h>
@@ -17,7 +18,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// In a process of its own; its work is measured anew.
+/// Clears `work`, then runs a program in a new process.
 void record(const real_program& program, const std::string& folder) {
   void* const page =
       mmap(nullptr, sizeof(measured), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -31,6 +32,7 @@ void record(const real_program& program, const std::string& folder) {
     o.log_file = folder + "/lotustrace_log";
     o.when_full = lotus::full_ring::drop;
     o.backlog_bytes = 0;
+    o.ring_records = program.ring_records;
     o.on_message = [](const char*) {};
     if (!lotus::start(o)) _exit(1);
     program.record();
@@ -54,8 +56,8 @@ std::set<std::string> failed_checks_of(const std::string& folder) {
   return failed;
 }
 
-/// Whether the machine held the program up so much, by starting its threads late, say, that its
-/// replay is unlike it, and no verdict is right.
+/// Returns whether the machine has delayed the program so much (for example by starting its threads
+/// late) that the simulation does not reproduce the run and there is no verdict.
 bool was_held_up(const std::string& folder) {
   const result d = run({"diagnose", folder, "--json", "-q"});
   return contains(d.out, "its logs do not show what slows it down");
@@ -71,7 +73,7 @@ void judge(const real_program& program, const std::string& folder) {
     failed.erase(id);
   }
   for (const std::string& id : program.may) failed.erase(id);
-  failed.erase("oversubscribed");  // by whatever else this machine does
+  failed.erase("oversubscribed");  // other programs on this machine may be the cause
   CHECK(failed.empty());
   if (program.slots == 0) return;
   REQUIRE(d.status == 0);
@@ -83,7 +85,7 @@ void judge(const real_program& program, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("real programs of every shape") {
+TEST_CASE("real programs of every shape get the right checks and capacities") {
   for (const real_program& program : real_programs()) {
     INFO(program.name);
     for (int more = 8;; --more) {

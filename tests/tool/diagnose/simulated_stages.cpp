@@ -13,13 +13,14 @@
 namespace lotus::tool_test {
 namespace {
 
-/// What one thread holds.
+/// The state of one thread.
 struct worker {
   int thread = 0;
   std::size_t stage = 0;
-  std::int64_t item = -1;     ///< -1: idle
-  std::int64_t done_ns = -1;  ///< -1: at work; else it holds the item since then
-  std::int64_t idle_ns = 0;   ///< since when it has none
+  std::int64_t item = -1;  ///< number of the item that the thread works on or holds; -1: none
+  /// Time since which the thread holds a finished item; -1: it still works.
+  std::int64_t done_ns = -1;
+  std::int64_t idle_ns = 0;  ///< time since which the thread is idle
 };
 
 struct done_span {
@@ -66,7 +67,7 @@ class simulation {
         workers_[w].done_ns = now_;
         --at_work_[workers_[w].stage];
       }
-      // What happens at one moment happens before anybody looks around.
+      // All events of one moment are handled before threads react to them.
       if (events_.empty() || events_.top().first > now_) progress();
     }
     tell();
@@ -95,7 +96,7 @@ class simulation {
     }
   }
 
-  /// One that is done with stage `s` gives its item away, the first one first.
+  /// Moves the item that was finished first in stage `s` to the next queue, if there is room.
   bool put_down(std::size_t s) {
     worker* first = nullptr;
     for (worker& w : workers_) {
@@ -114,9 +115,10 @@ class simulation {
   bool take_up(std::size_t s) {
     if (s == 0 ? next_ == chain_.batches : queues_[s].empty()) return false;
     if (at_work_[s] == chain_.stages[s].threads) return false;
-    // Without a bound on what is under way all of a pool could hold items that nobody can take.
+    // The number of items in flight must be limited. Otherwise, all threads of a pool could hold
+    // items that the next stage cannot take.
     if (s == 0 && chain_.pool > 0 && next_ - handed_over_ >= 2 * chain_.pool) return false;
-    // Who has waited longest: one that never works is in no log.
+    // Chooses the thread that has been idle for longest, so that every thread appears in the logs.
     std::size_t found = workers_.size();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       const worker& w = workers_[i];
@@ -185,7 +187,7 @@ class simulation {
       }
       double blocked_ns = 0;
       double busy_in_time_ns = busy_ns;
-      if (s == 0) {  // a source is done with its last start
+      if (s == 0) {  // a source has no more work after its last start
         busy_in_time_ns = 0;
         last_ns = last_start_ns;
         for (const done_span& span : spans_[s]) {
@@ -216,7 +218,8 @@ class simulation {
   planted& to_;
   generator& random_;
   std::vector<worker> workers_;
-  std::vector<std::deque<std::int64_t>> queues_;  // before each stage, and before the consumer
+  // The queues before each stage and before the consumer.
+  std::vector<std::deque<std::int64_t>> queues_;
   std::vector<int> at_work_;
   std::vector<std::vector<done_span>> spans_;
   std::vector<std::vector<held>> held_;
@@ -233,6 +236,20 @@ class simulation {
 
 consumer_truth simulate(const stage_chain& chain, planted& to, generator& random) {
   return simulation(chain, to, random).run();
+}
+
+stage_chain read_decode_pack(double pack_ms) {
+  stage_chain chain;
+  const std::pair<const char*, double> stages[] = {{"Read", 1}, {"Decode", 4}, {"Pack", pack_ms}};
+  for (const auto& [name, service_ms] : stages) {
+    stage_spec stage;
+    stage.name = name;
+    stage.service = constant(service_ms);
+    chain.stages.push_back(stage);
+  }
+  chain.step = constant(0.5);
+  chain.batches = 200;
+  return chain;
 }
 
 }  // namespace lotus::tool_test

@@ -50,23 +50,24 @@ consumer_truth simulate(const worker_loader& loader, planted_logs& logs, generat
     std::vector<std::int64_t> given(n, now + loader.spawn_ns);
     std::vector<std::int64_t> ready(n, INT64_MAX);
     std::vector<std::int64_t> worker_free(static_cast<std::size_t>(loader.workers), now);
-    std::size_t making = 0;
+    std::size_t preprocessing = 0;
     const auto make_until = [&](std::size_t end) {
-      for (; making < std::min(end, n); ++making) {
-        const auto w = making % worker_free.size();
-        const std::int64_t start = std::max(given[making], worker_free[w]) + moment_ns;
+      for (; preprocessing < std::min(end, n); ++preprocessing) {
+        const auto w = preprocessing % worker_free.size();
+        const std::int64_t start = std::max(given[preprocessing], worker_free[w]) + moment_ns;
         const std::int64_t duration = loader.make(random);
-        ready[making] = worker_free[w] = start + duration;
-        (loader.log_making ? loader.log_making : made_as_one)(
-            logs, thread + static_cast<int>(w), static_cast<std::int64_t>(making), start, duration);
+        ready[preprocessing] = worker_free[w] = start + duration;
+        (loader.log_preprocessing ? loader.log_preprocessing : made_as_one)(
+            logs, thread + static_cast<int>(w), static_cast<std::int64_t>(preprocessing), start,
+            duration);
       }
     };
     make_until(at_once);
-    std::set<std::pair<std::int64_t, std::size_t>> in_queue;  // what was made, by time
+    std::set<std::pair<std::int64_t, std::size_t>> in_queue;  // finished batches in order of time
     std::vector<bool> aside(n);
     std::size_t queued = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      for (; queued < making; ++queued) in_queue.insert({ready[queued], queued});
+      for (; queued < preprocessing; ++queued) in_queue.insert({ready[queued], queued});
       std::int64_t wait_end = now;
       if (!aside[i]) {
         for (bool got = false; !got;) {
@@ -85,8 +86,8 @@ consumer_truth simulate(const worker_loader& loader, planted_logs& logs, generat
       const std::int64_t hand_over = wait_end + moment_ns;
       if (epoch == 0 && i == 0) truth.first_hand_over_ns = hand_over;
       truth.last_hand_over_ns = hand_over;
-      if (making < n) given[making] = hand_over;
-      make_until(making + 1);
+      if (preprocessing < n) given[preprocessing] = hand_over;
+      make_until(preprocessing + 1);
       std::int64_t step = loader.step(random);
       if (loader.change_step) step = loader.change_step(static_cast<int>(i), step);
       now = hand_over + step;

@@ -1,4 +1,4 @@
-// lotus-tool export: the same tables as CSV, and as sqlite3 reads them.
+// Tests lotus-tool export: its CSV files, and its database with sqlite3.
 #include <cstdlib>
 #include <string>
 
@@ -10,8 +10,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Batch 0 is made by worker 2 of Load, which calls Read, and by Decode for item 7; the consumer
-/// waits for it. Read runs once more behind it.
+/// Writes a run in which worker 2 builds batch 0: in Load, which calls Read, and in Decode for item
+/// 7. The consumer waits for the batch. Read is called once more after the batch.
 void write_run(const temp_dir& dir, const std::string& folder) {
   dir.file(folder + ".lotus_info_1_a", info_of_threads("cpu switches\ncpus 4 4\n"));
   thread_logs consumer;
@@ -19,7 +19,7 @@ void write_run(const temp_dir& dir, const std::string& folder) {
   consumer.consumed(0, 121);
   consumer.wait(1, 130, 20);
   consumer.consumed(1, 151);
-  consumer.beside += "counter,Squeue," + std::to_string(begin_ns + 5 * ms) + ",3,0\n";
+  consumer.side_log += "counter,Squeue," + std::to_string(begin_ns + 5 * ms) + ",3,0\n";
   consumer.write(dir, folder, 1);
   thread_logs worker;
   worker.operation("Read", 10, 50);
@@ -49,7 +49,7 @@ result export_as(const temp_dir& dir, const std::string& format, const std::stri
 
 }  // namespace
 
-TEST_CASE("tables of a run, as CSV") {
+TEST_CASE("export writes the tables of a run as CSV") {
   const temp_dir dir;
   write_run(dir, "");
   dir.file(
@@ -85,7 +85,7 @@ TEST_CASE("tables of a run, as CSV") {
         "0,here,,1,,\"\",Other,1,7,7,7,7,7,7\n");
 }
 
-TEST_CASE("no name is a formula in CSV, and a database has it as it is") {
+TEST_CASE("no name becomes a formula in CSV, and a database has the unchanged name") {
   const temp_dir dir;
   thread_logs worker;
   worker.operation("=cmd|' /C calc'!A0", 0, 1);
@@ -108,7 +108,7 @@ TEST_CASE("no name is a formula in CSV, and a database has it as it is") {
         "=cmd|' /C calc'!A0\n@SUM(1,2)\n'as it is\n");
 }
 
-TEST_CASE("several runs in a database, which sqlite3 opens") {
+TEST_CASE("export writes several runs into one database that sqlite3 opens") {
   const temp_dir dir;
   write_run(dir, "b2/");
   write_run(dir, "b10/");
@@ -128,10 +128,10 @@ TEST_CASE("several runs in a database, which sqlite3 opens") {
         "Load|0|-|100000000|2\nRead|0|-|100000000|2\nRead, \"again\"|-|-|6000000|2\n");
   CHECK(query(database, "select sum(wait_ns) from batches where run = 1") == "140000000\n");
   CHECK(query(database, "pragma integrity_check") == "ok\n");
-  CHECK(to.names().size() == 2);  // that, and what the query left
+  CHECK(to.names().size() == 2);  // the database and the output of the query, but no temporary file
 }
 
-TEST_CASE("an output that cannot be written leaves nothing, and logs are safe") {
+TEST_CASE("an export that fails leaves no files and does not change the logs") {
   const temp_dir dir;
   write_run(dir, "");
   CHECK(export_as(dir, "csv", dir.path() + "/.lotus_info_1_a").status == 1);

@@ -1,4 +1,5 @@
-// lotus-tool export --format parquet: what DuckDB made is what SQLite would hold.
+// Tests lotus-tool export --format parquet: the files that DuckDB writes must contain the same data
+// as the SQLite database.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -13,7 +14,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// PATH for as long as it lives.
+/// Changes PATH until its destructor restores it.
 class path_of_programs {
  public:
   explicit path_of_programs(const std::string& path) : before_(std::getenv("PATH")) {
@@ -23,7 +24,7 @@ class path_of_programs {
   path_of_programs& operator=(const path_of_programs&) = delete;
   ~path_of_programs() { ::setenv("PATH", before_.c_str(), 1); }
 
-  /// With the folder of fetched programs first.
+  /// Returns a PATH that begins with the folder of downloaded programs.
   static std::string with_engines() {
     return std::string(LOTUS_TEST_ENGINES "/bin:") + std::getenv("PATH");
   }
@@ -47,7 +48,7 @@ void write_run(const temp_dir& dir) {
   logs.off_cpu(80, 5, "1");
   logs.wait(0, 0, 120);
   logs.write(dir, "", 1);
-  thread_logs unknown;  // of no process: host, pid and rank are NULL
+  thread_logs unknown;  // an unknown process, so host, pid and rank are NULL
   unknown.operation("Alone", 5, 1);
   unknown.write(dir, "", 9);
 }
@@ -65,7 +66,7 @@ std::string query(const temp_dir& scratch, const std::string& sql) {
   return read_file(out);
 }
 
-/// A program called duckdb that answers the first question, and does `then` with the second.
+/// Creates a program `duckdb` that answers the first query and runs `then` for the second one.
 std::string false_duckdb(const temp_dir& dir, const std::string& then) {
   const std::string program = dir.file("bin/duckdb",
                                        "#!/bin/sh\ncase $5 in 'SELECT 1') exit 0;; "
@@ -77,7 +78,7 @@ std::string false_duckdb(const temp_dir& dir, const std::string& then) {
 
 }  // namespace
 
-TEST_CASE("every table, with any name, NULL apart from an empty text") {
+TEST_CASE("export writes every table to Parquet with any names, and NULL differs from empty text") {
   const path_of_programs path(path_of_programs::with_engines());
   if (!has_duckdb()) return;
   const temp_dir dir;
@@ -104,11 +105,11 @@ TEST_CASE("every table, with any name, NULL apart from an empty text") {
   CHECK(query(to, "select column_name || ' ' || column_type from (describe " + spans +
                       ") where column_name in ('name', 'dur_ns')") ==
         "name VARCHAR\ndur_ns BIGINT\n");
-  // Once more over it.
+  // Exports again, over the existing files.
   CHECK(export_parquet(dir, folder).status == 0);
 }
 
-TEST_CASE("without duckdb it is said how to get it, and nothing is left") {
+TEST_CASE("without duckdb, export says how to get it and leaves no files") {
   const temp_dir dir;
   write_run(dir);
   const temp_dir to;
@@ -119,7 +120,7 @@ TEST_CASE("without duckdb it is said how to get it, and nothing is left") {
   CHECK(std::filesystem::is_empty(to.path() + "/tables"));
 }
 
-TEST_CASE("what duckdb says is told, and what was there stays") {
+TEST_CASE("export reports DuckDB's error and leaves existing files unchanged") {
   const temp_dir dir;
   write_run(dir);
   const temp_dir to;
@@ -133,7 +134,7 @@ TEST_CASE("what duckdb says is told, and what was there stays") {
   CHECK(std::filesystem::is_empty(to.path() + "/tables"));
 }
 
-TEST_CASE("Parquet has names as they are, also those that would be formulas in a spreadsheet") {
+TEST_CASE("Parquet keeps names unchanged, even those that would be formulas in a spreadsheet") {
   const path_of_programs path(path_of_programs::with_engines());
   if (!has_duckdb()) return;
   const temp_dir dir;

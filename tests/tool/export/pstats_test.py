@@ -1,4 +1,4 @@
-"""An exported profile says of calls what cProfile says of the same ones: pstats_test.py LOTUS_TOOL
+"""Tests that an exported profile shows the same calls as cProfile: pstats_test.py LOTUS_TOOL
 
 A recursive program runs under cProfile, and again under sys.setprofile, from which a log is written.
 """
@@ -41,7 +41,7 @@ OPERATIONS = {f.__code__: f.__name__ for f in (leaf, walk, other, program)}
 
 
 def log_lines():
-    """A line for each call, in the order of their ends. Each begin and end takes 1 ms."""
+    """Returns a line for each call, in the order of their ends. Each begin and each end takes 1 ms."""
     now, begun, lines = [10**15], [], []
 
     def on_event(frame, event, _):
@@ -60,7 +60,7 @@ def log_lines():
 
 
 def counts(stats):
-    """{function: (primitive calls, calls, {caller: (calls, primitive calls)})} of the operations."""
+    """Returns {function: (primitive calls, calls, {caller: (calls, primitive calls)})} of the operations."""
     def name(function):
         return function[2].removeprefix("S")
 
@@ -71,7 +71,7 @@ def counts(stats):
 
 
 def callers_printed(stats):
-    """The lines of print_callers() of `walk`: "calls/primitive" by caller, as far as they differ."""
+    """Returns what print_callers() prints for `walk`: for each caller "calls/primitive", or "calls" if both are equal."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         stats.stream = text

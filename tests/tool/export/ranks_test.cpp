@@ -1,4 +1,5 @@
-// Ranks that train together, exported from one folder and from one each: the queries name the same.
+// Tests the export of ranks that train together, whose logs are in one folder or in one folder
+// each. The queries must find the same slow rank.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,7 +24,7 @@ constexpr int late_rank = 2;
 constexpr int epochs = 2;
 constexpr int batches = 20;
 
-/// What sqlite3 says to `sql`, of an export of `dir`.
+/// Exports `dir` and returns sqlite3's answer to `sql`.
 std::string ask(const std::string& dir, const std::string& sql) {
   const temp_dir to;
   const std::string database = to.path() + "/run.db";
@@ -45,12 +46,11 @@ std::string held_back(const std::string& dir) {
   return ask(dir, read_file(LOTUS_QUERIES "/held_back.sql"));
 }
 
-/// The folder of a rank's logs.
 std::string folder_of(int rank, bool shared) {
   return shared ? "" : "rank" + std::to_string(rank) + '/';
 }
 
-/// All step together, every 40 ms; one waits for its batch 10 ms longer.
+/// Writes ranks that all take one step every 40 ms; one of them waits 10 ms longer for its batch.
 void write_ranks(const temp_dir& dir, bool shared) {
   for (int rank = 0; rank < ranks; ++rank) {
     const int pid = 100 + rank;
@@ -75,7 +75,7 @@ void write_ranks(const temp_dir& dir, bool shared) {
   }
 }
 
-/// Processes that wait for each other at each step.
+/// Real processes that wait for each other in every step.
 class real_ranks {
  public:
   real_ranks() {
@@ -131,7 +131,7 @@ class real_ranks {
 
 }  // namespace
 
-TEST_CASE("a slow rank is named the same, in a folder of all and in one of its own") {
+TEST_CASE("the slow rank is found in a shared directory and in one directory per rank") {
   const temp_dir apart;
   const temp_dir together;
   write_ranks(apart, false);
@@ -139,17 +139,17 @@ TEST_CASE("a slow rank is named the same, in a folder of all and in one of its o
   const std::string answer = held_back(apart.path());
   INFO(answer);
   CHECK(answer.find("here|" + std::to_string(late_rank) + "||38|38|") == 0);
-  CHECK(answer.find('\n') == answer.size() - 1);  // no other rank
+  CHECK(answer.find('\n') == answer.size() - 1);  // there is only one row
   CHECK(held_back(together.path()) == answer);
   const std::string steps =
       "select rank, epoch, batch, step_ns from batches order by rank, epoch, batch";
   const std::string all = ask(together.path(), steps);
   CHECK(all == ask(apart.path(), steps));
   CHECK(contains(all, "\n3|1|19|"));
-  CHECK_FALSE(contains(all, "|2|0|"));  // a third epoch
+  CHECK_FALSE(contains(all, "|2|0|"));  // there is no third epoch
 }
 
-TEST_CASE("real processes: the rank that holds the others back is named, in both layouts") {
+TEST_CASE("the slow rank among real processes is found in both layouts") {
   const real_ranks all;
   for (const bool shared : {false, true}) {
     CAPTURE(shared);

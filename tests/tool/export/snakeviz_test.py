@@ -1,6 +1,6 @@
-"""Has snakeviz draw an exported profile, in Chromium: snakeviz_test.py LOTUS_TOOL ENGINES [FOLDER for the picture]
+"""Tests that snakeviz draws an exported profile, in Chromium: snakeviz_test.py LOTUS_TOOL ENGINES [FOLDER for the picture]
 
-The picture has a slice for each operation, the callers inside.
+The picture must have a slice for each operation, with callers inside.
 """
 import os
 import pathlib
@@ -26,7 +26,7 @@ def free_port():
 
 
 def picture(url, image):
-    """The page's text and how many slices it draws."""
+    """Returns the page's text and the number of slices in the picture."""
     script = f"""
 import sys
 from playwright.sync_api import sync_playwright

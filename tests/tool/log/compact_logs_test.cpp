@@ -1,4 +1,5 @@
-// Compact logs: the same lines as text, whatever the records; damage is told, and costs no more.
+// Tests compact logs: they must give the same lines as text logs. Damage must be reported, and must
+// affect only the blocks that cannot be read without the damaged one.
 #include <unistd.h>
 
 #include <chrono>
@@ -23,7 +24,7 @@ namespace {
 constexpr const char* log_names[] = {"lotustrace_log_main_pid_7", "lotustrace_log_worker_pid_7",
                                      ".lotus_beside_lotustrace_log_pid_7"};
 
-/// What unpack makes of a compact log.
+/// Runs `lotus-tool unpack` on a compact log.
 result unpacked(const temp_dir& dir, const std::string& compact, const std::string& more = "") {
   dir.file("in/.lotus_compact_lotustrace_log_pid_7", compact);
   if (!more.empty()) dir.file("in/.lotus_compact_lotustrace_log_pid_7.1", more);
@@ -32,7 +33,7 @@ result unpacked(const temp_dir& dir, const std::string& compact, const std::stri
 
 void check_same(const temp_dir& dir, const std::string (&text)[detail::log_roles]) {
   for (std::size_t i = 0; i < detail::log_roles; ++i) {
-    // Not by CHECK, which would print megabytes.
+    // The comparison is outside of CHECK, because CHECK would print megabytes.
     const bool same = read_file(dir.path() + "/out/" + log_names[i]) == text[i];
     INFO(log_names[i]);
     CHECK(same);
@@ -41,9 +42,10 @@ void check_same(const temp_dir& dir, const std::string (&text)[detail::log_roles
 
 }  // namespace
 
-TEST_CASE("unpack makes the text that recording text would have written, line for line") {
+TEST_CASE("unpack writes the same lines that recording as text would have written") {
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
-    const std::uint32_t names = seed % 3 == 0 ? 3000 : 20;  // 3000: more than a chain takes
+    // 3000 names are more than one chain of blocks can contain
+    const std::uint32_t names = seed % 3 == 0 ? 3000 : 20;
     const std::vector<detail::record> records = random_records(seed, names, seed % 4 < 2);
     const both recorded = record_both(records, seed % 2 == 0 ? capacity : 37);
     const temp_dir dir;
@@ -53,8 +55,9 @@ TEST_CASE("unpack makes the text that recording text would have written, line fo
   }
 }
 
-TEST_CASE("the bytes of logs stay what they are") {
-  // The kinds below 24 are those of the first release: FNV-1a sums of what that wrote.
+TEST_CASE("the bytes that are written to logs do not change between releases") {
+  // Only the kinds below 24 are used, because the first release had only these. The expected values
+  // are FNV-1a hashes of the logs that this release wrote.
   constexpr std::size_t kinds = 24;
   const auto sum_of = [](const std::string& bytes) {
     std::uint64_t sum = 14695981039346656037U;
@@ -71,7 +74,7 @@ TEST_CASE("the bytes of logs stay what they are") {
         {0xf42b0d1685c4f65a, 0xc0dc8528d27c7e74, 0xb8be35d1d65c2717, 0xbd4587fb863f01b});
 }
 
-TEST_CASE("an append that failed leaves nothing, and what follows is whole") {
+TEST_CASE("a failed append leaves nothing behind, and later blocks are complete") {
   const std::vector<detail::record> records = random_records(5, 20);
   for (const int fails : {0, 1, 7}) {
     const both recorded = record_both(records, 500, fails);
@@ -81,7 +84,7 @@ TEST_CASE("an append that failed leaves nothing, and what follows is whole") {
   }
 }
 
-TEST_CASE("an older part of a compact log is read before it, also where it was torn") {
+TEST_CASE("an older part of a compact log is read before it, even if it ends within a block") {
   const both recorded = record_both(random_records(6, 20), 1000);
   const temp_dir dir;
   const std::size_t half = recorded.compact.find("LTSC", recorded.compact.size() / 2);
@@ -89,7 +92,7 @@ TEST_CASE("an older part of a compact log is read before it, also where it was t
   check_same(dir, recorded.text);
 }
 
-TEST_CASE("a torn last block is left out and said; damage costs what needs the block's names") {
+TEST_CASE("a torn last block is skipped, and damage affects only blocks that need its names") {
   const both recorded = record_both(random_records(7, 20), 100);
   {
     const temp_dir dir;
@@ -107,13 +110,13 @@ TEST_CASE("a torn last block is left out and said; damage costs what needs the b
   const std::string lines = read_file(dir.path() + "/out/" + log_names[1]);
   CHECK(recorded.text[1].rfind(lines.substr(0, lines.size() / 3), 0) == 0);
   CHECK(lines.size() > recorded.text[1].size() * 2 / 5);
-  // Chains begin anew: the end is there again.
+  // A later block begins a new chain, so the end of the log is complete.
   const std::string end = recorded.text[1].substr(recorded.text[1].size() - 2000);
   CHECK(contains(lines, end));
 }
 
-TEST_CASE("a block of another version is told of, and what is no log is no crash") {
-  const auto [changed_by, told] = GENERATE(table<int, const char*>(
+TEST_CASE("a block of another version is reported, and a file that is no log causes no crash") {
+  const auto [changed_by, reported] = GENERATE(table<int, const char*>(
       {{1, "a block of a newer lotus"}, {-1, "a block of an older lotus"}}));
   std::string other = record_both(random_records(8, 5), capacity).compact;
   for (std::size_t at = other.find("LTSC"); at != std::string::npos;
@@ -126,14 +129,14 @@ TEST_CASE("a block of another version is told of, and what is no log is no crash
     std::memcpy(other.data() + at, &header, sizeof header);
   }
   const temp_dir dir;
-  CHECK(contains(unpacked(dir, other).err, told));
-  const temp_dir beside;
-  const result r = unpacked(beside, std::string(100'000, 'L'));
+  CHECK(contains(unpacked(dir, other).err, reported));
+  const temp_dir copy;
+  const result r = unpacked(copy, std::string(100'000, 'L'));
   CHECK(r.status == 1);
   CHECK(contains(r.err, "it contains no valid block"));
 }
 
-TEST_CASE("a compact log that is moved is followed by a new one; both are read") {
+TEST_CASE("a compact log that is moved gets a successor, and both are read") {
   const temp_dir dir;
   lotus::options chosen;
   chosen.log_file = dir.path() + "/in/lotustrace_log";
@@ -155,7 +158,7 @@ TEST_CASE("a compact log that is moved is followed by a new one; both are read")
   CHECK(parse_json(r.out)["runs"][0]["ops"]["SCrop"]["count"].integer() == 15);
 }
 
-TEST_CASE("unpack wants an empty folder") {
+TEST_CASE("unpack rejects an output directory that is not empty") {
   const temp_dir dir;
   dir.file("in/lotustrace_log_worker_pid_7", "SCrop,1,2\n");
   dir.file("out/x", "");

@@ -1,4 +1,4 @@
-// Records of every kind, drained to logs of text and of blocks that stand in memory.
+// Creates records of every kind, and drains them to text logs and to compact logs in memory.
 #ifndef LOTUS_TESTS_DRAINED_RECORDS_HPP
 #define LOTUS_TESTS_DRAINED_RECORDS_HPP
 
@@ -22,7 +22,7 @@ namespace detail = lotus::detail;
 
 inline constexpr std::uint32_t capacity = 1U << 14U;
 
-/// A ring in memory, and its logs likewise.
+/// A ring and its logs, all in memory.
 class ring_and_logs {
  public:
   ring_and_logs()
@@ -80,8 +80,10 @@ inline std::string name_of(std::uint64_t id) {
   return "Sname" + std::to_string(id) + "%2C" + std::string(id % 40, 'x') + ',';
 }
 
-/// Records of all kinds, with numbers small and large, and times that step back.
-/// @param plain  most are operations. @param kinds  of those below this number.
+/// Returns records of all kinds, with small and large numbers, and with times that sometimes step
+/// back.
+/// @param plain  whether most records are operations.
+/// @param kinds  kinds with this number or a larger one are not used.
 inline std::vector<detail::record> random_records(std::uint32_t seed, std::uint32_t names,
                                                   bool plain = false,
                                                   std::size_t kinds = detail::record_kind_count) {
@@ -113,7 +115,7 @@ inline std::vector<detail::record> random_records(std::uint32_t seed, std::uint3
   return records;
 }
 
-/// What stands in the logs of text, by name, of these records.
+/// Drains the records to logs in memory, `at_once` records at a time.
 template <class Filler>
 void drain(ring_and_logs& to, const std::vector<detail::record>& records, Filler& fill,
            std::size_t at_once) {

@@ -1,5 +1,5 @@
-// Spans that were recorded long after their ends are found where they belong, in logs of which only
-// a part is read.
+// Tests spans that were recorded long after their end. If only a part of the logs is read, these
+// spans must still be found at their own time.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,8 @@ void record(int scopes) {
   for (int i = 0; i < scopes; ++i) LOTUS_SCOPE("Now");
 }
 
-/// A span that lies 20 MB before its place in the log, which is no place where a sample is taken.
+/// Records a span long after its time: the log has grown by 20 MB since then. The span's time is
+/// between two samples of the log.
 void record_late(const std::string& dir, bool killed) {
   const pid_t child = fork();
   if (child == 0) {
@@ -79,7 +80,7 @@ looked look(const run_files& run) {
   return found;
 }
 
-/// How often the late span is in what is read for the microseconds around it.
+/// Returns how often the late span is found if only the microseconds around it are read.
 std::size_t found_in_window(const std::string& dir, const looked& all) {
   run_files run = run_in(dir);
   wanted_part part;
@@ -91,7 +92,7 @@ std::size_t found_in_window(const std::string& dir, const looked& all) {
   return look(run).late;
 }
 
-/// As an older version would have left it.
+/// Removes the information about late spans, as if an older version had written the log.
 void forget_step_back(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) != 0) continue;
@@ -105,7 +106,7 @@ void forget_step_back(const std::string& dir) {
 
 }  // namespace
 
-TEST_CASE("a span with times of long ago is found in the window where it belongs") {
+TEST_CASE("a span recorded long after its end is found in the window of its time") {
   const bool killed = GENERATE(false, true);
   CAPTURE(killed);
   const temp_dir dir;
@@ -113,12 +114,12 @@ TEST_CASE("a span with times of long ago is found in the window where it belongs
   const looked all = look(run_in(dir.path()));
   REQUIRE(all.late == 1);
   CHECK(found_in_window(dir.path(), all) == 1);
-  // Samples alone do not show it: this test would fail without what the process tells.
+  // Without this information, the late span cannot be found.
   forget_step_back(dir.path());
   CHECK(found_in_window(dir.path(), all) == 0);
 }
 
-TEST_CASE("how far back spans lie is told once, before the first that lies so far") {
+TEST_CASE("the information file has each new maximum of how far back spans lie, once") {
   const temp_dir dir;
   const pid_t child = fork();
   if (child == 0) {
@@ -131,12 +132,13 @@ TEST_CASE("how far back spans lie is told once, before the first that lies so fa
     _exit(0);
   }
   waitpid(child, nullptr, 0);
-  std::string told;
+  std::string reported;
   for (const std::string& name : dir.names()) {
-    if (name.rfind(".lotus_info_", 0) == 0) told = read_file(dir.path() + '/' + name);
+    if (name.rfind(".lotus_info_", 0) == 0) reported = read_file(dir.path() + '/' + name);
   }
-  const std::string as_told = "\nback 68719476736\n";  // 2^36, and of what is ahead 2^33
-  CHECK(contains(told, as_told));
-  CHECK(contains(told, "\nback 77309411328\n"));
-  CHECK(told.find("\nback ", told.find("\nback 7") + 1) == std::string::npos);
+  // 2^36 ns cover the span that ended 60 s ago; another 2^33 ns cover the span that ends 5 s ahead.
+  const std::string as_reported = "\nback 68719476736\n";
+  CHECK(contains(reported, as_reported));
+  CHECK(contains(reported, "\nback 77309411328\n"));
+  CHECK(reported.find("\nback ", reported.find("\nback 7") + 1) == std::string::npos);
 }

@@ -1,4 +1,5 @@
-// Runs of which limits have deleted the beginning, and snapshots: conclusions are of what is whole.
+// Tests runs whose beginning was deleted because of size limits, and snapshots: conclusions must
+// use only the period for which all records exist.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -28,8 +29,8 @@ using lotus::tool_test::run;
 
 namespace {
 
-/// Two workers of 4 ms a batch, of many small operations, and a consumer of 1 ms: bound by the
-/// workers. Goes on until `over`.
+/// Simulates a training until `over` is true. Two workers take 4 ms per batch with many small
+/// operations; the consumer takes 1 ms. So the workers are the bottleneck.
 void train(const std::atomic<bool>& over) {
   std::mutex lock;
   std::condition_variable changed;
@@ -67,11 +68,11 @@ void train(const std::atomic<bool>& over) {
   for (std::thread& worker : workers) worker.join();
 }
 
-/// Records in `run` until told to end, or killed.
+/// Records to `run` until it is asked to end, or is killed.
 class training {
  public:
   explicit training(const fs::path& run) {
-    REQUIRE(pipe(told_) == 0);
+    REQUIRE(pipe(reported_) == 0);
     pid_ = fork();
     if (pid_ != 0) return;
     lotus::options o;
@@ -82,7 +83,7 @@ class training {
     static std::atomic<bool> over{false};
     std::thread([this] {
       char byte = 0;
-      if (read(told_[0], &byte, 1) >= 0) over = true;
+      if (read(reported_[0], &byte, 1) >= 0) over = true;
     }).detach();
     train(over);
     lotus::stop();
@@ -92,11 +93,11 @@ class training {
   training& operator=(const training&) = delete;
   ~training() {
     kill(SIGKILL);
-    for (const int fd : told_) close(fd);
+    for (const int fd : reported_) close(fd);
   }
 
   void end() {
-    REQUIRE(write(told_[1], "x", 1) == 1);
+    REQUIRE(write(reported_[1], "x", 1) == 1);
     kill(0);
   }
   void kill(int signal) {
@@ -109,7 +110,7 @@ class training {
 
  private:
   pid_t pid_ = -1;
-  int told_[2] = {};
+  int reported_[2] = {};
 };
 
 nlohmann::json diagnosis(const fs::path& of) {
@@ -119,12 +120,12 @@ nlohmann::json diagnosis(const fs::path& of) {
   return nlohmann::json::parse(result.out);
 }
 
-/// Right of the part that is there.
+/// Checks that the verdict is correct for the part of the run that still exists.
 void check_verdict(const nlohmann::json& d) {
   CAPTURE(d.dump().substr(0, 2000));
   CHECK(d.at("verdict") == "preprocessing-bound");
   const double rate = d.at("achieved_batches_per_s");
-  CHECK(rate > 250);  // of 2 workers of 4 ms: 500 less what a busy machine takes
+  CHECK(rate > 250);  // at most 500 (two workers with 4 ms); a busy machine reduces this
   CHECK(rate < 505);
   for (const auto& check : d.at("checks")) CHECK_FALSE(check.at("unsafe").get<bool>());
 }
@@ -135,7 +136,7 @@ bool says(const std::string& text, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("of a run whose beginning limits have deleted, figures are of what is whole") {
+TEST_CASE("figures of a run with deleted records use only the period that is complete") {
   const support::temp_directory around;
   const fs::path dir = around.path() / "run";
   training child(dir);
@@ -151,7 +152,7 @@ TEST_CASE("of a run whose beginning limits have deleted, figures are of what is 
   }
 }
 
-TEST_CASE("a snapshot of a living run, made from outside, has a verdict of its own") {
+TEST_CASE("snapshot copies a running process's run, and the copy has its own verdict") {
   const support::temp_directory around;
   const fs::path dir = around.path() / "run";
   training child(dir);
@@ -164,15 +165,17 @@ TEST_CASE("a snapshot of a living run, made from outside, has a verdict of its o
   CHECK(says(snapshot.filename().string(), "Z-slow-now"));
   CHECK(fs::is_directory(snapshot));
   check_verdict(diagnosis(snapshot));
-  // It does not grow, and is no part of the run, nor of what lies around.
+  // The snapshot must not grow. It is a run of its own, and not a part of the run or of other runs
+  // in the same folder.
   const auto before = diagnosis(snapshot).at("batches");
   std::this_thread::sleep_for(300ms);
   child.end();
   CHECK(diagnosis(snapshot).at("batches") == before);
-  CHECK_FALSE(diagnosis(around.path()).contains("runs"));  // which several would be in
+  // If several runs had been found, the output would contain a list "runs".
+  CHECK_FALSE(diagnosis(around.path()).contains("runs"));
 }
 
-TEST_CASE("a snapshot of a run that was killed, or that does not answer, has what is left") {
+TEST_CASE("snapshot copies what a killed or unresponsive process left") {
   const support::temp_directory around;
   const fs::path dir = around.path() / "run";
   training child(dir);
@@ -191,7 +194,7 @@ TEST_CASE("a snapshot of a run that was killed, or that does not answer, has wha
   CHECK_FALSE(fs::exists(dir / ".lotus_snapshot_request"));
 }
 
-TEST_CASE("a snapshot of what is only counted, by the process, for it, and when it is over") {
+TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an ended process") {
   const support::temp_directory around;
   const fs::path dir = around.path() / "run";
   int done[2] = {};
@@ -217,15 +220,16 @@ TEST_CASE("a snapshot of what is only counted, by the process, for it, and when 
     CAPTURE(made.err);
     REQUIRE(made.status == 0);
     CHECK(says(made.err, "does not answer") == (how == SIGSTOP));
-    const auto told = run({"stats", made.out.substr(0, made.out.find('\n')), "--json", "--quiet"});
-    const auto document = nlohmann::json::parse(told.out);
+    const auto reported =
+        run({"stats", made.out.substr(0, made.out.find('\n')), "--json", "--quiet"});
+    const auto document = nlohmann::json::parse(reported.out);
     CHECK(document.at("runs").at(0).at("aggregated").at("SToken").at("count") == 400);
   }
   close(done[0]);
   close(done[1]);
 }
 
-TEST_CASE("where there is no run there is no snapshot") {
+TEST_CASE("snapshot reports a directory that contains no run") {
   const support::temp_directory around;
   auto made = run({"snapshot", (around.path() / "none").string()});
   CHECK(made.status == 1);

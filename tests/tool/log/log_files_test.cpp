@@ -33,7 +33,7 @@ std::string failure(const std::string& dir) {
 
 }  // namespace
 
-TEST_CASE("a run's logs are found: main first, then workers by number") {
+TEST_CASE("the logs of a run are found, the main log first, then workers by number") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_20", "x");
   dir.file("lotustrace_log_worker_pid_3", "xy");
@@ -54,7 +54,7 @@ TEST_CASE("a run's logs are found: main first, then workers by number") {
   CHECK(runs[0].files[2].role == file_role::worker);
 }
 
-TEST_CASE("runs in subfolders come in natural order") {
+TEST_CASE("runs in subdirectories are listed in natural order") {
   const temp_dir dir;
   for (const auto* name : {"b16_gpu1", "b8_gpu10", "b8_gpu2", "deep/er/b1", "empty"}) {
     dir.file(std::string(name) + "/lotustrace_log_main_pid_1", "");
@@ -74,7 +74,7 @@ TEST_CASE("natural order is a strict order") {
   CHECK(natural_less("b01", "b1") != natural_less("b1", "b01"));
 }
 
-TEST_CASE("what cannot be used is said in one line") {
+TEST_CASE("each directory without usable logs is an error of one line") {
   const temp_dir dir;
   CHECK(contains(failure(dir.path() + "/nowhere"), "no such directory"));
   CHECK(contains(failure(dir.file("file", "")), "not a directory"));
@@ -84,7 +84,7 @@ TEST_CASE("what cannot be used is said in one line") {
   CHECK(find(dir.path(), "foo").size() == 1);
 }
 
-TEST_CASE("a name that almost is a log's gets a note") {
+TEST_CASE("a file name that resembles that of a log is reported") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_1", "");
   dir.file("lotustrace_log_worker_pid_abc", "");
@@ -96,7 +96,7 @@ TEST_CASE("a name that almost is a log's gets a note") {
   CHECK_FALSE(contains(err.str(), "gpu4.log"));
 }
 
-TEST_CASE("numbers too large for 64 bits make no log") {
+TEST_CASE("numbers beyond 64 bits are not accepted in the name of a log") {
   CHECK(is_log_name("lotustrace_log_main_pid_18446744073709551615", default_prefix));
   CHECK_FALSE(is_log_name("lotustrace_log_main_pid_18446744073709551616", default_prefix));
   CHECK_FALSE(is_log_name("lotustrace_log_main_pid_-1", default_prefix));

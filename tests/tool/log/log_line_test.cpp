@@ -15,7 +15,7 @@ using lotus::tool::record_kind;
 namespace {
 
 std::string wrong(std::string_view text) {
-  // Copied to its own exact block, so that a sanitizer sees a read behind the end.
+  // Copies the text to a block of exactly its size, so that sanitizers detect a read after its end.
   const std::vector<char> exact(text.begin(), text.end());
   log_line line;
   const char* const what = parse_line({exact.data(), exact.size()}, line);
@@ -31,7 +31,7 @@ log_line right(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("an operation's line is read") {
+TEST_CASE("the line of an operation is parsed") {
   const log_line line = right("SRandomResizedCrop,1795250976218670248,109224822");
   CHECK(line.kind == record_kind::op);
   CHECK(line.name == "SRandomResizedCrop");
@@ -41,7 +41,7 @@ TEST_CASE("an operation's line is read") {
   CHECK_FALSE(line.blanks);
 }
 
-TEST_CASE("short numbers, blanks behind commas and an empty name are read") {
+TEST_CASE("short numbers, blanks after commas and an empty name are parsed") {
   CHECK(right("S,1,2").name == "S");
   const log_line line = right("SToTensor, 17,\t 5");
   CHECK(line.start_ns == 17);
@@ -49,7 +49,7 @@ TEST_CASE("short numbers, blanks behind commas and an empty name are read") {
   CHECK(line.blanks);
 }
 
-TEST_CASE("batch records are told apart") {
+TEST_CASE("the kinds of batch records are distinguished") {
   CHECK(right("SBatchPreprocessed_3,1,2").kind == record_kind::preprocessed);
   CHECK(right("SBatchWait_3,1,2").kind == record_kind::wait);
   CHECK(right("SBatchConsumed_3,1,2").kind == record_kind::consumed);
@@ -66,7 +66,7 @@ TEST_CASE("operations whose names begin like a batch record are operations") {
   }
 }
 
-TEST_CASE("the largest times fit, and what goes beyond is refused without overflow") {
+TEST_CASE("the largest times are accepted, and larger ones rejected without overflow") {
   CHECK(right("SA,9223372036854775807,0").start_ns == INT64_MAX);
   CHECK(right("SA,0,9223372036854775807").duration_ns == INT64_MAX);
   CHECK(wrong("SA,9223372036854775808,0") == "START is out of range");
@@ -76,7 +76,7 @@ TEST_CASE("the largest times fit, and what goes beyond is refused without overfl
   CHECK(wrong("SA," + std::string(100, '9') + ",1") == "START is out of range");
 }
 
-TEST_CASE("every malformed line is told why") {
+TEST_CASE("each malformed line is rejected with a reason") {
   CHECK(wrong("SLoad") == "one field, expected NAME,START,DURATION");
   CHECK(wrong("S") == "one field, expected NAME,START,DURATION");
   CHECK(wrong("SLoader,17") == "two fields, expected NAME,START,DURATION");
@@ -98,7 +98,7 @@ TEST_CASE("every malformed line is told why") {
   CHECK(wrong("SBatchWait_9999999999999999999,17,5") == "the batch number is out of range");
 }
 
-TEST_CASE("numbers of every length are read right") {
+TEST_CASE("numbers of every length are parsed correctly") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20000; ++round) {
     const auto start = static_cast<std::int64_t>(random() >> (2 + random() % 62));
@@ -109,14 +109,15 @@ TEST_CASE("numbers of every length are read right") {
   }
 }
 
-TEST_CASE("a wrong byte anywhere in a number is seen") {
+TEST_CASE("a wrong byte at any position in a number is rejected") {
   const std::string good = "SX,123456789012345678,12345678";
   for (std::size_t at = 3; at < good.size(); ++at) {
     for (int byte = 0; byte < 256; ++byte) {
       std::string text = good;
       text[at] = static_cast<char>(byte);
       const bool digit = byte >= '0' && byte <= '9';
-      // A blank may stand at the beginning of a field, and a comma may move.
+      // Skips blanks, which are allowed at the beginning of a field, and commas, which would change
+      // the fields.
       if (text[at] == ',' || text[at] == ' ' || text[at] == '\t' || good[at] == ',') continue;
       INFO(text);
       REQUIRE(wrong(text).empty() == digit);

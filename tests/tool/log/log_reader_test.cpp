@@ -46,7 +46,7 @@ using names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("oddities are accepted with a note") {
+TEST_CASE("unusual input is accepted with a note") {
   CHECK(contains(read("").diagnostics, "log: empty"));
 
   const reading crlf = read("SA,1,2\r\n\r\n\r\nSB,3,4\r\n");
@@ -69,7 +69,7 @@ TEST_CASE("oddities are accepted with a note") {
   CHECK(whole.diagnostics.empty());
 }
 
-TEST_CASE("malformed lines are left out and told by number") {
+TEST_CASE("malformed lines are skipped and reported by line number") {
   const reading r = read("SA,1,2\nnonsense\nSB,3,4\nSC,5\n");
   CHECK(r.names == names{"SA", "SB"});
   CHECK(contains(r.diagnostics, "log:2: one field"));
@@ -77,7 +77,7 @@ TEST_CASE("malformed lines are left out and told by number") {
   CHECK(r.malformed == 2);
 }
 
-TEST_CASE("of very many malformed lines the first are told, the others counted") {
+TEST_CASE("of many malformed lines, the first are reported and the others counted") {
   std::string text;
   for (int i = 0; i < 250; ++i) text += "x\n";
   const reading r = read(text);
@@ -87,11 +87,11 @@ TEST_CASE("of very many malformed lines the first are told, the others counted")
   CHECK(contains(r.diagnostics, "150 more malformed lines"));
 }
 
-TEST_CASE("lines across the borders of blocks are whole") {
+TEST_CASE("lines that cross block boundaries are read whole") {
   std::string text;
   names expected;
   for (int i = 0; i < 60000; ++i) {
-    // Lengths vary, so that every place in a line meets a border.
+    // The lengths vary, so that block borders occur at every position within a line.
     expected.push_back("S" + std::string(static_cast<std::size_t>(i % 37), 'x') +
                        std::to_string(i));
     text += expected.back() + ",1795250976218670248,109224822\n";
@@ -102,7 +102,7 @@ TEST_CASE("lines across the borders of blocks are whole") {
   CHECK(r.names == expected);
 }
 
-TEST_CASE("a line of megabytes costs bounded memory and only itself") {
+TEST_CASE("a line of megabytes takes bounded memory, and other lines are still read") {
   const std::string huge(5'000'000, 'x');
   const reading r = read("SA,1,2\n" + huge + "\nSB,3,4\nS" + huge + ",1,2\nSC,5,6\n" + huge);
   CHECK(r.names == names{"SA", "SB", "SC"});
@@ -112,14 +112,14 @@ TEST_CASE("a line of megabytes costs bounded memory and only itself") {
   CHECK(contains(r.diagnostics, "log:6: the line is longer than 1 MiB"));
 }
 
-TEST_CASE("only the counted bytes of a growing log are read, then its tail") {
+TEST_CASE("only the counted bytes of a growing log and its tail are read") {
   const temp_dir dir;
   log_file file;
   file.path = dir.file("log", "SA,1,2\nSB,3,4\nSC,");
   file.bytes = 14;
   file.tail = "SD,5,6\nSE,7,8\n";
   CHECK(read(file).names == names{"SA", "SB", "SD", "SE"});
-  file.bytes = 1000;  // it has shrunk meanwhile
+  file.bytes = 1000;  // as if the file had become shorter after it was found
   file.tail.clear();
   CHECK(read(file).names == names{"SA", "SB"});
   file.path += "-not-there";
@@ -130,7 +130,7 @@ TEST_CASE("only the counted bytes of a growing log are read, then its tail") {
   CHECK_THROWS_AS(read(file), input_error);
 }
 
-TEST_CASE("a NUL or any other byte in a name breaks nothing") {
+TEST_CASE("any byte, even NUL, may occur in a name") {
   const reading r = read(std::string("S\0\xFF\x01,1,2\n", 9));
   REQUIRE(r.names.size() == 1);
   CHECK(r.names[0] == std::string("S\0\xFF\x01", 4));

@@ -1,4 +1,5 @@
-// A part of a long run: what is read of its logs tells all of it, and is little.
+// Tests reading a part of a long run: little of the logs may be read, and no record of this part
+// may be missed.
 #include "log/window/log_window.hpp"
 
 #include <algorithm>
@@ -29,11 +30,12 @@ constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t begin_ns = 1'700'000'000 * second;
 constexpr std::int64_t run_s = 4000;
 
-using told = std::tuple<std::string, std::int64_t, std::int64_t>;
+using logged = std::tuple<std::string, std::int64_t, std::int64_t>;
 
-/// A record every 10 ms; every hundredth is late: it ended three seconds before.
-std::vector<told> records_of(int worker) {
-  std::vector<told> all;
+/// Returns a record every 10 ms. Every hundredth record is late: it is written three seconds after
+/// its span ended.
+std::vector<logged> records_of(int worker) {
+  std::vector<logged> all;
   for (std::int64_t i = 0; i < run_s * 100; ++i) {
     const std::int64_t late_ns = i % 100 == 99 ? 3 * second : 0;
     const std::int64_t lasts_ns = (i % 50 == 0 ? 400 : 5) * 1'000'000;
@@ -43,7 +45,7 @@ std::vector<told> records_of(int worker) {
   return all;
 }
 
-std::string text_of(const std::vector<told>& records) {
+std::string text_of(const std::vector<logged>& records) {
   std::string text;
   for (const auto& [name, start, lasts] : records) {
     text += name + ',' + std::to_string(start) + ',' + std::to_string(lasts) + '\n';
@@ -51,8 +53,8 @@ std::string text_of(const std::vector<told>& records) {
   return text;
 }
 
-/// Blocks of a thousand records, of which every fourth begins anew.
-std::string blocks_of(const std::vector<told>& records) {
+/// Returns compact blocks with a thousand records each. Every fourth block begins a new chain.
+std::string blocks_of(const std::vector<logged>& records) {
   std::string log;
   for (std::size_t first = 0; first < records.size(); first += 1000) {
     std::string block(sizeof(layout::compact_block_header), '\0');
@@ -97,16 +99,16 @@ std::string blocks_of(const std::vector<told>& records) {
   return log;
 }
 
-std::multiset<told> within(const std::vector<told>& records, const time_window& window) {
-  std::multiset<told> found;
-  for (const told& r : records) {
+std::multiset<logged> within(const std::vector<logged>& records, const time_window& window) {
+  std::multiset<logged> found;
+  for (const logged& r : records) {
     if (window.has(std::get<1>(r), std::get<1>(r) + std::get<2>(r))) found.insert(r);
   }
   return found;
 }
 
-std::vector<told> read_all(const run_files& run, diagnostic_log& diagnostics) {
-  std::vector<told> found;
+std::vector<logged> read_all(const run_files& run, diagnostic_log& diagnostics) {
+  std::vector<logged> found;
   for (const log_file& file : run.files) {
     read_log(file, &diagnostics, [&](const log_line& line) {
       found.emplace_back(std::string(line.name), line.start_ns, line.duration_ns);
@@ -117,7 +119,7 @@ std::vector<told> read_all(const run_files& run, diagnostic_log& diagnostics) {
 
 struct narrowed {
   run_files run;
-  std::vector<told> read;
+  std::vector<logged> read;
   std::string said;
 };
 
@@ -131,11 +133,11 @@ narrowed narrow_folder(const std::string& dir, const wanted_part& part) {
   return found;
 }
 
-/// Two threads' logs; all records of both.
-std::vector<told> write_run(const temp_dir& dir, bool compact) {
-  std::vector<told> all;
+/// Writes the logs of two threads, and returns the records of both.
+std::vector<logged> write_run(const temp_dir& dir, bool compact) {
+  std::vector<logged> all;
   for (const int worker : {1, 2}) {
-    const std::vector<told> records = records_of(worker);
+    const std::vector<logged> records = records_of(worker);
     all.insert(all.end(), records.begin(), records.end());
     const std::string start = compact ? ".lotus_compact_lotustrace_log" : "lotustrace_log_worker";
     dir.file(start + "_pid_" + std::to_string(worker),
@@ -144,17 +146,17 @@ std::vector<told> write_run(const temp_dir& dir, bool compact) {
   return all;
 }
 
-constexpr std::int64_t first_ns =
-    begin_ns + 990'000'000 - 3 * second - 5'000'000;  // the first late one's
+// Start of the first span whose record follows records with later times.
+constexpr std::int64_t first_ns = begin_ns + 990'000'000 - 3 * second - 5'000'000;
 constexpr std::int64_t last_ns = begin_ns + run_s * second - 20'000'000;
 
 }  // namespace
 
-TEST_CASE("of a window only what lies around it is read") {
+TEST_CASE("for a window, only the logs around it are read") {
   const temp_dir dir;
   const bool compact = GENERATE(false, true);
   CAPTURE(compact);
-  const std::vector<told> all = write_run(dir, compact);
+  const std::vector<logged> all = write_run(dir, compact);
   const time_window wanted =
       GENERATE(time_window{last_ns - 10 * second, {}}, time_window{{}, first_ns + 5 * second},
                time_window{first_ns + 1000 * second, first_ns + 1001 * second});
@@ -171,11 +173,11 @@ TEST_CASE("of a window only what lies around it is read") {
   CHECK(found.run.window->run_last_ns == last_ns);
   CHECK(within(found.read, wanted) == within(all, wanted));
   CHECK(10 * found.read.size() < all.size());
-  CHECK(contains(found.said, "is not looked for") == wanted.to_ns.has_value());
+  CHECK(contains(found.said, "are left out, even if") == wanted.to_ns.has_value());
   CHECK_FALSE(contains(found.said, "malformed"));
 }
 
-TEST_CASE("a small run is read whole") {
+TEST_CASE("a small run is read completely") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", text_of(records_of(1)));
   std::ostringstream err;
@@ -188,11 +190,11 @@ TEST_CASE("a small run is read whole") {
   CHECK(run.files.front().first == 0);
 }
 
-TEST_CASE("what was moved away is passed over where the window lies behind it") {
+TEST_CASE("older parts of a log are skipped if the window begins after them") {
   const temp_dir dir;
-  const std::vector<told> all = records_of(1);
-  const std::vector<told> older(all.begin(), all.begin() + 100'000);
-  const std::vector<told> newer(all.begin() + 100'000, all.end());
+  const std::vector<logged> all = records_of(1);
+  const std::vector<logged> older(all.begin(), all.begin() + 100'000);
+  const std::vector<logged> newer(all.begin() + 100'000, all.end());
   dir.file("lotustrace_log_worker_pid_1.1", text_of(older));
   dir.file("lotustrace_log_worker_pid_1", text_of(newer));
   wanted_part part;
@@ -212,7 +214,7 @@ TEST_CASE("what was moved away is passed over where the window lies behind it") 
   CHECK(within_it.run.files.front().bytes < 8192);
 }
 
-TEST_CASE("damaged lines of a window are told by where it begins") {
+TEST_CASE("damaged lines in a window are reported by byte position") {
   const temp_dir dir;
   std::string text = text_of(records_of(1));
   const std::size_t near_end = text.find('\n', text.size() - 4000) + 1;

@@ -1,5 +1,5 @@
-// What the library records of loaders, stages and CPU time, read by the tool: written, and left in
-// the rings of a process that was killed.
+// Tests that the tool reads records about loaders, stages and CPU time, both from logs and from the
+// ring files of a killed process.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using lotus::tool_test::run;
 
 namespace {
 
-/// Records in a child, which is killed before anything is written, or ends in order.
+/// Records in a child process, which either is killed before it writes anything or ends normally.
 template <class Work>
 void in_recording_child(const std::string& prefix, bool killed, Work&& work) {
   const pid_t pid = fork();
@@ -30,7 +30,7 @@ void in_recording_child(const std::string& prefix, bool killed, Work&& work) {
     o.log_file = prefix;
     o.drain_interval_ms = 1'000'000;
     lotus::start(o);
-    usleep(400'000);  // the early drains are over
+    usleep(400'000);  // waits until the first drains, which come early, are over
     work();
     if (killed) raise(SIGKILL);
     lotus::stop();
@@ -63,7 +63,7 @@ void check_run(const json& of, std::int64_t batches) {
   CHECK(static_cast<std::int64_t>(of["batches"].size()) == batches);
 }
 
-/// Without the checks, one of which tells of the processes that were killed.
+/// Removes the list of checks, because one of them reports killed processes.
 std::string without_checks(std::string text) {
   for (std::size_t at = 0; (at = text.find("\"checks\":[", at)) != std::string::npos;) {
     text.erase(at, text.find(']', at) + 1 - at);
@@ -73,7 +73,7 @@ std::string without_checks(std::string text) {
 
 }  // namespace
 
-TEST_CASE("loaders and stages of a run, and of a process that was killed") {
+TEST_CASE("the tool reads loaders and stages of a finished and of a killed process") {
   const bool killed = GENERATE(false, true);
   CAPTURE(killed);
   const support::temp_directory place;
@@ -90,13 +90,13 @@ TEST_CASE("loaders and stages of a run, and of a process that was killed") {
   check_run(document["runs"][0], 5);
   CHECK(document["runs"][1]["loader"].canonical() == "\"val/1\"");
   check_run(document["runs"][1], 3);
-  // Once recovered, it reads the same.
+  // After recovery, the result must be the same.
   REQUIRE(run({"recover", place.path().string()}).status == 0);
   const auto after = run({"stats", place.path().string(), "--json"});
   CHECK(without_checks(after.out) == without_checks(before.out));
 }
 
-TEST_CASE("CPU time of operations that burn and that sleep") {
+TEST_CASE("the tool shows the CPU time of operations that compute and that sleep") {
   const support::temp_directory place;
   in_recording_child(place.prefix(), false, [] {
     for (int i = 0; i < 20; ++i) {
@@ -130,8 +130,8 @@ TEST_CASE("CPU time of operations that burn and that sleep") {
     CHECK(op["cpu_ns"].integer() + op["run_queue_ns"].integer() + op["blocked_ns"].integer() ==
           op["total_ns"].integer());
   }
-  // On a busy machine what is below this one takes time as well: the test of CPU time tells
-  // exactly.
+  // The limits are wide, because a busy machine or a hypervisor takes time as well.
+  // cpu_time_test.cpp checks CPU time exactly.
   constexpr double ms = 1e6;
   const double burnt = ops["SBurn"]["cpu_ns"].number();
   const double slept = ops["SSleep"]["cpu_ns"].number();

@@ -1,4 +1,5 @@
-// Logs that were rotated, and logs whose number is no thread's: one log each, and whose it is.
+// Tests rotated logs, and logs whose number is not a thread id. The parts must be read as one log,
+// and the log must be assigned to the right thread.
 #include <zlib.h>
 
 #include <sstream>
@@ -35,12 +36,12 @@ std::vector<run_files> find(const temp_dir& dir) {
 
 }  // namespace
 
-TEST_CASE("what logrotate moved away is read as older parts of the same log") {
+TEST_CASE("rotated logs are read as older parts of the same log") {
   const temp_dir dir;
   const std::string log = "lotustrace_log_worker_pid_5";
   dir.file(log, "Snow,5,1\n");
   dir.file(log + ".1", "Snewer,4,1\n");
-  dir.file(log + ".2", "Solder,3,1");  // its line end is missing
+  dir.file(log + ".2", "Solder,3,1");  // without a newline at the end
   gzFile packed = gzopen((dir.path() + "/" + log + ".10.gz").c_str(), "wb");
   REQUIRE(packed != nullptr);
   gzputs(packed, "Soldest,1,1\nSsecond,2,1\n");
@@ -57,7 +58,7 @@ TEST_CASE("what logrotate moved away is read as older parts of the same log") {
   CHECK(names_of(runs[0].files[1]) == std::vector<std::string>{"Sgone"});
 }
 
-TEST_CASE("a packed part that unpacks to more than a log can is not read on") {
+TEST_CASE("a packed part that unpacks to more than the maximum log size is not read further") {
   const temp_dir dir;
   const std::string path = dir.path() + "/lotustrace_log_worker_pid_5.1.gz";
   const std::string same(std::size_t{1} << 20U, '\n');
@@ -76,7 +77,7 @@ TEST_CASE("a packed part that unpacks to more than a log can is not read on") {
   CHECK(lotus::tool_test::contains(why, path + ": not read on, unpacked it is over 64 MiB"));
 }
 
-TEST_CASE("a log's number is another than its thread's id where containers share a directory") {
+TEST_CASE("a log with another number is assigned to its thread if containers share a directory") {
   const temp_dir dir;
   dir.file(".lotus_info_1_1", "host Sa\npid 1\nthread 1 Smain\n");
   dir.file(".lotus_info_1_2", "host Sb\npid 1\nthread 1 Sother\nlog 5000000 1\n");

@@ -1,4 +1,4 @@
-// Every odd input of the collection gets the treatment that was decided for it.
+// Tests that unusual inputs from the collection are handled as specified.
 #include <string>
 #include <vector>
 
@@ -11,12 +11,12 @@ namespace {
 
 struct quirk {
   const char* name;
-  const char* diagnostics;  ///< must be in stderr; empty: nothing may be said
-  bool malformed;           ///< a line is left out, so --strict fails
-  int slices;               ///< X and i events of the default picture
+  const char* diagnostics;  ///< text that stderr must contain; if empty, stderr must be empty
+  bool malformed;           ///< whether a line is skipped, so that --strict fails
+  int slices;               ///< number of slices and instants (events X and i) that viz must write
 };
 
-// A run of these is one batch: wait, step, preprocessing and five operations, so 8 slices.
+// The run has one batch with a wait, a step, its preprocessing and five operations: 8 slices.
 const std::vector<quirk> quirks{
     {"good", "", false, 8},
     {"good_coarse", "", false, 8},
@@ -72,7 +72,7 @@ int slices_of(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("each quirk is drawn, told and counted as decided") {
+TEST_CASE("each unusual input is drawn, reported and counted as specified") {
   for (const quirk& q : quirks) {
     const std::string dir = traces() + "/quirks/" + q.name;
     const result drawn = run({"viz", dir, "-o", "-"});
@@ -100,7 +100,7 @@ TEST_CASE("each quirk is drawn, told and counted as decided") {
   }
 }
 
-TEST_CASE("a folder without logs is an error in one line") {
+TEST_CASE("a directory without logs is an error of one line") {
   const temp_dir empty;
   for (const std::string& dir :
        {empty.path(), traces() + "/quirks/other_prefix", empty.path() + "/nowhere"}) {

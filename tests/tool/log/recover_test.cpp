@@ -1,5 +1,5 @@
-// What killed processes left: counted in by every command, put into the logs by recover; and what
-// processes tell of themselves.
+// Tests ring files that killed processes left behind: every command must count their records, and
+// `recover` must write them to the logs. Also tests the information files of processes.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -39,7 +39,7 @@ bool contains(const std::string& text, const std::string& what) {
   return text.find(what) != std::string::npos;
 }
 
-/// A process that records a batch of two operations and is killed before any of it is written.
+/// Runs a process that records a batch with two operations and is killed before it writes anything.
 void leave_records(const std::string& prefix, const char* rank = nullptr) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -47,9 +47,9 @@ void leave_records(const std::string& prefix, const char* rank = nullptr) {
     lotus::options o;
     o.log_file = prefix;
     o.drain_interval_ms = 1'000'000;
-    o.cpu_time = false;  // so that each record is a line
+    o.cpu_time = false;  // so that every record is a line in a log
     lotus::start(o);
-    usleep(400'000);  // the early drains are over
+    usleep(400'000);  // waits until the first drains, which come early, are over
     pthread_setname_np(pthread_self(), "loader \"7\"");
     {
       LOTUS_BATCH_PREPROCESSED(0);
@@ -65,7 +65,7 @@ void leave_records(const std::string& prefix, const char* rank = nullptr) {
 
 }  // namespace
 
-TEST_CASE("stats and viz count in what a killed process left, and say so") {
+TEST_CASE("stats and viz include the records that a killed process left, and report that") {
   const support::temp_directory run;
   leave_records(run.prefix());
   const auto stats = run_tool({"stats", run.path().c_str(), "--json"});
@@ -75,13 +75,13 @@ TEST_CASE("stats and viz count in what a killed process left, and say so") {
   CHECK(contains(stats.out, "SCrop, twice"));
   const auto viz = run_tool({"viz", run.path().c_str(), "-o", "-"});
   CHECK(viz.status == 0);
-  CHECK(contains(viz.out, "step 0"));
-  // Looking changes nothing.
+  CHECK(contains(viz.out, "\"name\":\"step\""));
+  // Reading a ring file must not change the directory.
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 1);
   CHECK(support::count_files(run.path(), "lotustrace_log") == 0);
 }
 
-TEST_CASE("that a killed process is not recovered yet is a check, until it is") {
+TEST_CASE("the check 'dropped' fails until a killed process is recovered") {
   const support::temp_directory run;
   leave_records(run.prefix());
   const auto before = run_tool({"stats", run.path().c_str(), "--json"});
@@ -92,7 +92,7 @@ TEST_CASE("that a killed process is not recovered yet is a check, until it is") 
       contains(run_tool({"stats", run.path().c_str(), "--json"}).out, "\"id\":\"dropped\""));
 }
 
-TEST_CASE("recover puts them into the logs, once") {
+TEST_CASE("recover writes the records of killed processes to the logs once") {
   const support::temp_directory run;
   const auto deep = run.path() / "b8_gpu1";
   leave_records((deep / "lotustrace_log").string());
@@ -108,14 +108,14 @@ TEST_CASE("recover puts them into the logs, once") {
   CHECK(stats.err.empty());
 }
 
-TEST_CASE("recover leaves the living alone and says that they are there") {
+TEST_CASE("recover does not touch running processes, and reports them") {
   const support::temp_directory run;
   lotus::options o;
   o.log_file = run.prefix();
   o.drain_interval_ms = 1'000'000;
   REQUIRE(lotus::start(o));
   { LOTUS_SCOPE("Alive"); }
-  // A lock is the process's own; another process has to look.
+  // The lock excludes only other processes, so a child process looks at the ring.
   const pid_t pid = fork();
   if (pid == 0) {
     const auto result = run_tool({"recover", run.path().c_str()});
@@ -128,14 +128,14 @@ TEST_CASE("recover leaves the living alone and says that they are there") {
   CHECK(support::read_logs(run.path()).size() == 1);
 }
 
-TEST_CASE("recover of nothing: a clear line") {
+TEST_CASE("recover reports a missing directory in one line") {
   const auto missing = run_tool({"recover", "/nonexistent"});
   CHECK(missing.status == 1);
   CHECK(contains(missing.err, "no such directory"));
   CHECK(run_tool({"recover"}).status == 2);
 }
 
-TEST_CASE("a picture of several hosts' processes has their names, ranks and threads") {
+TEST_CASE("viz shows names, ranks and threads of processes on several hosts") {
   const support::temp_directory run;
   leave_records((run.path() / "node1" / "lotustrace_log").string(), "0");
   leave_records((run.path() / "node2" / "lotustrace_log").string(), "1");
@@ -146,7 +146,7 @@ TEST_CASE("a picture of several hosts' processes has their names, ranks and thre
   CHECK(contains(viz.out, "node1: " + std::string{host} + ", rank 0, pid "));
   CHECK(contains(viz.out, "node2: " + std::string{host} + ", rank 1, pid "));
   CHECK(contains(viz.out, R"((loader \"7\"))"));
-  // Without that information everything still works.
+  // Everything must also work without the information files.
   for (const char* node : {"node1", "node2"}) {
     for (const auto& entry : support::fs::directory_iterator(run.path() / node)) {
       if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {
@@ -159,7 +159,7 @@ TEST_CASE("a picture of several hosts' processes has their names, ranks and thre
   CHECK(contains(plain.out, "\"node1\""));
 }
 
-TEST_CASE("records that were in a killed process's memory only are told of by every command") {
+TEST_CASE("every command reports records that were only in a killed process's memory") {
   const support::temp_directory run;
   support::forged_ring forged;
   forged.records = 5;

@@ -1,5 +1,5 @@
-// A folder that others can write to: no command follows a link in it, waits for a pipe, or passes
-// over what it could not open without a word.
+// Tests a folder to which other users can write: no command may follow a link in it or wait for a
+// pipe, and each must report what it could not open.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ void write_run(const fs::path& dir) {
 
 }  // namespace
 
-TEST_CASE("no command hangs at a pipe, or follows a link to a device") {
+TEST_CASE("no command waits for a pipe or follows a link to a device") {
   const bool pipes = GENERATE(true, false);
   const temp_directory run;
   write_run(run.path());
@@ -75,7 +75,7 @@ TEST_CASE("no command hangs at a pipe, or follows a link to a device") {
       if (command[0] == "recover") {
         return result.status == 1 && contains(result.err, ".lotus_ring_1_1") ? 0 : 1;
       }
-      if (command[0] == "map") return 0;  // there may be nothing to join
+      if (command[0] == "map") return 0;  // the command may fail, because there may be no samples
       return result.status == 0 && contains(result.err, "lotustrace_log_worker_pid_9") ? 0 : 2;
     });
     CHECK(status == 0);
@@ -92,12 +92,12 @@ TEST_CASE("a log that is a link to another file is not read") {
   CHECK(stats.status == 0);
   CHECK(!contains(stats.out, "SSecret"));
   CHECK(contains(stats.err, "worker_pid_9"));
-  // The folder's own path may be a link.
+  // The path of the folder itself may be a link, because the user has given it.
   fs::create_directory_symlink(run.path(), outside.path() / "run");
   CHECK(run_tool({"stats", (outside.path() / "run").string()}).status == 0);
 }
 
-TEST_CASE("recover goes into no folder that is a link") {
+TEST_CASE("recover does not enter a directory that is a link") {
   const temp_directory run;
   const temp_directory outside;
   forged_ring{}.write(outside.path() / ".lotus_ring_1_1");
@@ -107,8 +107,7 @@ TEST_CASE("recover goes into no folder that is a link") {
   CHECK(fs::exists(outside.path() / ".lotus_ring_1_1"));
 }
 
-TEST_CASE(
-    "rings that are there but cannot be recovered: recover says so and fails, stats goes on") {
+TEST_CASE("recover fails if rings cannot be recovered, and stats continues") {
   const temp_directory run;
   write_run(run.path());
   std::string bytes = forged_ring{}.bytes();
@@ -125,7 +124,7 @@ TEST_CASE(
   CHECK(contains(stats.err, "of another version"));
 }
 
-TEST_CASE("a damaged ring is left, and recover says what to do with it") {
+TEST_CASE("recover keeps a damaged ring and says what to do with it") {
   const temp_directory run;
   std::ofstream{run.path() / ".lotus_ring_1_1"} << std::string(8192, 'x');
   const outcome recover = run_tool({"recover", run.path().string()});
@@ -136,7 +135,7 @@ TEST_CASE("a damaged ring is left, and recover says what to do with it") {
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
-TEST_CASE("another user's rings: recover fails and says why, stats reads what it may") {
+TEST_CASE("recover fails with a reason for other users' rings, and stats reads what it may") {
   if (geteuid() != 0) {
     WARN("skipped: needs root");
     return;
@@ -162,7 +161,7 @@ TEST_CASE("another user's rings: recover fails and says why, stats reads what it
               return result.status == 0 && contains(result.err, "Permission denied") ? 0 : 1;
             },
             somebody) == 0);
-  // A folder that may not be looked into.
+  // Only the owner can open this folder.
   fs::create_directory(run.path() / "closed");
   REQUIRE(chmod((run.path() / "closed").c_str(), 0700) == 0);
   fs::remove(run.path() / ".lotus_ring_1_1");
@@ -174,7 +173,7 @@ TEST_CASE("another user's rings: recover fails and says why, stats reads what it
             somebody) == 0);
 }
 
-TEST_CASE("two recoveries at once do not take each other for a living process") {
+TEST_CASE("recover does not mistake another recovery for a running process") {
   const temp_directory run;
   forged_ring{}.write(run.path() / ".lotus_ring_1_1");
   const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -187,7 +186,7 @@ TEST_CASE("two recoveries at once do not take each other for a living process") 
   close(fd);
 }
 
-TEST_CASE("information files that no process writes are left out, which is said once") {
+TEST_CASE("forged information files are ignored, which is reported once") {
   const bool many = GENERATE(true, false);
   const temp_directory run;
   write_run(run.path());
@@ -221,7 +220,7 @@ TEST_CASE("information files that no process writes are left out, which is said 
   CHECK(status == 0);
 }
 
-TEST_CASE("of what rings hold only so much is counted in as fits into memory") {
+TEST_CASE("records in rings are included only up to a limit on memory") {
   const temp_directory run;
   write_run(run.path());
   forged_ring big;
@@ -237,6 +236,7 @@ TEST_CASE("of what rings hold only so much is counted in as fits into memory") {
   std::size_t bytes = 0;
   for (const auto& file : files[run.path().string()]) bytes += file.tail.size();
   CHECK(bytes > 1000);
-  CHECK(bytes < 4096 * 40);  // of one piece of a ring
+  // The tool must have read only one portion, the amount that it reads from a ring at once.
+  CHECK(bytes < 4096 * 40);
   CHECK(contains(err.str(), "holds more than is counted in; `lotus-tool recover`"));
 }

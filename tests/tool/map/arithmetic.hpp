@@ -1,4 +1,4 @@
-// Work for probes: arithmetic only, so that no other function shows up.
+// Provides work for probe programs: only arithmetic, so that no other functions appear in profiles.
 #ifndef LOTUS_TESTS_ARITHMETIC_HPP
 #define LOTUS_TESTS_ARITHMETIC_HPP
 

@@ -1,4 +1,4 @@
-// lotus-tool map attribute.
+// Tests lotus-tool map attribute.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -44,7 +44,7 @@ struct files {
 
 }  // namespace
 
-TEST_CASE("a shared function is split by elapsed time; shares weigh by clockticks") {
+TEST_CASE("a shared function is split by elapsed time, and shares are weighted by clockticks") {
   const files f;
   const result r = f.attribute({"--elapsed", f.elapsed, "--json"});
   INFO(r.err);
@@ -54,7 +54,7 @@ TEST_CASE("a shared function is split by elapsed time; shares weigh by clocktick
   CHECK(config["config"].text() == "b8_dataloader8");
   const auto& load = config["ops"]["Load"];
   const auto& crop = config["ops"]["Crop"];
-  // Load has 3 of 4 s: all of decode and 3/4 of copy.
+  // Load has 3 of the 4 s, so it gets all of decode and 3/4 of copy.
   CHECK(load["CPU Time"].number() == Approx(10 + 3));
   CHECK(crop["CPU Time"].number() == Approx(1));
   CHECK(load["Retiring"]["clockticks"].number() == Approx(0.5 * 30e9 + 0.75 * 0.1 * 8e9));
@@ -64,11 +64,11 @@ TEST_CASE("a shared function is split by elapsed time; shares weigh by clocktick
   CHECK(config["outside"]["CPU Time"].number() == Approx(1));
 }
 
-TEST_CASE("weights of the mix take the function's share inside each operation") {
+TEST_CASE("--weights mix also uses the function's share within each operation") {
   const files f;
   const auto json =
       parse_json(f.attribute({"--elapsed", f.elapsed, "--weights", "mix", "--json"}).out);
-  // Load's claim on copy: 3 s * 0.1; Crop's: 1 s * 1.
+  // For copy, the weight of Load is 3 s * 0.1, and that of Crop is 1 s * 1.
   CHECK(json["configs"][0]["ops"]["Crop"]["CPU Time"].number() == Approx(4 / 1.3));
   const temp_dir dir;
   const std::string bare = dir.file("m.json", R"({"op_to_func":{"Load":["decode|a"]}})");
@@ -85,7 +85,7 @@ TEST_CASE("elapsed times may come from a trace") {
   CHECK(json["configs"][0]["ops"]["Load"]["CPU Time"].number() == Approx(13));
 }
 
-TEST_CASE("perf stat is split among all operations, callgrind and perf report by function") {
+TEST_CASE("perf stat is split by elapsed time only, callgrind and perf report by function") {
   const files f;
   const auto crop = [&](const std::string& counters, const char* metric) {
     const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters", counters,
@@ -106,7 +106,7 @@ TEST_CASE("perf stat is split among all operations, callgrind and perf report by
              "samples") == Approx(20));
 }
 
-TEST_CASE("a probe's functions are those of another program; an operation without any is said") {
+TEST_CASE("a probe's functions match another program's, and an unmatched operation is reported") {
   const temp_dir dir;
   const std::string probed = dir.file(
       "m.json",
@@ -128,7 +128,7 @@ TEST_CASE("a probe's functions are those of another program; an operation withou
   CHECK(r.err == "warning: " + counters + ": no function of Copy is in it\n");
 }
 
-TEST_CASE("values of one column may have several units of time") {
+TEST_CASE("values of one column may have different units of time") {
   const files f;
   const std::string counters =
       f.dir.file("8.tsv",
@@ -147,7 +147,7 @@ TEST_CASE("values of one column may have several units of time") {
   CHECK(contains(f.attribute({"--elapsed", odd}).err, "odd.csv:2: '3 furlongs'"));
 }
 
-TEST_CASE("a column of percentages is one in any order of the rows") {
+TEST_CASE("a column of percentages is recognized in any order of the rows") {
   const files f;
   const std::string head =
       "Source Function / Function / Call Stack\tClockticks\tRetiring\tModule\n";
@@ -170,7 +170,7 @@ TEST_CASE("a column of percentages is one in any order of the rows") {
   CHECK(contains(r.err, mixed + ":3: "));
 }
 
-TEST_CASE("what cannot be added up without another column is refused; so is what is no number") {
+TEST_CASE("columns that cannot be added up alone, and values without a number, are rejected") {
   const files f;
   const std::string first = "Source Function / Function / Call Stack\t";
   const auto error_of = [&](const std::string& table) {
@@ -183,7 +183,7 @@ TEST_CASE("what cannot be added up without another column is refused; so is what
   const std::string start = "lotus-tool: " + f.dir.path() + "/8.tsv:";
   CHECK(error_of("CPU Time\tRetiring\tModule\ndecode\t10s\t90%\tlibjpeg.so.9\n") ==
         start +
-            " Retiring cannot be told per operation without the column Clockticks; copy the "
+            " Retiring cannot be given per operation without the column Clockticks; copy the "
             "table with it\n");
   CHECK(contains(error_of("Clockticks\tCPI Rate\tModule\ndecode\t10\t2\tlibjpeg.so.9\n"),
                  "without the column Instructions Retired"));
@@ -191,7 +191,7 @@ TEST_CASE("what cannot be added up without another column is refused; so is what
         start + "2: 'nan' is not a number of a known unit\n");
 }
 
-TEST_CASE("symbols are the same with and without their version") {
+TEST_CASE("symbols match with and without their version") {
   const files f;
   const std::string mapping_file = f.dir.file(
       "m.json", R"({"op_to_func":{"Load":["memcpy@@GLIBC_2.14|libc.so.6","free|libc.so.6",)"
@@ -209,13 +209,13 @@ TEST_CASE("symbols are the same with and without their version") {
   CHECK(json["configs"][0]["ops"]["Load"]["samples"].number() == Approx(70));
 }
 
-TEST_CASE("an operation that the run does not have is told from one without functions") {
+TEST_CASE("an operation that took no time in the run is reported as such") {
   const files f;
   const std::string elapsed = f.dir.file("e.csv", "config,Crop\n8,1\n");
   CHECK(contains(f.attribute({"--elapsed", elapsed}).err, "Load took no time in the run"));
 }
 
-TEST_CASE("what is missing is said") {
+TEST_CASE("a missing or invalid input is reported") {
   const files f;
   CHECK(f.attribute({}).status == 2);
   CHECK(f.attribute({"--elapsed", f.elapsed, "--trace", "x"}).status == 2);
@@ -236,7 +236,7 @@ TEST_CASE("what is missing is said") {
   CHECK(contains(r.err, broken + ":3: "));
 }
 
-TEST_CASE("the numbers of Figure 6: nothing is lost, and each operation's functions count") {
+TEST_CASE("for the data of Figure 6, no CPU time is lost and each operation gets a share") {
   const std::string dir = std::string(LOTUS_SHARED_HARDWARE) + "/fig6";
   if (!std::filesystem::is_directory(dir)) {
     lotus_test::skip("no real tables here");
@@ -253,7 +253,7 @@ TEST_CASE("the numbers of Figure 6: nothing is lost, and each operation's functi
     const auto& config = json["configs"][0];
     double sum = config["outside"]["CPU Time"].number();
     for (const auto& op : config["ops"].members()) sum += op.value["CPU Time"].number();
-    // Added up independently, from the second column.
+    // Computes the sum independently, from the second column of the file.
     double expected = 0;
     std::ifstream in(table);
     std::string line;

@@ -1,4 +1,4 @@
-// lotus-tool map build.
+// Tests lotus-tool map build.
 #include <filesystem>
 #include <map>
 #include <set>
@@ -44,7 +44,7 @@ json build(std::vector<std::string> arguments) {
 
 }  // namespace
 
-TEST_CASE("runs of operations become a mapping with shared functions, hits and shares") {
+TEST_CASE("build makes a mapping with shared functions, hits and shares from reports") {
   const temp_dir dir;
   dir.file("Load/1.csv", vtune({{"decode", "3"}, {"copy", "1"}}));
   dir.file("Load/2.csv", vtune({{"decode", "4"}}));
@@ -73,7 +73,7 @@ TEST_CASE("runs of operations become a mapping with shared functions, hits and s
   CHECK(sets(build({dir.path() + "/Load/"})["op_to_func"]).count("Load") == 1);
 }
 
-TEST_CASE("-o writes the mapping; the table and CSV are for people") {
+TEST_CASE("-o writes the mapping, and build prints a table or CSV") {
   const temp_dir dir;
   dir.file("in/Load \"x\"/1.csv", vtune({{"\"f<a, b>\"", "3"}}));
   const std::string file = dir.path() + "/out.json";
@@ -87,7 +87,7 @@ TEST_CASE("-o writes the mapping; the table and CSV are for people") {
       "op,function,module,hits,runs,samples,share\n\"Load \"\"x\"\"\",\"f<a, b>\",a.so,1,1,3,1\n");
 }
 
-TEST_CASE("a report may be named after its process; logs are none") {
+TEST_CASE("a report's name may contain a process id, and logs are not reports") {
   const temp_dir dir;
   dir.file("Load/1.csv", vtune({{"decode", "3"}}));
   dir.file("Load/vtune_pid_12.csv", vtune({{"copy", "1"}}));
@@ -102,7 +102,7 @@ TEST_CASE("a report may be named after its process; logs are none") {
         std::set<std::string>{"decode|a.so", "copy|a.so", "seek|a.so"});
 }
 
-TEST_CASE("a report is not written over") {
+TEST_CASE("build does not overwrite a report") {
   const temp_dir dir;
   const std::string path =
       dir.file("Loader/1.txt", "# Overhead|Shared Object|Symbol\n50%|train|[.] crop\n");
@@ -113,7 +113,7 @@ TEST_CASE("a report is not written over") {
   CHECK(read_file(path) == before);
 }
 
-TEST_CASE("a folder without reports is bad input, no folder wrong use") {
+TEST_CASE("a directory without reports is bad input, and no directory is incorrect use") {
   const temp_dir dir;
   const result none = run({"map", "build", dir.path()});
   CHECK(none.status == 1);
@@ -125,7 +125,7 @@ TEST_CASE("a folder without reports is bad input, no folder wrong use") {
   CHECK(run({"map"}).status == 2);
 }
 
-TEST_CASE("real reports of 6 operations give what their authors' notebooks gave") {
+TEST_CASE("reports of 6 real operations yield the same mapping as the authors' notebooks") {
   namespace fs = std::filesystem;
   for (const std::string kind : {"vtune", "uprof"}) {
     const std::string dir = std::string(LOTUS_SHARED_HARDWARE) + '/' + kind;

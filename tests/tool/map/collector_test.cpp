@@ -1,4 +1,4 @@
-// The library's side: collectors and LOTUS_MAP_REGION, with stand-ins for vendors' libraries.
+// Tests the library's collectors and LOTUS_MAP_REGION, using stand-ins for the vendors' libraries.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,9 +24,10 @@ std::string lines_of(const temp_dir& dir, const char* name) {
   }
 }
 
-/// Runs the probe under the stand-in for VTune's library; returns what that was told.
-std::string told_itt(const std::string& mode, environment more = {},
-                     const std::string& diagnostics = "") {
+/// Runs the probe with the stand-in for VTune's library. Returns the calls that this library
+/// received.
+std::string reported_itt(const std::string& mode, environment more = {},
+                         const std::string& diagnostics = "") {
   const temp_dir dir;
   environment all{{"LOTUS_COLLECTOR", "itt"},
                   {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
@@ -39,7 +40,7 @@ std::string told_itt(const std::string& mode, environment more = {},
   return lines_of(dir, "calls");
 }
 
-/// The pipes through which perf is asked for control; nobody answers unless a test does.
+/// The pipes through which a program controls perf. A test may answer in place of perf.
 struct perf_pipes {
   temp_dir dir;
   std::string control = dir.path() + "/ctl";
@@ -63,7 +64,7 @@ TEST_CASE("without a collector every block runs exactly once") {
   }
 }
 
-TEST_CASE("a collector that is unknown or absent is said once, and the program goes on") {
+TEST_CASE("an unknown or missing collector is reported once, and the program continues") {
   const auto says = [](const char* collector, const char* text) {
     const result r = execute({LOTUS_MAP_PROBE, "flow"},
                              {{"LOTUS_COLLECTOR", collector}, {"INTEL_LIBITTNOTIFY64", ""}});
@@ -79,29 +80,29 @@ TEST_CASE("a collector that is unknown or absent is said once, and the program g
   says("callgrind", "valgrind does not run this program");
 }
 
-TEST_CASE("a region warms up, then collects its passes; however it is left, it pauses") {
+TEST_CASE("a region warms up, collects its passes, and pauses however it is left") {
   std::string diagnostics;
   for (const char* left : {"Break", "Return", "Throw"}) {
     diagnostics += std::string("lotus: region ") + left +
                    " was left in its warm-up, by break, return or an exception: nothing of it is "
                    "collected; with LOTUS_MAP_WARMUP=0 its first pass is\n";
   }
-  CHECK(told_itt("flow", {}, diagnostics) ==
-        "init\nresume\npause\n"  // Plain
-        "resume\npause\n"        // Later: the others are left in their first pass
+  CHECK(reported_itt("flow", {}, diagnostics) ==
+        "init\nresume\npause\n"  // the region Plain
+        "resume\npause\n"  // the region Later; the other regions are left during their first pass
   );
-  const std::string at_once = told_itt("flow", {{"LOTUS_MAP_WARMUP", "0"}});
+  const std::string at_once = reported_itt("flow", {{"LOTUS_MAP_WARMUP", "0"}});
   CHECK(at_once ==
         "init\nresume\npause\nresume\npause\nresume\npause\nresume\npause\nresume\npause\n");
-  CHECK(told_itt("flow", {{"LOTUS_MAP_OP", "Later"}, {"LOTUS_MAP_PASSES", "3"}}) ==
+  CHECK(reported_itt("flow", {{"LOTUS_MAP_OP", "Later"}, {"LOTUS_MAP_PASSES", "3"}}) ==
         "init\nresume\npause\nresume\npause\nresume\npause\n");
 }
 
-TEST_CASE("nested calls are counted, detaching is final and may be repeated") {
-  CHECK(told_itt("nested") == "init\nresume\npause\nresume\npause\npause\ndetach\n");
+TEST_CASE("nested calls are counted, and nothing is collected after detach") {
+  CHECK(reported_itt("nested") == "init\nresume\npause\nresume\npause\npause\ndetach\n");
 }
 
-TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
+TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, with and without a log") {
   for (const char* log : {"", "/log"}) {
     const temp_dir dir;
     const result r = execute({LOTUS_MAP_PROBE, "scopes"},
@@ -127,7 +128,7 @@ TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
         "lotus: LOTUS_ANNOTATE=vtune is not known; it can be itt, nvtx and torch, with commas\n");
 }
 
-TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range of the domain lotus") {
+TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range in the domain lotus") {
   const std::string ranges =
       "push Outer\npush BatchPreprocessed\npush Inner\npop\npop\n"
       "push Transform\npush Add\npop\npush Double\npop\npop\n"
@@ -150,7 +151,7 @@ TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range of the domain lotus")
                      " is no collector: its InitializeInjectionNvtx2 is missing\n");
 }
 
-TEST_CASE("numbers of batches and stages, and asynchronous operations, reach VTune and Nsight") {
+TEST_CASE("VTune and Nsight get batch and stage numbers, and asynchronous operations") {
   for (const char* log : {"", "/log"}) {
     for (const bool itt : {true, false}) {
       const temp_dir dir;
@@ -183,7 +184,7 @@ TEST_CASE("numbers of batches and stages, and asynchronous operations, reach VTu
   }
 }
 
-TEST_CASE("one program is annotated for several profilers at once") {
+TEST_CASE("one program can be annotated for several profilers at once") {
   const temp_dir dir;
   const result r =
       execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "itt,nvtx,torch"},
@@ -194,7 +195,7 @@ TEST_CASE("one program is annotated for several profilers at once") {
   CHECK(contains(lines_of(dir, "calls"), "begin Inner\npush Inner\npop\nend\n"));
 }
 
-TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded") {
+TEST_CASE("scopes in a signal handler are tasks too, even without recording") {
   const temp_dir dir;
   const result r =
       execute({LOTUS_MAP_PROBE, "handler", "2000"}, {{"LOTUS_ANNOTATE", "itt"},
@@ -205,7 +206,7 @@ TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded")
   CHECK(contains(read_file(dir.path() + "/calls"), "begin Handler\n"));
 }
 
-TEST_CASE("VTune is asked for the handle of a name once, not at every task") {
+TEST_CASE("VTune is asked for the handle of a name once, not for every task") {
   const temp_dir dir;
   execute({LOTUS_MAP_PROBE, "handler", "300"}, {{"LOTUS_ANNOTATE", "itt"},
                                                 {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
@@ -216,13 +217,13 @@ TEST_CASE("VTune is asked for the handle of a name once, not at every task") {
     return std::count(text.begin(), text.end(), '\n');
   };
   CHECK(lines("/calls") > 100);
-  // A handler may ask while the scope that it interrupts is asking.
+  // If a signal handler interrupts a scope that requests a handle, both may request one.
   CHECK(lines("/handles") >= 2);
   CHECK(lines("/handles") <= 4);
 }
 
-TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
-  const auto told = [](const char* library) {
+TEST_CASE("uProf is called by the names of version 4.0 or 5.1, never by both") {
+  const auto reported = [](const char* library) {
     const temp_dir dir;
     const result r =
         execute({LOTUS_MAP_PROBE, "nested"}, {{"LD_PRELOAD", library},
@@ -231,12 +232,12 @@ TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
     CHECK(r.err.empty());
     return lines_of(dir, "calls");
   };
-  CHECK(told(LOTUS_STAND_IN_UPROF) == "resume 1\npause 1\nresume 1\npause 1\npause 1\n");
-  CHECK(told(LOTUS_STAND_IN_UPROF_STRICT) ==
+  CHECK(reported(LOTUS_STAND_IN_UPROF) == "resume 1\npause 1\nresume 1\npause 1\npause 1\n");
+  CHECK(reported(LOTUS_STAND_IN_UPROF_STRICT) ==
         "strict resume\nstrict pause\nstrict resume\nstrict pause\nstrict pause\n");
 }
 
-TEST_CASE("a vendor's call that never returns is given up, once, and the program goes on") {
+TEST_CASE("a vendor call that never returns is abandoned with one message") {
   const temp_dir dir;
   const result r =
       execute({LOTUS_MAP_PROBE, "nested"}, {{"LD_PRELOAD", LOTUS_STAND_IN_UPROF_STRICT},
@@ -250,7 +251,7 @@ TEST_CASE("a vendor's call that never returns is given up, once, and the program
   CHECK(lines_of(dir, "calls") == "strict resume\nstrict pause\n");
 }
 
-TEST_CASE("perf that does not answer is given up, once, and the program goes on") {
+TEST_CASE("perf that does not answer is abandoned with one message") {
   const perf_pipes pipes;
   const result r = execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", "perf"},
                                                        {"LOTUS_PERF_CONTROL", pipes.variable},
@@ -268,18 +269,18 @@ TEST_CASE("a process forked while its parent waits for a collector does not wait
   CHECK(r.out == "child 3\n");
 }
 
-TEST_CASE("perf is told to enable and disable, and waited for") {
+TEST_CASE("perf gets enable and disable commands, and its answers are awaited") {
   const perf_pipes pipes;
   const int in = ::open(pipes.control.c_str(), O_RDWR | O_CLOEXEC);
   const int out = ::open(pipes.answers.c_str(), O_RDWR | O_CLOEXEC);
-  std::string told;
-  // Plays perf: five bytes for each command.
+  std::string reported;
+  // This thread acts as perf: it reads commands of five bytes each.
   std::thread perf([&] {
     char text[64];
-    while (told.find("end") == std::string::npos) {
+    while (reported.find("end") == std::string::npos) {
       const ssize_t n = ::read(in, text, sizeof text);
       if (n <= 0) break;
-      told.append(text, static_cast<std::size_t>(n));
+      reported.append(text, static_cast<std::size_t>(n));
       if (::write(out, "ack\n", 5) != 5) break;
     }
   });
@@ -289,10 +290,10 @@ TEST_CASE("perf is told to enable and disable, and waited for") {
   ::close(in);
   ::close(out);
   CHECK(r.err.empty());
-  CHECK(told == "enable\ndisable\nenable\ndisable\ndisable\nend");
+  CHECK(reported == "enable\ndisable\nenable\ndisable\ndisable\nend");
 }
 
-TEST_CASE("a pure function stays in its region") {
+TEST_CASE("the compiler does not move a pure function out of its region") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const result r = execute({LOTUS_MAP_PROBE, "fence"}, {{"LOTUS_COLLECTOR", "builtin"},
@@ -300,7 +301,7 @@ TEST_CASE("a pure function stays in its region") {
   CHECK(r.out == "7 inside 5\n");
 }
 
-TEST_CASE("the region is logged, with and without a collector") {
+TEST_CASE("a region is logged with and without a collector") {
   for (const char* collector : {"none", "itt"}) {
     const temp_dir dir;
     execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", collector},
@@ -318,7 +319,7 @@ TEST_CASE("the region is logged, with and without a collector") {
   }
 }
 
-TEST_CASE("where the kernel forbids sampling, the message says what to change") {
+TEST_CASE("if the kernel forbids sampling, the message says what to change") {
   const result r = execute({LOTUS_MAP_PROBE, "seccomp", "flow"}, {{"LOTUS_COLLECTOR", "builtin"}});
   CHECK(contains(r.out, "made 5\n"));
   for (const char* part : {"kernel.perf_event_paranoid", "CAP_PERFMON", "seccomp", "callgrind"}) {

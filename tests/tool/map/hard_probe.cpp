@@ -1,15 +1,15 @@
-// A probe program that does what makes sampling hard.
+// A probe program with cases that are difficult for sampling. Usage: lotus_map_hard_probe CASE
 //
-//   lotus_map_hard_probe pinned        the program's first thread keeps to one processor, another
-//   not lotus_map_hard_probe older_thread  a thread that ran before all regions starts another in
-//   one lotus_map_hard_probe objects A B   loads A, then B in its place, then A within a region
-//   lotus_map_hard_probe nested        a region within a region
-//   lotus_map_hard_probe neighbours    regions of two threads at the same time
-//   lotus_map_hard_probe forks         regions in a forked process too; all end by _exit
-//   lotus_map_hard_probe left          a region that is left in its warm-up; one after LOTUS_DETACH
-//   lotus_map_hard_probe fork_at_once  forks while threads begin to record; prints how that ended
-//   lotus_map_hard_probe fork_handler WHEN  its first scope is in its own fork handler: that of
-//                                      WHEN = prepare, parent or child; prints how that ended
+//   pinned             the first thread is bound to one CPU, another thread is not
+//   older_thread       a thread that ran before all regions starts another one inside a region
+//   objects A B        loads object A, then B at the same address, then A inside a region
+//   nested             a region inside a region
+//   neighbours         regions of two threads at the same time
+//   forks              regions also in a forked process; all processes end by _exit
+//   left               a region that is left during its warm-up, and one after LOTUS_DETACH
+//   fork_at_once       forks while threads begin to record; prints the child's wait status
+//   fork_handler WHEN  the first scope is in the program's own fork handler, that of WHEN =
+//                      prepare, parent or child; prints the child's wait status
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -203,7 +203,8 @@ std::string handler_that_records;
 void record_in_handler(const char* handler) {
   if (handler_that_records == handler) LOTUS_SCOPE("handler");
 }
-// Before the library's own handlers, so that these run while it has prepared for the fork.
+// These handlers are registered before the library's own, so they run after the library has
+// prepared for the fork.
 __attribute__((constructor(101))) void register_fork_handlers() {
   pthread_atfork([] { record_in_handler("prepare"); }, [] { record_in_handler("parent"); },
                  [] { record_in_handler("child"); });

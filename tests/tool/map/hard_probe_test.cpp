@@ -1,4 +1,4 @@
-// Probes whose threads, processes and objects come and go are mapped as well.
+// Tests map with programs whose threads, processes and shared objects start and end during the run.
 #include <sched.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace {
 using names = std::set<std::string>;
 using mapping = std::map<std::string, names>;
 
-/// The functions that have at least a fifth of each operation, without modules.
+/// Returns the functions, without modules, that have at least a fifth of an operation's samples.
 mapping functions_of(const std::vector<std::string>& probe, const std::string& collector,
                      const environment& added = {}) {
   const temp_dir dir;
@@ -55,7 +55,7 @@ bool has_two_processors() {
 
 }  // namespace
 
-TEST_CASE("the built-in collector sees all threads, wherever and by whomever they were started") {
+TEST_CASE("the built-in collector samples all threads, on any CPU and however they were started") {
   if (!sampling_allowed()) return;
   if (has_two_processors()) {
     CHECK(functions_of({"pinned"}) == mapping{{"Op", {"hot_alpha", "hot_beta"}}});
@@ -63,16 +63,17 @@ TEST_CASE("the built-in collector sees all threads, wherever and by whomever the
   CHECK(functions_of({"older_thread"}) == mapping{{"Op", {"hot_alpha", "hot_beta"}}});
 }
 
-TEST_CASE("functions of objects that are loaded and unloaded have names") {
+TEST_CASE("functions in loaded and unloaded shared objects have names") {
   if (!sampling_allowed()) return;
   CHECK(functions_of({"objects", LOTUS_MAP_OBJECT_FIRST, LOTUS_MAP_OBJECT_SECOND}) ==
         mapping{{"First", {"hot_first"}}, {"Second", {"hot_second"}}, {"Within", {"hot_first"}}});
 }
 
-TEST_CASE("a region's functions are its own, not those of a region within it or beside it") {
+TEST_CASE("the functions of nested and simultaneous regions are kept apart") {
   const mapping nested{{"Outer", {"hot_alpha", "hot_gamma"}}, {"Inner", {"hot_beta"}}};
   const environment cold{{"LOTUS_MAP_WARMUP", "0"}};
-#ifndef LOTUS_TEST_UNDER_SANITIZER  // valgrind does not run what a sanitizer has instrumented
+// Valgrind cannot run programs with a sanitizer.
+#ifndef LOTUS_TEST_UNDER_SANITIZER
   if (installed("valgrind")) {
     const mapping counted{{"Outer", {"hot_alpha()", "hot_gamma()"}}, {"Inner", {"hot_beta()"}}};
     CHECK(functions_of({"nested"}, "callgrind", cold) == counted);
@@ -83,9 +84,10 @@ TEST_CASE("a region's functions are its own, not those of a region within it or 
   CHECK(functions_of({"neighbours"}) == mapping{{"One", {"hot_alpha"}}, {"Other", {"hot_beta"}}});
 }
 
-#ifndef __SANITIZE_THREAD__  // starts no threads in what a program with threads has forked
+// ThreadSanitizer allows no threads in the forked child of a program with threads.
+#ifndef __SANITIZE_THREAD__
 
-TEST_CASE("forked processes are sampled, also where nothing ends as it should") {
+TEST_CASE("forked processes are sampled, however they end") {
   if (!sampling_allowed()) return;
   CHECK(functions_of({"forks"}) ==
         mapping{{"Around", {"hot_alpha"}}, {"Within", {"hot_beta"}}, {"Last", {"hot_gamma"}}});
@@ -103,7 +105,7 @@ TEST_CASE("a process forked while threads begin to record does not wait for them
   }
 }
 
-TEST_CASE("samples of a forked process lie beside the logs too") {
+TEST_CASE("samples of a forked process are stored with the logs") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const temp_dir elsewhere;
@@ -118,7 +120,7 @@ TEST_CASE("samples of a forked process lie beside the logs too") {
 
 #endif
 
-TEST_CASE("a program whose first scope is in a fork handler hangs nowhere, and records on") {
+TEST_CASE("a program whose first scope is in a fork handler does not hang, and records") {
   for (const char* handler : {"prepare", "parent", "child"}) {
     const temp_dir dir;
     const result r = execute({LOTUS_MAP_HARD_PROBE, "fork_handler", handler},
@@ -134,7 +136,7 @@ TEST_CASE("a program whose first scope is in a fork handler hangs nowhere, and r
   }
 }
 
-TEST_CASE("a region that is left in its warm-up is said; after detaching, blocks run once") {
+TEST_CASE("leaving a region in its warm-up is reported, and after detach blocks run once") {
   const result r =
       execute({LOTUS_MAP_HARD_PROBE, "left"}, {{"LOTUS_COLLECTOR", "itt"},
                                                {"LOTUS_MAP_SLEEP_MS", "1"},
@@ -145,7 +147,7 @@ TEST_CASE("a region that is left in its warm-up is said; after detaching, blocks
         "it is collected; with LOTUS_MAP_WARMUP=0 its first pass is\n");
 }
 
-TEST_CASE("numbers in the environment that are none are said") {
+TEST_CASE("invalid numbers in the environment are reported") {
   const result r =
       execute({LOTUS_MAP_HARD_PROBE, "left"}, {{"LOTUS_COLLECTOR", "itt"},
                                                {"LOTUS_MAP_PASSES", "0"},
@@ -156,7 +158,7 @@ TEST_CASE("numbers in the environment that are none are said") {
   CHECK(contains(r.err, "LOTUS_MAP_WARMUP=-1: must be a number from 0; taken as 4\n"));
 }
 
-TEST_CASE("perf whose control pipe has nobody at its end is given up, and the program goes on") {
+TEST_CASE("perf that has closed its control pipe is abandoned with one message") {
   int control[2];
   int answers[2];
   REQUIRE(::pipe(control) == 0);

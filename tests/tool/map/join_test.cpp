@@ -1,4 +1,4 @@
-// lotus-tool map join.
+// Tests lotus-tool map join.
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -15,7 +15,7 @@
 using namespace lotus::map_test;
 using namespace lotus::tool_test;
 
-TEST_CASE("a sample goes to the innermost operation of its thread, to the nanosecond") {
+TEST_CASE("a sample belongs to the innermost operation of its thread, to the nanosecond") {
   using namespace lotus::tool;
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_5",
@@ -30,7 +30,7 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   for (const std::int64_t time_ns : {1399, 1100, 1199, 1200, 1299, 1300, 1099, 1400}) {
     at(time_ns, 5, event);
   }
-  at(1150, 6, event);  // a thread without a log
+  at(1150, 6, event);  // belongs to a thread without a log
   at(1150, 5, misses);
   std::ostringstream err;
   diagnostic_log diagnostics(err, false);
@@ -46,7 +46,7 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   CHECK(result.total().samples == 9);
 }
 
-TEST_CASE("samples are those of CPU time, whichever event came first; shares go by time") {
+TEST_CASE("only samples of CPU time count, and shares are shares of time") {
   using namespace lotus::tool;
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\nSLoad,2000,100\n");
@@ -75,7 +75,7 @@ TEST_CASE("samples are those of CPU time, whichever event came first; shares go 
   CHECK(printed["ops"]["Load"]["share"].number() == Approx(0.25));
 }
 
-TEST_CASE("functions that were inlined are told below the one they were inlined into") {
+TEST_CASE("inlined functions are listed below the function that contains them") {
   using namespace lotus::tool;
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\n");
@@ -98,7 +98,7 @@ TEST_CASE("functions that were inlined are told below the one they were inlined 
   CHECK(contains(table.str(), "  inlined: round"));
 }
 
-TEST_CASE("a program that was built anew after the run is told of") {
+TEST_CASE("join reports a program that was rebuilt after the run") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string program = dir.path() + "/probe";
@@ -116,7 +116,7 @@ TEST_CASE("a program that was built anew after the run is told of") {
             "wrongly: record again\n");
 }
 
-TEST_CASE("perf's samples are joined by thread and time") {
+TEST_CASE("samples of perf are joined by thread and time") {
   if (!sampling_allowed() || !installed("perf")) return;
   const temp_dir dir;
   const std::string data = dir.path() + "/perf.data";
@@ -140,7 +140,7 @@ TEST_CASE("perf's samples are joined by thread and time") {
   CHECK(contains(wrong.err, "perf record -k CLOCK_MONOTONIC"));
 }
 
-TEST_CASE("what perf says of a damaged file is passed on; Ctrl-C meanwhile ends the tool") {
+TEST_CASE("join passes on perf's message about a damaged file, and Ctrl-C ends it") {
   const temp_dir dir;
   const std::string data = dir.file("perf.data", "PERFILE2 and no more");
   const std::string logs = dir.path() + "/run";
@@ -165,10 +165,11 @@ TEST_CASE("what perf says of a damaged file is passed on; Ctrl-C meanwhile ends 
   CHECK(interrupted.err.empty());
 }
 
-TEST_CASE("what lies outside of scopes is told by threads, and who may wait for them") {
+TEST_CASE("samples outside of scopes are listed by thread, with the operations that may wait") {
   using namespace lotus::tool;
   const temp_dir dir;
-  // Thread 5 decodes for 100 ms, of which it runs 10; then it sleeps alone. Thread 6 decodes too.
+  // Thread 5 is in Decode for 100 ms and runs for 10 ms of these; then it sleeps while no other
+  // thread runs. Thread 6 is in Decode too.
   dir.file("lotustrace_log_worker_pid_5",
            "SInner,140000000,10000000\nSDecode,100000000,100000000\nSSleep,300000000,100000000\n");
   dir.file("lotustrace_log_worker_pid_6", "SDecode,100000000,100000000\n");
@@ -180,8 +181,8 @@ TEST_CASE("what lies outside of scopes is told by threads, and who may wait for 
       samples.samples.push_back({ms * 1'000'000, 1'000'000, tid, f, clock});
     }
   };
-  burn(5, 100, 110);  // in Decode
-  burn(5, 220, 230);  // in none
+  burn(5, 100, 110);  // inside Decode
+  burn(5, 220, 230);  // outside of all operations
   burn(71, 100, 200);
   burn(72, 150, 200);
   burn(80, 250, 260);
@@ -193,14 +194,15 @@ TEST_CASE("what lies outside of scopes is told by threads, and who may wait for 
   joined_run result;
   join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
   const joined_op& decode = result.ops["Decode"];
-  CHECK(decode.wall_ns == 190'000'000);  // of two threads, without Inner
+  CHECK(decode.wall_ns == 190'000'000);  // time of two threads, without the operation Inner
   CHECK(decode.meanwhile_sum.value == 290'000'000);
   CHECK(may_wait_for_others(decode, result));
   const auto meanwhile = decode.meanwhile.sorted();
   REQUIRE(meanwhile.size() == 1);
-  CHECK(meanwhile[0].total.value == 150'000'000);  // each once, though two threads decode
+  // Each sample counts once, although two threads are in Decode.
+  CHECK(meanwhile[0].total.value == 150'000'000);
   CHECK(meanwhile[0].description() == "2 threads named av:h264:df* that have no scope");
-  CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // as far as was sampled
+  CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // up to the last sample
   CHECK_FALSE(may_wait_for_others(result.ops["Sleep"], result));
   const auto outside = result.outside_threads.sorted();
   REQUIRE(outside.size() == 3);
@@ -228,7 +230,7 @@ TEST_CASE("what lies outside of scopes is told by threads, and who may wait for 
   CHECK(group["cpu_ns"].integer() == 150'000'000);
 }
 
-TEST_CASE("a sample in an operation of another loader lies in that operation") {
+TEST_CASE("a sample in an operation of another loader belongs to that operation") {
   using namespace lotus::tool;
   const temp_dir dir;
   dir.file(".lotus_info_7_1", "pid 7\nparent 1\nhost Snode\nthread 5 Sloop\n");
@@ -252,10 +254,11 @@ TEST_CASE("a sample in an operation of another loader lies in that operation") {
   CHECK(json["ops"]["Crop"]["cpu_ns"].integer() == 10);
   CHECK(json["ops"]["Flip"]["cpu_ns"].integer() == 10);
   CHECK(json["outside"]["cpu_ns"].integer() == 30);
-  CHECK(json["outside"]["threads"][0]["name"].text().empty());  // of ":8" perf knows no name
+  // perf has no name for the thread ":8".
+  CHECK(json["outside"]["threads"][0]["name"].text().empty());
 }
 
-TEST_CASE("in a real run the threads that a decoder waits for are found, with either sampler") {
+TEST_CASE("both samplers find the threads for which a decoder waits in a real run") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string data = dir.path() + "/perf.data";
@@ -295,5 +298,5 @@ TEST_CASE("a run without samples is bad input") {
   dir.file("lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
   const result r = run({"map", "join", dir.path()});
   CHECK(r.status == 1);
-  CHECK(contains(r.err, "no samples beside the logs"));
+  CHECK(contains(r.err, "no samples next to the logs"));
 }

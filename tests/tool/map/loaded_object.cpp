@@ -1,4 +1,5 @@
-// An object that hard_probe loads; OBJECT_FUNCTION is what it spends its time in.
+// A shared object that hard_probe loads. OBJECT_FUNCTION is the name of its only function, which
+// does the work.
 #include "arithmetic.hpp"
 
 __attribute__((noinline)) static double OBJECT_FUNCTION() {

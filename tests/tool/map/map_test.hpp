@@ -1,4 +1,4 @@
-// What the tests of collectors and of map's runs share.
+// Declares functions that the tests of collectors and of `map run` share.
 #ifndef LOTUS_TESTS_MAP_TEST_HPP
 #define LOTUS_TESTS_MAP_TEST_HPP
 
@@ -12,13 +12,12 @@ namespace lotus::map_test {
 
 using environment = std::vector<std::pair<std::string, std::string>>;
 
-/// Runs a program with additions to its environment; PATH may be one.
+/// Runs a program with further environment variables, for example PATH.
 tool_test::result execute(const std::vector<std::string>& arguments, const environment& added = {});
 
-/// Whether this process may sample itself: not in most containers.
+/// Returns whether this process may sample itself, which most containers do not allow.
 bool sampling_allowed();
 
-/// Whether a program is installed.
 bool installed(const std::string& program);
 
 }  // namespace lotus::map_test

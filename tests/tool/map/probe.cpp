@@ -1,21 +1,21 @@
-// A probe program with operations whose functions the tests know.
+// A probe program with operations whose functions the tests know. Usage: lotus_map_probe MODE
 //
-//   lotus_map_probe ops            three operations, one of them with an awkward name
-//   lotus_map_probe flow           regions left in every way; prints what ran
-//   lotus_map_probe nested         nested regions, pauses too many, detach twice
-//   lotus_map_probe fence          a pure function must run inside its region
-//   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
-//   lotus_map_probe numbers        a batch, a stage and an asynchronous operation, for annotation
-//   lotus_map_probe fork MS        operations in this process and a forked one, for so long
-//   lotus_map_probe fork_in_region a region whose work is shared with a forked process
-//   lotus_map_probe decoder MS     operations: one waits for threads without scopes, sleeps, burns
-//   lotus_map_probe handler MS     scopes, and scopes of a signal handler, for so long
-//   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
-//   lotus_map_probe sleep          until it is ended
-//   lotus_map_probe by_hand        resumes and pauses without a region
-//   lotus_map_probe region NAME    one region of this name
-//   lotus_map_probe exit STATUS    prints, and ends with this status
-//   lotus_map_probe seccomp MODE   as MODE, perf_event_open forbidden as containers do
+//   ops             three operations, one of which has a name with special characters
+//   flow            regions that are left in every way; prints the passes that ran
+//   nested          nested regions, more pauses than resumes, detach twice
+//   fence           a pure function, which must run inside its region
+//   scopes          scopes, a batch and a chain of operations, for annotation
+//   numbers         a batch, a stage and an asynchronous operation, for annotation
+//   fork MS         operations in this process and a forked one, for MS milliseconds
+//   fork_in_region  a region whose work is shared with a forked process
+//   decoder MS      operations: one waits for threads without scopes, one sleeps, one computes
+//   handler MS      scopes, and scopes of a signal handler, for MS milliseconds
+//   fork_meanwhile  forks while a thread resumes; prints the child's exit status
+//   sleep           sleeps until the process is killed
+//   by_hand         resumes and pauses without a region
+//   region NAME     one region with this name
+//   exit STATUS     prints, and exits with this status
+//   seccomp MODE    runs MODE with perf_event_open forbidden, as in containers
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -132,7 +132,9 @@ void run_nested() {
 
 int passes_inside = 0;
 bool inside = false;
-// Declared to depend on its argument only, so that the compiler may move it; it looks all the same.
+// The attribute `const` claims that the result depends only on the argument, so the compiler may
+// move calls. The function reads `inside` nevertheless, to detect a call that was moved out of the
+// region.
 __attribute__((noinline, const)) int pure_function(int x) {
   if (inside) ++passes_inside;
   return x * 3 + 1;
@@ -174,7 +176,7 @@ void run_scopes() {
   const lotus::range whole{"iteration_7"};
 }
 
-/// The second piece begins on one thread and ends on another.
+/// Runs an asynchronous operation whose second segment ends on another thread than it began.
 void run_numbers() {
   lotus::async_scope load{"Load"};
   {
@@ -238,7 +240,8 @@ void run_fork_in_region() {
 }
 
 void run_handler(double ms) {
-  { LOTUS_SCOPE("First"); }  // a profiler's library is not to be loaded in a handler
+  // Loads the profiler's library now, because the handler must not load it.
+  { LOTUS_SCOPE("First"); }
   struct sigaction action {};
   action.sa_handler = [](int) { LOTUS_SCOPE("Handler"); };
   action.sa_flags = SA_RESTART;

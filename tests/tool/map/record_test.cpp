@@ -1,4 +1,4 @@
-// lotus-tool map record.
+// Tests lotus-tool map record.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ int samples_files(const temp_dir& dir) {
 
 }  // namespace
 
-TEST_CASE("a real run: all processes are sampled, joined with their logs") {
+TEST_CASE("map record samples all processes of a run, and join uses their logs") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const result recorded = execute(
@@ -60,11 +60,12 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
   CHECK(contains(read_file(page),
                  R"("functions":[["(anonymous namespace)::hot_beta|lotus_map_probe")"));
   CHECK(contains(read_file(page), R"({"name":"cpu-clock, seconds")"));
-  CHECK(contains(read_file(page), R"("of_run":true,"unit":"CPU seconds")"));  // not a mapping's
+  // These values come from the run's samples, not from a mapping.
+  CHECK(contains(read_file(page), R"("of_run":true,"unit":"CPU seconds")"));
 #endif
 }
 
-TEST_CASE("output and exit status of the program are passed through") {
+TEST_CASE("map record passes on the program's output and exit status") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const result r = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--samples",
@@ -80,7 +81,7 @@ TEST_CASE("output and exit status of the program are passed through") {
   CHECK(missing.err == "lotus-tool: /no/such: cannot be run: No such file or directory\n");
 }
 
-TEST_CASE("samples that cannot be written are told of before the program is started") {
+TEST_CASE("map record checks that samples can be written before it starts the program") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::vector<std::pair<std::string, std::string>> places{
@@ -96,11 +97,11 @@ TEST_CASE("samples that cannot be written are told of before the program is star
   }
 }
 
-TEST_CASE("a program goes on when its samples cannot be written any more") {
+TEST_CASE("a program continues when its samples can no longer be written") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string samples = dir.path() + "/samples";
-  // What does not fit into a file of so many blocks is as what does not fit onto the disk.
+  // A limit on the file size has the same effect as a full disk.
   const std::string record =
       "ulimit -f 1; exec \"$0\" map record --samples \"$1\" -- sh -c 'sleep 0.4; echo end; exit 7'";
   const result r = execute({"sh", "-c", record, LOTUS_TOOL_PROGRAM, samples});
@@ -111,7 +112,7 @@ TEST_CASE("a program goes on when its samples cannot be written any more") {
                      "lost\n");
 }
 
-TEST_CASE("a folder that vanishes costs the samples, not the exit status") {
+TEST_CASE("a deleted directory loses the samples but not the exit status") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string record =
@@ -122,7 +123,7 @@ TEST_CASE("a folder that vanishes costs the samples, not the exit status") {
   CHECK(contains(r.err, "cannot be written: No such file or directory; the rest of the samples"));
 }
 
-TEST_CASE("signals of users and job schedulers reach the program, and it is sampled on") {
+TEST_CASE("map record forwards signals to the program and continues to sample") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   for (const std::string name : {"USR1", "USR2", "QUIT", "XCPU", "TERM"}) {
@@ -137,7 +138,7 @@ TEST_CASE("signals of users and job schedulers reach the program, and it is samp
   }
 }
 
-TEST_CASE("what nohup ignores, the program ignores too") {
+TEST_CASE("the program ignores the signals that nohup ignores") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string script =
@@ -147,7 +148,7 @@ TEST_CASE("what nohup ignores, the program ignores too") {
   CHECK(r.status == 6);
 }
 
-TEST_CASE("the next command is one that works") {
+TEST_CASE("the command that map record suggests works") {
   if (!sampling_allowed()) return;
   const temp_dir dir;
   const std::string samples = dir.path() + "/elsewhere.bin";

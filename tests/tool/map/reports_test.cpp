@@ -1,4 +1,4 @@
-// Each format of reports, and what is said of bad ones.
+// Tests the parsers of reports in each format, and their messages about malformed reports.
 #include <cstdint>
 #include <map>
 #include <sstream>
@@ -42,7 +42,7 @@ std::string error_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a VTune report is read by its head, quoted names with commas included") {
+TEST_CASE("a VTune report is read by its column names, even with quoted commas") {
   const temp_dir dir;
   const auto report = only_report(dir.file(
       "1.csv",
@@ -54,7 +54,7 @@ TEST_CASE("a VTune report is read by its head, quoted names with commas included
                                                           {"f<int, char>|a.so", 0.25}});
 }
 
-TEST_CASE("a uProf report is read from its table of functions only") {
+TEST_CASE("only the table of functions in a uProf report is read") {
   const temp_dir dir;
   const std::string head = "\n\"AMD uProf (Version:4.0.341.0)\"\nREPORT\n\n";
   const auto old = only_report(dir.file(
@@ -73,7 +73,7 @@ TEST_CASE("a uProf report is read from its table of functions only") {
   CHECK(fresh.functions == std::map<std::string, double>{{"f(int, char)|a.so", 12.5}});
 }
 
-TEST_CASE("a perf report is read by its head; the library's own functions are left out") {
+TEST_CASE("a perf report is read by its column names, without the library's own functions") {
   const temp_dir dir;
   const auto report = only_report(dir.file(
       "1.csv",
@@ -92,7 +92,7 @@ TEST_CASE("a perf report is read by its head; the library's own functions are le
   CHECK(none.functions.empty());
 }
 
-TEST_CASE("a perf report of several events: a metric of each, and CPU time makes the mapping") {
+TEST_CASE("each event of a perf report is a metric, and CPU time determines the mapping") {
   const temp_dir dir;
   const std::string path =
       dir.file("1.csv",
@@ -114,7 +114,7 @@ TEST_CASE("a perf report of several events: a metric of each, and CPU time makes
   CHECK(table.functions[2].values == std::vector<double>{2876, 147});
 }
 
-TEST_CASE("callgrind's profile: own costs, compressed names, an operation per dump") {
+TEST_CASE("a callgrind profile has self costs, compressed names and one operation per dump") {
   const temp_dir dir;
   const std::string text =
       "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npart: 1\n"
@@ -136,7 +136,7 @@ TEST_CASE("callgrind's profile: own costs, compressed names, an operation per du
         "Load image");
 }
 
-TEST_CASE("callgrind_annotate: counts with percentages, a file and an object around the name") {
+TEST_CASE("callgrind_annotate output is read with percentages, files and objects") {
   const temp_dir dir;
   const std::string line(80, '-');
   const auto annotated = [&](const std::string& rows) {
@@ -174,7 +174,7 @@ TEST_CASE("callgrind_annotate: counts with percentages, a file and an object aro
   CHECK(contains(error_of(tree), tree + ":14: callers and called functions are in it"));
 }
 
-TEST_CASE("a broken report is one line with file and line; another file is left out") {
+TEST_CASE("a broken report is an error with file and line, and other files are ignored") {
   const temp_dir dir;
   const std::string vtune = "Function,CPU Time,Module\n";
   const std::string short_row = dir.file("short.csv", vtune + "f,1.0\n");
@@ -188,7 +188,7 @@ TEST_CASE("a broken report is one line with file and line; another file is left 
   CHECK(error_of(torn) == torn + ": not a file of samples");
 }
 
-TEST_CASE("names are compared without what tools spell differently") {
+TEST_CASE("names are compared without the parts that tools spell differently") {
   CHECK(bare_function("double img::g<int, (kind)1>(int, double)") == "img::g<int, (kind)1>");
   CHECK(bare_function("(anonymous namespace)::f(int) [clone .isra.0]") ==
         "(anonymous namespace)::f");
@@ -225,7 +225,7 @@ TEST_CASE("names are compared without what tools spell differently") {
   CHECK(comparable_module("probe") == "probe");
 }
 
-TEST_CASE("numbers may bear thousands commas and units") {
+TEST_CASE("numbers may have thousands separators and units") {
   CHECK(number_in("1,234,567") == 1234567.0);
   CHECK(number_in("2648.443s") == 2648.443);
   CHECK(number_in(" 40.7%") == 40.7);

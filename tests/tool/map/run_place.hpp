@@ -1,4 +1,4 @@
-// Where lotus-tool map run is tried out.
+// Provides a folder in which tests run lotus-tool map run.
 #ifndef LOTUS_TESTS_RUN_PLACE_HPP
 #define LOTUS_TESTS_RUN_PLACE_HPP
 
@@ -12,10 +12,10 @@
 
 namespace lotus::map_test {
 
-/// The name of one of the probe's regions.
+/// The name of one of the probe's regions, with characters that need escaping.
 inline const std::string awkward = "../Gamma 100%, \"x\"";
 
-/// A folder with a blank, and the probe in it.
+/// A folder whose name contains a blank, with the probe program in it.
 struct place {
   tool_test::temp_dir dir;
   std::string folder = dir.path() + "/my work";

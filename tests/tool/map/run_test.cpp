@@ -1,4 +1,4 @@
-// lotus-tool map run, with the built-in collector.
+// Tests lotus-tool map run with the built-in collector.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,13 +21,13 @@
 using namespace lotus::map_test;
 using namespace lotus::tool_test;
 
-TEST_CASE("how often a probe must run") {
+TEST_CASE("runs_needed computes how often a probe must run") {
   using lotus::tool::runs_needed;
-  CHECK(runs_needed(0.75, 0.66e6, 10e6) == 20);  // the paper's example
+  CHECK(runs_needed(0.75, 0.66e6, 10e6) == 20);  // the example in the Lotus paper
   CHECK(runs_needed(0.99, 0.3e6, 1e6) == 13);
   CHECK(runs_needed(0.99, 2e6, 1e6) == 1);
   CHECK(runs_needed(0.01, 0.9e6, 1e6) == 1);
-  CHECK(runs_needed(0.75, 0.66e6, 1e6) == 2);  // one gives 66 %
+  CHECK(runs_needed(0.75, 0.66e6, 1e6) == 2);  // one run reaches 66 %
   for (const double confidence : {0.5, 0.75, 0.9, 0.99, 0.999}) {
     for (const double span_ns : {0.02e6, 0.1e6, 0.3e6, 0.5e6, 0.66e6, 0.9e6}) {
       const auto runs = static_cast<double>(runs_needed(confidence, span_ns, 1e6));
@@ -38,7 +38,7 @@ TEST_CASE("how often a probe must run") {
   }
 }
 
-TEST_CASE("the built-in collector finds static functions, and only the region's") {
+TEST_CASE("the built-in collector finds static functions, and only those of the region") {
   if (!sampling_allowed()) return;
   const place p;
   const result r = p.run({"--runs", "3"});
@@ -50,14 +50,14 @@ TEST_CASE("the built-in collector finds static functions, and only the region's"
   CHECK(p.functions("Empty").empty());
   const auto json = parse_json(read_file(p.folder + "/m.json"));
   CHECK(json["common_funcs_to_op"].size() == 1);
-  // Debug info names what was inlined.
+  // Debug information contains which functions were inlined.
   const auto hot = json["functions"][awkward].members().front().value;
   REQUIRE(hot.has("inlined"));
   CHECK(contains(hot["inlined"].members().front().name, "arithmetic"));
   CHECK(std::filesystem::exists(p.folder + "/m_reports/3"));
 }
 
-TEST_CASE("a probe may be called as threads of the library are") {
+TEST_CASE("a probe may have the same name as the library's threads") {
   if (!sampling_allowed()) return;
   place at;
   std::filesystem::rename(at.probe, at.folder + "/lotus-probe");
@@ -66,7 +66,7 @@ TEST_CASE("a probe may be called as threads of the library are") {
   CHECK(at.functions("Beta").count("hot_beta|lotus-probe") == 1);
 }
 
-TEST_CASE("--op takes one operation only; an unknown one is said") {
+TEST_CASE("--op selects one operation, and an unknown one is reported") {
   if (!sampling_allowed()) return;
   const place p;
   CHECK(p.run({"--runs", "1", "--op", "Beta"}).status == 0);
@@ -76,7 +76,7 @@ TEST_CASE("--op takes one operation only; an unknown one is said") {
   CHECK(contains(r.err, "entered no LOTUS_MAP_REGION \"Nothing\""));
 }
 
-TEST_CASE("a stripped probe is said to be stripped") {
+TEST_CASE("a stripped probe is reported as stripped") {
   if (!sampling_allowed() || !installed("strip")) return;
   const place p;
   REQUIRE(execute({"strip", p.probe}).status == 0);
@@ -86,7 +86,7 @@ TEST_CASE("a stripped probe is said to be stripped") {
   CHECK(p.functions("Beta") == names{"[no symbols]|the probe"});
 }
 
-TEST_CASE("symbols are found in a separate debug file") {
+TEST_CASE("symbols are read from a separate debug file") {
   if (!sampling_allowed() || !installed("objcopy")) return;
   const place p;
   REQUIRE(execute({"objcopy", "--only-keep-debug", p.probe, p.probe + ".debug"}).status == 0);
@@ -98,7 +98,7 @@ TEST_CASE("symbols are found in a separate debug file") {
   CHECK(p.functions("Beta") == names{"hot_beta|the probe", "shared_part|the probe"});
 }
 
-TEST_CASE("samples of a probe that records nothing are kept with the reports") {
+TEST_CASE("samples of a probe that records nothing are stored with the reports") {
   if (!sampling_allowed()) return;
   const place p;
   const temp_dir current;
@@ -109,7 +109,7 @@ TEST_CASE("samples of a probe that records nothing are kept with the reports") {
   CHECK(current.names() == std::vector<std::string>{"mapping_funcs_reports"});
 }
 
-TEST_CASE("what cannot be run is said in one line") {
+TEST_CASE("a program that cannot be run is reported in one line") {
   const place p;
   const result missing = run(
       {"map", "run", "-q", "--runs", "1", "--reports", p.folder + "/r", "--", "/no/such/probe"});
@@ -123,7 +123,7 @@ TEST_CASE("what cannot be run is said in one line") {
   CHECK(run({"map", "run"}).status == 2);
 }
 
-TEST_CASE("a rate is between 1 and 100000 Hz") {
+TEST_CASE("--rate accepts 1 to 100000 Hz") {
   for (const std::string command : {"run", "record"}) {
     for (const std::string rate : {"0.5", "nan", "0", "-1", "100001", "1kHz", ""}) {
       const result r = run({"map", command, "--rate", rate, "--", "/no/such/probe"});
@@ -134,7 +134,7 @@ TEST_CASE("a rate is between 1 and 100000 Hz") {
   }
 }
 
-TEST_CASE("where sampling is forbidden, map run says what to change, after one launch") {
+TEST_CASE("if sampling is forbidden, map run starts the probe once and says what to change") {
   const place p;
   std::vector<std::string> all{LOTUS_TOOL_PROGRAM,   "map", "run",   "--runs",  "3",   "-o",
                                p.folder + "/m.json", "--",  p.probe, "seccomp", "flow"};
@@ -146,7 +146,7 @@ TEST_CASE("where sampling is forbidden, map run says what to change, after one l
   CHECK_FALSE(std::filesystem::exists(p.folder + "/m_reports"));
 }
 
-TEST_CASE("Ctrl-C leaves nothing running") {
+TEST_CASE("Ctrl-C leaves no process running") {
   const place p;
   const std::string id = p.probe;
   const pid_t tool = ::fork();

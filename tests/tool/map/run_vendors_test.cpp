@@ -1,4 +1,4 @@
-// lotus-tool map run with the collectors of others, real ones and stand-ins.
+// Tests lotus-tool map run with collectors of vendors, both real ones and stand-ins.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@
 using namespace lotus::map_test;
 using namespace lotus::tool_test;
 
-TEST_CASE("perf, for real") {
+TEST_CASE("perf finds the functions of a region") {
   if (!sampling_allowed() || !installed("perf")) return;
   const place p;
   const result r = p.run({"--collector", "perf", "--runs", "1"});
@@ -22,7 +22,7 @@ TEST_CASE("perf, for real") {
   CHECK(p.functions(awkward).count("hot_gamma|the probe") == 1);
 }
 
-TEST_CASE("perf, where the place for temporary files has a comma") {
+TEST_CASE("perf works if the name of the directory for temporary files contains a comma") {
   if (!sampling_allowed() || !installed("perf")) return;
   const place p;
   const std::string comma = p.folder + "/a,b";
@@ -34,7 +34,7 @@ TEST_CASE("perf, where the place for temporary files has a comma") {
   CHECK(std::filesystem::is_empty(comma));
 }
 
-TEST_CASE("a region that cannot be picked by its name is said to need one") {
+TEST_CASE("a region without a name of 1 to 254 bytes is reported, because it cannot be selected") {
   const place p;
   const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
   const auto collect = [&](const std::string& name) {
@@ -52,8 +52,9 @@ TEST_CASE("a region that cannot be picked by its name is said to need one") {
   CHECK(contains(lengthy.err, "n…\" cannot be picked; give it a name of 1 to 254 bytes"));
 }
 
-#ifndef LOTUS_TEST_UNDER_SANITIZER  // valgrind does not run what a sanitizer has instrumented
-TEST_CASE("callgrind, for real: counts of the region only, exactly the same each time") {
+// Valgrind cannot run programs with a sanitizer.
+#ifndef LOTUS_TEST_UNDER_SANITIZER
+TEST_CASE("callgrind counts the region only, with the same result every time") {
   if (!installed("valgrind")) return;
   const place p;
   const auto count = [&] {
@@ -72,7 +73,7 @@ TEST_CASE("callgrind, for real: counts of the region only, exactly the same each
   CHECK(count() == first);
 }
 
-TEST_CASE("callgrind: what names no operation is of none") {
+TEST_CASE("callgrind reports without the name of an operation are ignored") {
   if (!installed("valgrind")) return;
   const place p;
   const result r = p.run({"--collector", "callgrind"}, {}, "fork_in_region");
@@ -87,7 +88,7 @@ TEST_CASE("callgrind: what names no operation is of none") {
 }
 #endif
 
-TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
+TEST_CASE("vtune and AMDuProfCLI get the documented arguments") {
   const place p;
   const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
   const result vtune = p.run(
@@ -107,7 +108,7 @@ TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
   CHECK(p.functions("Beta") == names{"hot_Beta|probe"});
 }
 
-TEST_CASE("runs are counted for the rate that a collector has") {
+TEST_CASE("the number of runs depends on the collector's sampling rate") {
   const place p;
   const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
   const auto collect = [&](const std::string& collector, const std::string& rate) {
@@ -127,7 +128,7 @@ TEST_CASE("runs are counted for the rate that a collector has") {
   };
   CHECK(contains(collect("vtune", "1000"), "run 1 of 1\n"));
   CHECK(sampling("1000") == "every 1 ms, told 1000 Hz\n");
-  const std::string between = collect("vtune", "400");  // 2.5 ms
+  const std::string between = collect("vtune", "400");  // 400 Hz is an interval of 2.5 ms
   CHECK(contains(between, "warning: --rate 400: vtune takes a sample every 3 ms\n"));
   CHECK(contains(between, "run 1 of 7\n"));
   CHECK(contains(sampling("400"), "every 3 ms, told 333 Hz"));
@@ -138,7 +139,7 @@ TEST_CASE("runs are counted for the rate that a collector has") {
   CHECK(contains(uprof, "run 1 of 1\n"));
 }
 
-TEST_CASE("the logs of the user's own run are left alone") {
+TEST_CASE("map run does not touch the logs of the user's own run") {
   const place p;
   const temp_dir own;
   const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");

@@ -1,4 +1,5 @@
-// Files of samples, perf's and our own, whose numbers no clock and no counter tells.
+// Tests sample files of perf and of the built-in collector. Their numbers are fixed and do not
+// depend on any clock.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -52,7 +53,7 @@ std::string clock(std::int64_t monotonic_ns, std::int64_t realtime_ns) {
 
 }  // namespace
 
-TEST_CASE("clocks of a damaged file are left out, and no time overflows") {
+TEST_CASE("invalid clocks in a damaged file are ignored, and no time overflows") {
   const temp_dir dir;
   const std::string path = dir.file(
       "samples", header() + clock(INT64_MIN, INT64_MAX) + clock(1000, 5000) + clock(-1, 7) +
@@ -69,7 +70,7 @@ TEST_CASE("clocks of a damaged file are left out, and no time overflows") {
   CHECK(file.to_epoch_ns(INT64_MAX) == latest + 4000);
 }
 
-TEST_CASE("perf's times that no clock tells are left out") {
+TEST_CASE("perf samples with impossible times are ignored") {
   const temp_dir dir;
   const std::string perf =
       dir.file("bin/perf",
@@ -93,7 +94,7 @@ TEST_CASE("perf's times that no clock tells are left out") {
   CHECK(found.samples[0].time_ns == std::int64_t{1'700'000'001'500'000'000});
 }
 
-TEST_CASE("counts that no counter tells are brought to the nearest that one could") {
+TEST_CASE("impossible counts in a mapping are replaced by the nearest possible ones") {
   const temp_dir dir;
   const mapping m = read_mapping(dir.file(
       "mapping.json",
@@ -102,7 +103,7 @@ TEST_CASE("counts that no counter tells are brought to the nearest that one coul
   CHECK(m.ops.at("Op").runs == 0);
 }
 
-TEST_CASE("code in a pipe has no name, and is not waited for") {
+TEST_CASE("a module that is a pipe is not read, and its code has no name") {
   const temp_dir dir;
   const std::string pipe = dir.path() + "/pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

@@ -1,6 +1,6 @@
-// Plays Intel's collector library: takes the program's table in __itt_api_init, fills it in, and
-// writes down what it is told, in the file that STAND_IN_LOG names, and the names that it is asked
-// handles for in the one that STAND_IN_HANDLES names.
+// A stand-in for Intel's collector library. __itt_api_init receives the program's function table
+// and fills it in. Received calls are written to the file STAND_IN_LOG; the names for which the
+// program requests handles are written to the file STAND_IN_HANDLES.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -93,7 +93,8 @@ extern "C" void __itt_api_init(itt_global* global, int groups) {
   }
 }
 
-// What a program that has not given its table would find by name: it must not be used.
+// If a program did not pass its table, it would find this function by its name. The function must
+// not be called.
 extern "C" void __itt_resume() {
   note("resume before init");
 }

@@ -1,4 +1,4 @@
-// What stand-ins for profilers' libraries write down.
+// Writes the calls that a stand-in for a profiler's library receives to a file.
 #ifndef LOTUS_TESTS_STAND_IN_NOTE_HPP
 #define LOTUS_TESTS_STAND_IN_NOTE_HPP
 
@@ -11,8 +11,10 @@
 
 namespace stand_in {
 
-/// A line of the file that the environment's variable names; none where it names none.
-// A handler's scopes come here too: nothing allocates, and a line is one write.
+/// Appends a line to the file that the environment variable names. Does nothing if the variable is
+/// not set.
+// Signal handlers call this function, so it allocates no memory and writes each line with one
+// write().
 inline void note(const char* what, const char* name = "", const char* variable = "STAND_IN_LOG") {
   const char* path = std::getenv(variable);
   if (path == nullptr) return;

@@ -1,6 +1,6 @@
-// Plays the library that NVIDIA's tools inject, by NVTX's public header (nvtx3/nvtxDetail/
-// nvtxTypes.h, whose numbers these are): asks the program for its tables, fills in all functions of
-// all modules, and writes down what it is told in the file that STAND_IN_LOG names.
+// A stand-in for the library that NVIDIA's tools inject, according to NVTX's public header (the
+// numbers are from nvtx3/nvtxDetail/nvtxTypes.h). It asks the program for its function tables and
+// fills in all functions. It writes the calls that it receives to the file STAND_IN_LOG.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ struct version_info {
   void (*set_version)(std::uint32_t);
 };
 
-/// nvtxEventAttributes_t.
+/// Has the layout of nvtxEventAttributes_t.
 struct attributes {
   std::uint16_t version, size;
   std::uint32_t category;

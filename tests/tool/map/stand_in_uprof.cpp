@@ -1,4 +1,4 @@
-// Plays uProf 4.0's controller library.
+// A stand-in for the control library of uProf 4.0.
 #include <cstdio>
 #include <cstdlib>
 

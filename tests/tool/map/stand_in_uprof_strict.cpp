@@ -1,5 +1,5 @@
-// Plays uProf 5.1's controller library, which has both groups: they must not be mixed. With
-// STAND_IN_HANGS its strict pause never returns.
+// A stand-in for the control library of uProf 5.1. Programs must use only one of its two groups of
+// functions. With STAND_IN_HANGS, its strict pause function never returns.
 #include <unistd.h>
 
 #include <cstdio>

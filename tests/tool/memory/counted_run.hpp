@@ -1,4 +1,4 @@
-// A program, run to its end with its allocations counted.
+// Runs a program to its end and counts its allocations.
 #ifndef LOTUS_TESTS_COUNTED_RUN_HPP
 #define LOTUS_TESTS_COUNTED_RUN_HPP
 
@@ -14,15 +14,15 @@
 namespace lotus::tool_test {
 
 inline json memory_of(const std::string& dir) {
-  const result told = run({"stats", "--json", dir});
-  INFO(told.err);
-  REQUIRE(told.status == 0);
-  return parse_json(told.out)["runs"][0]["memory"];
+  const result reported = run({"stats", "--json", dir});
+  INFO(reported.err);
+  REQUIRE(reported.status == 0);
+  return parse_json(reported.out)["runs"][0]["memory"];
 }
 
 class counted_run {
  public:
-  /// @param before  what the shell is to set.
+  /// @param before  assignments of shell variables, which come before the command.
   counted_run(const std::string& program, const std::string& arguments,
               const std::string& before = "", bool counted = true) {
     const std::string command = "cd '" + dir_.path() + "' && unset LOTUS_LOG_FILE && " + before +

@@ -1,4 +1,5 @@
-// The totals of lotus-tool run --memory beside those of heaptrack, which logs each allocation.
+// Compares the totals of lotus-tool run --memory with those of heaptrack, which logs every
+// allocation.
 
 #include <sys/wait.h>
 
@@ -26,8 +27,9 @@ bool has_heaptrack() {
   return std::system("command -v heaptrack zstdcat >/dev/null 2>&1") == 0;
 }
 
-/// From heaptrack's own log, whose printed sums are rounded: "a SIZE TRACE" is a kind of
-/// allocation, "+ KIND" one of them; numbers are hexadecimal.
+/// Returns the totals from heaptrack's log, because the sums that heaptrack prints are rounded. In
+/// the log, "a SIZE TRACE" defines a kind of allocation and "+ KIND" is an allocation of a kind.
+/// All numbers are hexadecimal.
 totals heaptrack_of(const std::string& program, const std::string& arguments) {
   const temp_dir dir;
   const std::string command = "cd '" + dir.path() + "' && timeout 250 heaptrack -o track '" +
@@ -69,19 +71,19 @@ void compare(const std::string& program, const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("random allocations on four threads: as heaptrack counts them, to 0.1 %") {
+TEST_CASE("totals for random allocations on four threads match heaptrack to 0.1 %") {
   compare(MEMORY_PROGRAM, "random 20000");
 }
 
 #ifdef IMAGENET_PROGRAM
-TEST_CASE("the ImageNet example: as heaptrack counts it, to 0.1 %") {
-  // Ours are told when it stops recording, before its end.
+TEST_CASE("totals for the ImageNet example match heaptrack to 0.1 %") {
+  // Lotus counts only until the recording stops, which is before the program's end.
   compare(IMAGENET_PROGRAM, "--count 600 --workers 2 --step-ms 0");
 }
 #endif
 
 #ifdef TORCH_PROGRAM
-TEST_CASE("the libtorch example: as heaptrack counts it, to 0.1 %") {
+TEST_CASE("totals for the libtorch example match heaptrack to 0.1 %") {
   compare(TORCH_PROGRAM, "--epochs 2 --workers 2 --count 40 --size 64 --batch-size 8");
 }
 #endif

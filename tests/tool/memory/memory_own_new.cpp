@@ -1,4 +1,4 @@
-// An operator new that takes nothing from malloc, for a program that has one.
+// Replaces operator new of a program by one that does not use malloc.
 #include <atomic>
 #include <cstddef>
 #include <new>

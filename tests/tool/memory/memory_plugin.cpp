@@ -1,4 +1,5 @@
-// Is loaded while the program runs, and allocates in a scope of its own copy of the library.
+// A plugin that is loaded while the program runs. It contains its own copy of the library, and
+// allocates in a scope.
 #include <cstdlib>
 
 #include "lotus/lotus.hpp"

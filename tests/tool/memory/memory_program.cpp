@@ -1,4 +1,5 @@
-// Programs whose allocations are known, by name: started by memory_test.cpp and heaptrack_test.cpp.
+// Programs with known allocations; an argument selects one. memory_test.cpp and heaptrack_test.cpp
+// start them.
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -24,7 +25,7 @@
 
 namespace {
 
-/// The compiler must not see that nobody looks.
+/// Makes the compiler believe that the block is used.
 void* kept(void* block) {
   asm volatile("" : "+r"(block)::"memory");
   return block;
@@ -95,7 +96,8 @@ void families() {
     asm volatile("" : "+r"(too_much));
     if (kept(malloc(too_much)) != nullptr || kept(calloc(too_much, 3)) != nullptr) abort();
     void* const block = kept(malloc(40));
-    void* (*volatile reallocate)(void*, std::size_t) = realloc;  // g++ would warn of what is meant
+    // Volatile hides this intended misuse from g++.
+    void* (*volatile reallocate)(void*, std::size_t) = realloc;
     if (reallocate(block, too_much) != nullptr) abort();
     free(block);
   }
@@ -104,7 +106,7 @@ void families() {
     auto* block = static_cast<char*>(kept(malloc(25)));
     const std::size_t usable = malloc_usable_size(block);
     if (usable < 25) abort();
-    std::memset(block, 0x5A, usable);  // all of it may be written
+    std::memset(block, 0x5A, usable);  // the program may write all usable bytes
     free(block);
   }
   {
@@ -120,14 +122,15 @@ void families() {
   }
 }
 
-/// Blocks of random sizes on four threads, a third of which the next thread frees.
+/// Allocates blocks of random sizes on four threads. A third of each thread's blocks are freed by
+/// the next thread.
 void random_allocations(unsigned seed, int each) {
   struct hand_over {
     std::mutex lock;
     std::vector<void*> blocks;
   };
   hand_over between[4];
-  // Once: what the threads allocate must not depend on who comes first.
+  // Reserves the memory now: later allocations must not depend on the order in which threads run.
   for (hand_over& to : between) to.blocks.reserve(static_cast<std::size_t>(each));
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
@@ -165,8 +168,9 @@ void random_allocations(unsigned seed, int each) {
   }
 }
 
-/// Batches that two workers make and the consumer frees, with caches, warming up and arrays that
-/// grow; @param leaked  bytes a sample that nobody ever frees.
+/// Two workers build batches, with caches, a warm-up and growing arrays; the consumer frees the
+/// batches.
+/// @param leaked  number of bytes per sample that are never freed.
 void pipeline(int batches, std::size_t leaked) {
   struct made {
     int number;
@@ -180,7 +184,7 @@ void pipeline(int batches, std::size_t leaked) {
   for (unsigned w = 0; w < 2; ++w) {
     workers.emplace_back([&, w] {
       std::mt19937 random(w + static_cast<unsigned>(getpid()));
-      std::deque<std::string> cache;  // of the last 20
+      std::deque<std::string> cache;  // contains the last 20 batches
       for (int b = next++; b < batches; b = next++) {
         made batch{b, {}};
         {
@@ -221,13 +225,14 @@ void pipeline(int batches, std::size_t leaked) {
 }
 
 void forks() {
-  (void)kept(malloc(5000));  // held by both
+  (void)kept(malloc(5000));  // both parent and child hold this block
   {
     LOTUS_SCOPE("Before");
     (void)kept(malloc(111));
   }
 #ifdef __SANITIZE_ADDRESS__
-  // The libasan of g++ 12 forgets its allocator's locks in a fork: no thread may begin meanwhile.
+  // libasan of g++ 12 does not handle the locks of its allocator in a fork. So this waits until the
+  // drain thread has started and allocates nothing any more.
   while (std::system("grep -q lotus-drain /proc/$PPID/task/*/comm") != 0) {
   }
 #endif

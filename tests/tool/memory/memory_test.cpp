@@ -1,4 +1,4 @@
-// What lotus-tool run --memory counts, of real programs.
+// Tests the counts of lotus-tool run --memory with real programs.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -63,27 +63,27 @@ void check_families(const json& memory) {
 
 }  // namespace
 
-TEST_CASE("every function of the malloc family is counted, in bytes that were asked for") {
+TEST_CASE("every function of the malloc family is counted with the requested bytes") {
   const counted_run run(MEMORY_PROGRAM, "families");
   INFO(run.err());
   REQUIRE(run.status() == 0);
   check_families(run.memory());
 }
 
-TEST_CASE("what is sampled between batches is not called the peak") {
+TEST_CASE("the maximum of samples between batches is not called the peak") {
   const counted_run run(MEMORY_PROGRAM, "families");
   REQUIRE(run.status() == 0);
   const std::string out = lotus::tool_test::run({"stats", "--memory", run.dir()}).out;
   INFO(out);
   CHECK(contains(out, "when sampled, at ends of batches"));
   CHECK(contains(out, "not the peak"));
-  // The program has held 50 MB, and never at the moment of a sample.
+  // The program held 50 MB at some time, but not when samples were taken.
   const json memory = run.memory();
   CHECK(memory["operations"]["SLarge"]["peak_bytes"].number() >
         memory["most_sampled_held_bytes"].number());
 }
 
-TEST_CASE("compact logs tell the same, and unpack to the same lines") {
+TEST_CASE("compact logs yield the same counts, and unpack to the same lines") {
   const counted_run run(MEMORY_PROGRAM, "families", "LOTUS_FORMAT=compact");
   REQUIRE(run.status() == 0);
   check_families(run.memory());
@@ -92,7 +92,7 @@ TEST_CASE("compact logs tell the same, and unpack to the same lines") {
   check_families(memory_of(run.dir() + "/text"));
 }
 
-TEST_CASE("what is made here and freed there is held by nobody, and what is leaked is named") {
+TEST_CASE("memory that is freed elsewhere is not a leak, and a real leak is named") {
   const counted_run run(MEMORY_PROGRAM, "leak 100");
   INFO(run.err());
   REQUIRE(run.status() == 0);
@@ -102,7 +102,8 @@ TEST_CASE("what is made here and freed there is held by nobody, and what is leak
   const json& leak = memory["leaks"][0];
   CHECK(leak["name"].text() == "SDecode");
   CHECK(leak["of"].text() == "SBatchPreprocessed");
-  // Two workers: what one allocates counts for the unit that the other may have begun since.
+  // With two workers, an allocation of one may be counted for the unit that the other has begun in
+  // the meantime.
   CHECK(std::abs(leak["bytes_each"].number() - 8 * 64) < 64);
   CHECK(leak["low"].number() > 0);
   CHECK(leak["low"].number() <= leak["bytes_each"].number());
@@ -118,7 +119,7 @@ TEST_CASE("what is made here and freed there is held by nobody, and what is leak
 #endif
 }
 
-TEST_CASE("twenty runs without a leak name none") {
+TEST_CASE("no leak is reported in twenty runs without one") {
   for (int i = 0; i < 20; ++i) {
     const counted_run run(MEMORY_PROGRAM, "tidy " + std::to_string(60 + 47 * i));
     REQUIRE(run.status() == 0);
@@ -127,7 +128,7 @@ TEST_CASE("twenty runs without a leak name none") {
   }
 }
 
-TEST_CASE("each side of a fork tells of its own") {
+TEST_CASE("parent and child of a fork count separately") {
   const counted_run run(MEMORY_PROGRAM, "fork");
   INFO(run.err());
   REQUIRE(run.status() == 0);
@@ -147,7 +148,7 @@ TEST_CASE("each side of a fork tells of its own") {
   CHECK(memory["leaks"][0]["bytes_each"].number() == 32);
 }
 
-TEST_CASE("what was counted survives kill -9") {
+TEST_CASE("counts survive kill -9") {
   const temp_dir dir;
   const pid_t child = fork();
   if (child == 0) {
@@ -174,17 +175,17 @@ TEST_CASE("what was counted survives kill -9") {
   CHECK(memory["leaks"][0]["bytes_each"].number() == 64);
 }
 
-TEST_CASE("objects that are loaded later are counted") {
+TEST_CASE("allocations of objects that are loaded later are counted") {
   const counted_run run(MEMORY_PROGRAM, "plugin '" MEMORY_PLUGIN "'");
   INFO(run.err());
   REQUIRE(run.status() == 0);
   const json plugin = run.memory()["operations"]["SPlugin"];
   CHECK(plugin["calls"].number() == 3);
-  // With what the library's first record in an object takes.
+  // This includes what the library allocates for its first record in a shared object.
   CHECK(plugin["allocated_bytes"].number() >= 3 * 123);
 }
 
-TEST_CASE("a program with its own operator new runs, and what is not seen is said") {
+TEST_CASE("a program with its own operator new runs, and what is not counted is reported") {
   const counted_run run(MEMORY_PROGRAM_OWN_NEW, "families");
   INFO(run.err());
   REQUIRE(run.status() == 0);
@@ -195,7 +196,7 @@ TEST_CASE("a program with its own operator new runs, and what is not seen is sai
 }
 
 #if defined(MEMORY_PROGRAM_JEMALLOC) || defined(MEMORY_PROGRAM_TCMALLOC)
-TEST_CASE("behind jemalloc and tcmalloc what is not seen is said, and the rest is exact") {
+TEST_CASE("with jemalloc and tcmalloc, what is not counted is reported and the rest is exact") {
   #ifdef MEMORY_PROGRAM_JEMALLOC
   const char* const jemalloc = MEMORY_PROGRAM_JEMALLOC;
   #else
@@ -225,7 +226,7 @@ TEST_CASE("behind jemalloc and tcmalloc what is not seen is said, and the rest i
 #endif
 
 #ifdef MEMORY_LIBRARY_SANITIZED
-TEST_CASE("the library with AddressSanitizer finds nothing to complain of") {
+TEST_CASE("the library built with AddressSanitizer runs without errors") {
   for (const char* what : {"families", "random 3000", "leak 60", "fork"}) {
     const temp_dir dir;
     const std::string command =
@@ -238,7 +239,8 @@ TEST_CASE("the library with AddressSanitizer finds nothing to complain of") {
     const int status = std::system(command.c_str());
     INFO(read_file(dir.path() + "/err"));
     REQUIRE(status == 0);
-    CHECK(contains(read_file(dir.path() + "/err"), "libasan"));  // what it does not see
+    // A message must say that libasan's allocations are not counted.
+    CHECK(contains(read_file(dir.path() + "/err"), "libasan"));
     const json memory = memory_of(dir.path() + "/run");
     if (std::string(what) == "families") {
       CHECK(memory["operations"]["SRealloc"]["allocated_bytes"].number() == 5037);
@@ -248,7 +250,7 @@ TEST_CASE("the library with AddressSanitizer finds nothing to complain of") {
 }
 #endif
 
-TEST_CASE("nobody who did not ask is told, or counted") {
+TEST_CASE("without --memory nothing is counted and no message is printed") {
   const counted_run run(MEMORY_PROGRAM, "families", "", false);
   REQUIRE(run.status() == 0);
   CHECK_FALSE(contains(run.err(), "memory"));

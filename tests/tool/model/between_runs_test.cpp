@@ -12,7 +12,8 @@ using namespace lotus::tool;
 
 namespace {
 
-/// Runs whose means differ by `spread` of themselves, standard deviation of the logarithms.
+/// Returns the mean throughputs of `count` runs, whose logarithms have the standard deviation
+/// `spread`.
 std::vector<double> runs(std::size_t count, double mean, double spread, std::mt19937_64& random) {
   std::normal_distribution<double> draw(0, spread);
   std::vector<double> all;
@@ -25,7 +26,8 @@ struct sides {
   double spread_a, spread_b;
 };
 
-/// Of 400 experiments the share whose interval held the truth, a slowing by 23 %.
+/// Returns the share of 400 experiments in which the interval contains the true change, which is a
+/// slowdown by 23 %.
 double coverage(const sides& of) {
   std::mt19937_64 random(7);
   int covered = 0;
@@ -40,8 +42,8 @@ double coverage(const sides& of) {
 
 }  // namespace
 
-TEST_CASE("Student's distribution is as its tables have it") {
-  // Abramowitz and Stegun, table 26.10.
+TEST_CASE("student_reach agrees with published tables") {
+  // The values are from Abramowitz and Stegun, table 26.10.
   CHECK(student_reach(1, 0.05) == Approx(12.706).epsilon(1e-4));
   CHECK(student_reach(2, 0.05) == Approx(4.303).epsilon(1e-3));
   CHECK(student_reach(4, 0.05) == Approx(2.776).epsilon(1e-3));
@@ -54,18 +56,18 @@ TEST_CASE("Student's distribution is as its tables have it") {
   CHECK(student_reach(2.5, 0.05) > student_reach(3, 0.05));
 }
 
-TEST_CASE("intervals between runs cover the truth about 95 times of 100") {
+TEST_CASE("95 % intervals between runs contain the truth in about 95 of 100 cases") {
   for (const sides& of : {sides{2, 2, 0.05, 0.05}, sides{3, 3, 0.05, 0.05}, sides{5, 5, 0.1, 0.01},
                           sides{8, 8, 0.05, 0.05}, sides{1, 5, 0.05, 0.05}}) {
     INFO(of.a << " against " << of.b);
     CHECK(coverage(of) >= 0.92);
     CHECK(coverage(of) <= 0.99);
   }
-  // Two runs that differ much against many that do not: Welch's weakest place.
+  // The weakest case of Welch's test is two runs that differ much, compared with many similar runs.
   CHECK(coverage({2, 8, 0.1, 0.02}) >= 0.85);
 }
 
-TEST_CASE("runs that are alike have no doubt, and one run a side no interval") {
+TEST_CASE("equal runs have an interval of width 0, and one run per side has none") {
   const auto same = change_between_runs({2, 2}, {3, 3, 3});
   REQUIRE(same);
   CHECK(same->value == Approx(0.5));
@@ -75,7 +77,7 @@ TEST_CASE("runs that are alike have no doubt, and one run a side no interval") {
   CHECK_FALSE(change_between_runs({}, {3, 3}));
 }
 
-TEST_CASE("dealing runs out anew finds 5 of 100 differences where there is none") {
+TEST_CASE("the permutation test finds about 5 of 100 differences where there is none") {
   std::mt19937_64 random(3);
   int found = 0;
   int found_true = 0;
@@ -89,9 +91,9 @@ TEST_CASE("dealing runs out anew finds 5 of 100 differences where there is none"
   CHECK(found_true >= 800);
 }
 
-TEST_CASE("all ways to deal out are tried, or many drawn ones") {
+TEST_CASE("the permutation test tries all assignments, or many random ones") {
   CHECK_FALSE(permutation_p({1, 2, 3, 4}, {1, 2, 3, 4, 5}));
-  // 2 of the 252 ways are as extreme.
+  // 2 of the 252 possible assignments are as extreme.
   CHECK(*permutation_p({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}) == Approx(2.0 / 252));
   CHECK(*permutation_p({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}) == 1);
   std::mt19937_64 random(5);

@@ -23,7 +23,7 @@ std::vector<std::int64_t> normal(std::size_t n, double mean, double std, unsigne
 
 }  // namespace
 
-TEST_CASE("equal constants have no change and no doubt") {
+TEST_CASE("equal constants have no change and an interval of width 0") {
   const change c = bootstrap_change(values{5, 5, 5}, values{5, 5});
   CHECK(c.value == 0);
   CHECK(c.low == 0);
@@ -37,10 +37,10 @@ TEST_CASE("a constant that doubled changed by 100 %") {
   CHECK(c.high == 1);
 }
 
-TEST_CASE("the interval is about as wide as theory says") {
-  // The mean of n values has a standard error of std / sqrt(n); of the ratio of two such means
-  // it is sqrt(2) times that, and 95 % lie within 1.96 of it.
-  for (const std::size_t n : {400U, 40000U}) {  // the second is drawn in blocks
+TEST_CASE("the interval is about as wide as theory predicts") {
+  // The mean of n values has a standard error of std / sqrt(n). The ratio of two such means has
+  // sqrt(2) times this error, and 95 % of the ratios are within 1.96 times that error.
+  for (const std::size_t n : {400U, 40000U}) {  // the second size is resampled in blocks
     const change c = bootstrap_change(normal(n, 1e6, 1e5, 1), normal(n, 1e6, 1e5, 2));
     const double expected = 2 * 1.96 * std::sqrt(2.0) * 0.1 / std::sqrt(static_cast<double>(n));
     CHECK(c.low < c.value);
@@ -49,7 +49,7 @@ TEST_CASE("the interval is about as wide as theory says") {
   }
 }
 
-TEST_CASE("the interval covers the truth about 95 times of 100") {
+TEST_CASE("the interval contains the truth in about 95 of 100 cases") {
   int covered = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
     const change c =
@@ -60,7 +60,7 @@ TEST_CASE("the interval covers the truth about 95 times of 100") {
   CHECK(covered <= 100);
 }
 
-TEST_CASE("the same question gets the same answer") {
+TEST_CASE("the same values always yield the same interval") {
   const auto a = normal(50, 1000, 300, 5);
   const auto b = normal(70, 1000, 300, 6);
   CHECK(bootstrap_change(a, b).low == bootstrap_change(a, b).low);

@@ -1,5 +1,5 @@
-// Calls, callers and times of operations: stats --style profile, and export --format pstats as
-// Python's pstats reads it.
+// Tests calls, callers and times of operations, in stats --style profile and in export --format
+// pstats, whose result Python's pstats reads.
 #include <cstdlib>
 #include <string>
 
@@ -12,12 +12,13 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Walk calls itself and Read; Read stands alone once, and reaches out of Other once.
+/// Writes calls in which Walk calls itself and Read. One call of Read has no caller, and another
+/// overlaps only partly with Other.
 void write_calls(const temp_dir& dir) {
   thread_logs thread;
   thread.operation("Read", 12, 4);
-  thread.operation("Walk", 10, 10);  // 6 itself
-  thread.operation("Walk", 0, 30);   // 20 itself
+  thread.operation("Walk", 10, 10);  // has a self time of 6
+  thread.operation("Walk", 0, 30);   // has a self time of 20
   thread.operation("Read", 40, 5);
   thread.operation("Other", 50, 10);
   thread.operation("Read", 55, 10);
@@ -29,7 +30,7 @@ void write_calls(const temp_dir& dir) {
 
 }  // namespace
 
-TEST_CASE("calls and times as cProfile prints them") {
+TEST_CASE("stats --style profile prints calls and times as cProfile does") {
   const temp_dir dir;
   write_calls(dir);
   const result all = run({"stats", dir.path(), "--style", "profile"});
@@ -49,7 +50,7 @@ TEST_CASE("calls and times as cProfile prints them") {
   }
 }
 
-TEST_CASE("pstats reads what is exported, callers too") {
+TEST_CASE("Python's pstats reads the exported file with callers") {
   if (std::system("python3 -c 'import pstats' 2>/dev/null") != 0) {
     lotus_test::skip("python3 is absent");
   }
@@ -86,7 +87,7 @@ TEST_CASE("pstats reads what is exported, callers too") {
   check(stats["<all threads>"]["all"], 1, 1, 0, 63);
 }
 
-TEST_CASE("what cannot be exported is said in a line") {
+TEST_CASE("runs that cannot be exported are reported in one line") {
   const temp_dir dir;
   dir.file("a/lotustrace_log_worker_pid_1", columns("SRead", 0, 5) + '\n');
   dir.file("b/lotustrace_log_worker_pid_1", columns("SRead", 0, 5) + '\n');
@@ -103,26 +104,26 @@ TEST_CASE("what cannot be exported is said in a line") {
   CHECK(contains(none.err, "no operations"));
 }
 
-TEST_CASE("threads are counted, and only those with operations, whatever logs they have") {
+TEST_CASE("threads with operations are counted once, whatever logs they have") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads("log 9 3\n"));
-  thread_logs both;  // a consumer that also works
+  thread_logs both;  // a consumer that also builds batches
   both.operation("Read", 0, 4);
   both.wait(0, 5, 1);
   both.write(dir, "", 1);
-  thread_logs worker;  // its second recording has a log of its own
+  thread_logs worker;  // this worker's second recording has another log
   worker.operation("Read", 0, 4);
   worker.write(dir, "", 3);
   worker.write(dir, "", 9);
   thread_logs consumer;
   consumer.wait(1, 5, 1);
   consumer.write(dir, "", 2);
-  const result told = run({"stats", dir.path(), "--style", "profile"});
-  INFO(told.out << told.err);
-  CHECK(contains(told.out, "3 calls, 12.00 ms on 2 threads"));
+  const result reported = run({"stats", dir.path(), "--style", "profile"});
+  INFO(reported.out << reported.err);
+  CHECK(contains(reported.out, "3 calls, 12.00 ms on 2 threads"));
 }
 
-TEST_CASE("operations that were only counted are exported too, also where nothing was recorded") {
+TEST_CASE("counted operations are exported too, even if nothing was recorded") {
   const auto exported = [](bool recorded) {
     const temp_dir dir;
     if (recorded) write_calls(dir);

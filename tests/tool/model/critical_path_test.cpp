@@ -1,4 +1,4 @@
-// The critical path: each nanosecond in one place, and the places right.
+// Tests the critical path: each nanosecond must belong to exactly one activity, the right one.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,7 +14,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Shares of the run in per cent, by name or else by what it is; checks the sum.
+/// Returns shares of the run in percent, by the activity's name, or by its kind if it has no name.
+/// Checks that their sum is 100.
 std::map<std::string, double> shares_of(const answer& a) {
   const std::int64_t run_ns = a.whole["run_ns"].integer();
   std::map<std::string, double> shares;
@@ -34,8 +35,8 @@ worker_loader loading_and_cropping() {
   loader.batches = 100;
   loader.make = constant(100);
   loader.step = constant(0.2);
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
     logs.made(thread, i, start, duration);
     logs.op(thread, "Load", start, duration * 6 / 10);
     logs.op(thread, "Crop", start + duration * 6 / 10, duration * 4 / 10);
@@ -45,13 +46,13 @@ worker_loader loading_and_cropping() {
 
 }  // namespace
 
-TEST_CASE("two operations share the path as they share the making") {
+TEST_CASE("two operations share the critical path in proportion to their time") {
   std::map<std::string, double> shares = shares_of(diagnose(loading_and_cropping()));
   CHECK(shares["Load"] == Approx(60).margin(1));
   CHECK(shares["Crop"] == Approx(40).margin(1));
 }
 
-TEST_CASE("a slow consumer has the whole path, start-up what is before all") {
+TEST_CASE("a slow consumer takes the whole critical path, and a slow start its beginning") {
   worker_loader loader = loading_and_cropping();
   loader.workers = 4;
   loader.step = constant(100);
@@ -64,19 +65,10 @@ TEST_CASE("a slow consumer has the whole path, start-up what is before all") {
   CHECK(spawned["start-up"] == Approx(50).margin(1));
 }
 
-TEST_CASE("a chain's path is that of its slowest stage") {
-  stage_chain chain;
-  for (const auto& [name, service_ms] : {std::pair{"Read", 1.0}, {"Decode", 4.0}, {"Pack", 1.0}}) {
-    stage_spec stage;
-    stage.name = name;
-    stage.service = constant(service_ms);
-    chain.stages.push_back(stage);
-  }
-  chain.step = constant(0.5);
-  chain.batches = 200;
+TEST_CASE("the critical path of a chain lies in its slowest stage") {
   planted p;
   generator random(3);
-  simulate(chain, p, random);
+  simulate(read_decode_pack(1), p, random);
   const answer a = diagnose(p.logs);
   CHECK(a.verdict() == "stage-bound");
   CHECK(a.whole["bound_by"]["name"].text() == "Decode");
@@ -84,7 +76,7 @@ TEST_CASE("a chain's path is that of its slowest stage") {
   CHECK(shares["Decode"] + shares["Inside"] > 95);
 }
 
-TEST_CASE("the path of any pipeline sums to its time") {
+TEST_CASE("the critical path of every pipeline adds up to the run's time") {
   for (const auto* shapes : {&planted_loaders(), &planted_stages()}) {
     for (const planted_shape& shape : *shapes) {
       generator random(31);

@@ -1,4 +1,5 @@
-// Durations and operations that are not all in memory tell what all of them would.
+// Tests durations and operations that are partly stored in files: their statistics must equal those
+// of all values.
 #include "model/times/kept_durations.hpp"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ using namespace lotus::tool;
 
 namespace {
 
-/// As operations last: around a time, some far longer; or all but the same; or few values only.
+/// Returns durations like those of real operations: some far longer than the typical one, or nearly
+/// equal, or with only a few different values.
 std::vector<std::int64_t> drawn(int shape, std::size_t count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::lognormal_distribution<double> spread(0, 1);
@@ -57,7 +59,7 @@ distribution described(const kept_durations& kept, const std::vector<std::int64_
 
 }  // namespace
 
-TEST_CASE("a bucket holds what lies from its lowest value to the next one's") {
+TEST_CASE("a bucket contains the values from its lowest one to that of the next bucket") {
   for (std::int64_t ns = 0; ns < 70'000; ++ns) {
     const std::size_t b = narrow_bucket::of(ns);
     CHECK(narrow_bucket::lowest(b) <= ns);
@@ -69,12 +71,12 @@ TEST_CASE("a bucket holds what lies from its lowest value to the next one's") {
   CHECK(narrow_bucket::lowest(narrow_bucket::of(INT64_MAX)) <= INT64_MAX);
 }
 
-TEST_CASE("figures of very many durations are those of all of them") {
+TEST_CASE("statistics of very many durations equal those of all values") {
   const int shape = GENERATE(0, 1, 2, 3);
   const std::size_t count = GENERATE(std::size_t{4097}, std::size_t{100'000});
   CAPTURE(shape, count);
   const std::vector<std::int64_t> all = drawn(shape, count, 7);
-  // From several logs, of which some are short.
+  // Adds the durations of several logs; some of the logs are short.
   kept_durations kept;
   for (std::size_t first = 0; first < all.size();) {
     const std::size_t last = std::min(all.size(), first + (first % 3 == 0 ? 3'000 : 20'000));
@@ -104,7 +106,7 @@ TEST_CASE("figures of very many durations are those of all of them") {
   CHECK(is.p99_ns == should.p99_ns);
 }
 
-TEST_CASE("few durations stay as they are") {
+TEST_CASE("few durations are kept unchanged") {
   kept_durations kept;
   kept_durations more;
   kept.add(3);
@@ -115,8 +117,8 @@ TEST_CASE("few durations stay as they are") {
   CHECK(kept.values() == std::vector<std::int64_t>{3, 1, 2});
 }
 
-TEST_CASE("operations come back from the file as from memory") {
-  // Where nothing can be written, all stays in memory.
+TEST_CASE("operations read back from the file equal those kept in memory") {
+  // If false, no file can be written, so all operations remain in memory.
   const bool disk = GENERATE(true, false);
   if (!disk) setenv("TMPDIR", "/proc", 1);  // NOLINT(concurrency-mt-unsafe)
   const auto store = std::make_shared<operation_store>(100'000);
@@ -150,7 +152,7 @@ TEST_CASE("operations come back from the file as from memory") {
   if (!disk) unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
 }
 
-TEST_CASE("blocks of neighbours are as even as can be, and lose nothing") {
+TEST_CASE("blocks of adjacent values have almost equal sizes and lose no value") {
   const std::size_t count = GENERATE(std::size_t{700}, std::size_t{8'000}, std::size_t{1'000'000});
   value_blocks values;
   double sum = 0;

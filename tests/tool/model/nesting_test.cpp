@@ -1,5 +1,5 @@
-// Order, callers and self times of operations, against their definitions, on random logs of spans
-// that nest, overlap crosswise and begin or end together.
+// Compares the order, callers and self times of operations with simple definitions, on random logs
+// of spans that nest, overlap partly, and begin or end at the same time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,14 +30,14 @@ std::vector<operation> random_log(unsigned seed) {
     std::int64_t start = below(range);
     std::int64_t duration = below(1 + below(range));
     switch (seed % 5) {
-      case 1:  // ends run backwards
+      case 1:  // the spans end in reverse order
         start = count - i;
         break;
-      case 2:  // each lies in the next
+      case 2:  // each span is inside the next one
         start = count - i;
         duration = 2 * i;
         break;
-      case 3:  // all overlap crosswise
+      case 3:  // all spans overlap partly
         start = i;
         duration = count;
         break;
@@ -49,7 +49,8 @@ std::vector<operation> random_log(unsigned seed) {
   return log;
 }
 
-/// Of two that begin together the longer first, of two equal ones the later line.
+/// Sorts by start. If two operations begin together, the longer one comes first. Of two equal
+/// operations, the one on the later line comes first.
 std::vector<operation> ordered(std::vector<operation> log) {
   std::reverse(log.begin(), log.end());
   std::stable_sort(log.begin(), log.end(), [](const operation& a, const operation& b) {
@@ -62,9 +63,10 @@ bool same(const operation& a, const operation& b) {
   return a.start_ns == b.start_ns && a.duration_ns == b.duration_ns && a.name == b.name;
 }
 
-/// Who called each: the last one before it that is still open and ends no earlier.
+/// Finds callers by their definition: the caller is the last operation before this one that is
+/// still open and does not end earlier.
 struct defined_calls {
-  std::vector<operation> ops;  // ordered
+  std::vector<operation> ops;  // sorted by ordered()
   std::vector<std::optional<std::size_t>> parent;
 
   explicit defined_calls(const std::vector<operation>& log) : ops(ordered(log)) {
@@ -87,7 +89,7 @@ struct defined_calls {
 
 }  // namespace
 
-TEST_CASE("operations come in order of their beginning, whatever the order of the log") {
+TEST_CASE("operations are emitted by start, whatever the order of the log") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const std::vector<operation> log = random_log(seed);
     std::vector<operation> out;
@@ -102,7 +104,7 @@ TEST_CASE("operations come in order of their beginning, whatever the order of th
   }
 }
 
-TEST_CASE("an operation's caller is the innermost that contains it, also among crossing ones") {
+TEST_CASE("an operation's caller is the innermost one that contains it, despite overlaps") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     const defined_calls right(random_log(seed));
@@ -113,7 +115,7 @@ TEST_CASE("an operation's caller is the innermost that contains it, also among c
       ++ended;
       for (std::size_t i = 0; i < right.ops.size(); ++i) {
         if (!same(right.ops[i], call.what)) continue;
-        // Several that are the same are told apart by who called them.
+        // Equal operations can be distinguished by their callers.
         const optional_index<std::uint32_t> caller =
             right.parent[i] ? optional_index<std::uint32_t>(right.ops[*right.parent[i]].name)
                             : std::nullopt;
@@ -131,11 +133,11 @@ TEST_CASE("an operation's caller is the innermost that contains it, also among c
   }
 }
 
-TEST_CASE("self times are the same in a log of spans far before others") {
+TEST_CASE("self times are right in logs whose spans are not in order of time") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     nesting_times nesting;
-    std::vector<operation> apart;  // in order of start
+    std::vector<operation> apart;  // operations sorted by start
     for (const operation& op : random_log(seed)) {
       auto first = std::find_if(apart.begin(), apart.end(), [&](const operation& other) {
         return other.start_ns >= op.start_ns;

@@ -1,4 +1,4 @@
-// Time off the CPU, against threads whose truth is played.
+// Compares time off the CPU with the true times of simulated threads.
 #include "model/pipeline/off_cpu.hpp"
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct true_span {
   std::int64_t blocked_ns = 0;
 };
 
-/// Nested spans, in each of which a thread runs, is switched out or sleeps between looks.
+/// A simulated thread with nested spans. In a span, the thread runs, waits for a CPU or sleeps, and
+/// sometimes reads its clocks.
 class played_thread {
  public:
   explicit played_thread(unsigned seed) : random_(seed) {
@@ -30,7 +31,7 @@ class played_thread {
   }
 
   std::vector<true_span> spans;
-  std::vector<off_cpu_stretch> lines;
+  std::vector<off_cpu_interval> lines;
 
  private:
   std::int64_t draw(std::int64_t low, std::int64_t high) {
@@ -54,7 +55,7 @@ class played_thread {
     s.blocked_ns = blocked_ns_ - s.blocked_ns;
   }
 
-  /// Runs, and up to three times does not.
+  /// Runs, and is off the CPU at most three times.
   void live() {
     now_ns_ += draw(10, 10'000);
     for (std::int64_t i = draw(0, 3); i > 0; --i) {
@@ -66,26 +67,27 @@ class played_thread {
     }
   }
 
-  /// What the library does at a begin and an end: tells what is new.
+  /// Does what the library does when a span begins or ends: records the time off the CPU since the
+  /// last record.
   void look() {
-    const std::int64_t queue = queue_ns_ - told_queue_ns_;
-    const std::int64_t off = queue + blocked_ns_ - told_blocked_ns_;
+    const std::int64_t queue = queue_ns_ - reported_queue_ns_;
+    const std::int64_t off = queue + blocked_ns_ - reported_blocked_ns_;
     if (off > 0) lines.push_back({now_ns_ - off, now_ns_, queue});
-    told_queue_ns_ = queue_ns_;
-    told_blocked_ns_ = blocked_ns_;
+    reported_queue_ns_ = queue_ns_;
+    reported_blocked_ns_ = blocked_ns_;
   }
 
   std::mt19937 random_;
   std::int64_t now_ns_ = 1'000'000'000;
   std::int64_t queue_ns_ = 0;
   std::int64_t blocked_ns_ = 0;
-  std::int64_t told_queue_ns_ = 0;
-  std::int64_t told_blocked_ns_ = 0;
+  std::int64_t reported_queue_ns_ = 0;
+  std::int64_t reported_blocked_ns_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("running, waiting for a CPU and blocked are exact for every span, nested or not") {
+TEST_CASE("running, waiting for a CPU and blocked times are exact for every span") {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     const played_thread thread(seed);
     const off_cpu_time off(thread.lines, cpu_measure::switches);
@@ -100,9 +102,9 @@ TEST_CASE("running, waiting for a CPU and blocked are exact for every span, nest
   }
 }
 
-TEST_CASE("clocks that disagree cannot make a share less than nothing or more than the wall") {
-  // Told 3 behind the end of a span of 10 that slept nearly all of it, and more than fits behind
-  // the line before.
+TEST_CASE("clocks that disagree never make a share negative or larger than the span") {
+  // The second line is recorded 3 ns after the end of a span of 10 ns that slept almost all the
+  // time. So its time off the CPU is longer than the time since the previous line.
   const off_cpu_time off({{104, 113, 0}, {100, 120, 15}}, cpu_measure::switches);
   const cpu_split first = off.split(103, 110);
   CHECK(first.cpu_ns == 1);
@@ -113,7 +115,7 @@ TEST_CASE("clocks that disagree cannot make a share less than nothing or more th
   CHECK(second.blocked_ns == 0);
 }
 
-TEST_CASE("where the split is not known it is missing, and only there") {
+TEST_CASE("an unknown split is missing only in spans that it affects") {
   const off_cpu_time off({{10, 20, -1}, {30, 40, 10}}, cpu_measure::switches);
   const cpu_split unknown = off.split(5, 25);
   CHECK(unknown.cpu_ns == 10);

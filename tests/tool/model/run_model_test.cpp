@@ -29,7 +29,7 @@ using maybe = std::optional<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("wait, delay and step of a batch") {
+TEST_CASE("wait, delay and step of a batch are computed") {
   const run_batches run({waited(0, 100, 50), used(0, 200), waited(1, 260, 5000), used(1, 9000),
                          made(0, 10, 120), made(1, 140, 3000)});
   REQUIRE(run.all().size() == 2);
@@ -42,21 +42,23 @@ TEST_CASE("wait, delay and step of a batch") {
   CHECK(run.record(first.preprocessed)->file == worker);
 }
 
-TEST_CASE("a marker is no wait, and ends no step") {
-  // 1 arrives out of order while 0 is waited for, and is taken from the cache without a wait.
+TEST_CASE("an out-of-order marker is not a wait and does not end a step") {
+  // Batch 1 arrives out of order while the consumer waits for batch 0. Later it is received from
+  // the buffer, without a wait.
   const run_batches run({waited(1, 150, 1000), waited(0, 100, 100), used(0, 210),
                          waited(3, 220, 1000), used(1, 300), waited(2, 350, 10), used(2, 360)});
   const batch& zero = run.all()[0];
   const batch& one = run.all()[1];
   CHECK(run.out_of_order(one));
   CHECK(run.wait_ns(one) == maybe(0));
-  CHECK(run.step_ns(zero.consumed) == maybe(90));  // to the next consumption, past the marker
-  CHECK(run.step_ns(one.consumed) == maybe(50));   // to the next wait
+  // The step lasts until the next batch is received; the marker in between does not end it.
+  CHECK(run.step_ns(zero.consumed) == maybe(90));
+  CHECK(run.step_ns(one.consumed) == maybe(50));  // lasts until the next wait
   CHECK_FALSE(run.out_of_order(zero));
   CHECK(run.all()[3].consumed == no_record);
 }
 
-TEST_CASE("numbers that come again are the next epoch, in order of time and not of the log") {
+TEST_CASE("repeated batch numbers begin the next epoch, in order of time") {
   const run_batches run({waited(0, 5000, 10), used(0, 5020), waited(0, 100, 10), used(0, 120),
                          made(0, 4000, 900), made(0, 10, 80)});
   REQUIRE(run.all().size() == 2);
@@ -65,15 +67,16 @@ TEST_CASE("numbers that come again are the next epoch, in order of time and not 
   CHECK(run.delay_ns(run.all()[0]) == maybe(30));
   CHECK(run.all()[1].epoch == 1);
   CHECK(run.delay_ns(run.all()[1]) == maybe(120));
-  // The last step of an epoch ends nowhere; what lies between epochs is told apart.
+  // The end of an epoch's last step is not recorded. The time between two epochs belongs to no
+  // step.
   CHECK(run.step_ns(run.all()[0].consumed) == maybe());
   REQUIRE(run.epochs().size() == 2);
   CHECK(run.epochs()[0].between_ns == maybe(5000 - 120));
   CHECK(run.epochs()[1].between_ns == maybe());
 }
 
-TEST_CASE("an epoch that is left early leaves its prefetched batches to nobody") {
-  // Batch 1 is made in both epochs, but the first one ends after batch 0.
+TEST_CASE("batches that were prefetched for an epoch left early are not received") {
+  // Batch 1 is built in both epochs, but the first epoch ends after batch 0.
   const run_batches run({made(0, 10, 10), made(1, 20, 10), used(0, 40), made(0, 1000, 10),
                          made(1, 1020, 10), waited(1, 1010, 21), used(0, 1015), used(1, 1032)});
   REQUIRE(run.all().size() == 4);
@@ -85,7 +88,7 @@ TEST_CASE("an epoch that is left early leaves its prefetched batches to nobody")
   CHECK(run.wait_ns(run.all()[3]) == maybe(21));
 }
 
-TEST_CASE("work that was given out for an abandoned epoch is that epoch's") {
+TEST_CASE("a batch that was dispatched in an abandoned epoch belongs to that epoch") {
   const auto queued = [](std::int64_t i, std::int64_t start) {
     return batch_record{start, 1000, i, consumer, 0, record_kind::queued};
   };
@@ -98,7 +101,7 @@ TEST_CASE("work that was given out for an abandoned epoch is that epoch's") {
   CHECK(run.delay_ns(run.all()[2]) == maybe(10));
 }
 
-TEST_CASE("throughput counts start-up and what lies between epochs, and has a steady state") {
+TEST_CASE("throughput includes start-up and pauses between epochs, but not in steady state") {
   std::vector<batch_record> all;
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
     const std::int64_t begin = 1000 * epoch;
@@ -109,7 +112,8 @@ TEST_CASE("throughput counts start-up and what lies between epochs, and has a st
     }
   }
   const run_batches run(batch_records(all.begin(), all.end()));
-  // Steps last from 110 to 170, from 180 to 220 and from 230 to 270; so the last one 40.
+  // The steps last from 110 to 170, from 180 to 220 and from 230 to 270. So the last step, whose
+  // end is unknown, is assumed to take 40.
   CHECK(run.length_ns() == 1000 + 280 + 40);
   CHECK(*run.achieved_per_s() == Approx(8e9 / 1320));
   CHECK(*run.steady_per_s() == Approx(6e9 / (2 * 170)));
@@ -117,8 +121,9 @@ TEST_CASE("throughput counts start-up and what lies between epochs, and has a st
   CHECK(run.last_step_ns(run.epochs()[0]) == 40);
 }
 
-TEST_CASE("a pass whose batches were all discarded shifts no numbers into another epoch") {
-  // The reader prefetches 0 to 2, is reset, and makes 0 to 9, which are received.
+TEST_CASE("a pass with only discarded batches does not shift later epochs") {
+  // The reader prefetches batches 0 to 2 and is reset. Then it builds batches 0 to 9, which are
+  // received.
   batch_records all;
   for (std::int64_t i = 0; i < 3; ++i) all.push_back(made(i, 10 * i, 8));
   for (std::int64_t i = 0; i < 10; ++i) {
@@ -138,8 +143,8 @@ TEST_CASE("a pass whose batches were all discarded shifts no numbers into anothe
   }
 }
 
-TEST_CASE("a pass that ended before a number was made does not lend it its place") {
-  // 0 to 2 of six are received and 3 is discarded; then comes a whole pass.
+TEST_CASE("a pass that ended early does not take batches of the next pass") {
+  // Of six batches, 0 to 2 are received and 3 is discarded. Then a complete epoch follows.
   batch_records all;
   for (std::int64_t i = 0; i < 4; ++i) {
     all.push_back(made(i, 10 * i, 8));
@@ -160,7 +165,7 @@ TEST_CASE("a pass that ended before a number was made does not lend it its place
   CHECK(run.all()[3].epoch == 0);
 }
 
-TEST_CASE("a batch that was made again is one batch of its pass") {
+TEST_CASE("a batch that was built twice is one batch of its pass") {
   batch_records all;
   for (std::int64_t i = 0; i < 8; ++i) {
     all.push_back(made(i, 100 * i, 30));
@@ -174,14 +179,14 @@ TEST_CASE("a batch that was made again is one batch of its pass") {
   CHECK(run.made(run.all()[5])->duration_ns() == 70);
 }
 
-TEST_CASE("batches in any order are one pass, though numbers fall") {
+TEST_CASE("batches that arrive in any order form one pass") {
   batch_records all;
   const std::int64_t order[] = {2, 0, 1, 4, 3, 5, 7, 6, 9, 8};
   for (std::int64_t pass = 0; pass < 2; ++pass) {
     for (std::int64_t at = 0; at < 10; ++at) {
       const std::int64_t i = order[at];
       all.push_back(made(i, 1000 * pass + 10 * at, 8));
-      // The first pass is left before its last batches, which nobody made.
+      // The first epoch is left early, so its last batches are not built.
       if (pass == 0 && at >= 7) all.pop_back();
       if (pass == 1 || at < 7) all.push_back(used(i, 1000 * pass + 10 * at + 9));
     }
@@ -192,7 +197,7 @@ TEST_CASE("batches in any order are one pass, though numbers fall") {
   CHECK(run.epochs()[1].handed_over == 10);
 }
 
-TEST_CASE("where nobody takes the batches they are done where their last stage ends") {
+TEST_CASE("without a consumer, batches are done when their last stage ends") {
   const std::vector<stage_span> stages = [] {
     std::vector<stage_span> all;
     for (std::int64_t i = 0; i < 5; ++i) {
@@ -219,7 +224,7 @@ TEST_CASE("where nobody takes the batches they are done where their last stage e
   CHECK_FALSE(run_batches({used(0, 10)}, stages).pushed());
 }
 
-TEST_CASE("processes that consume at the same time have batches of their own") {
+TEST_CASE("batches of processes that consume at the same time are kept apart") {
   const auto of = [](std::uint32_t consumer_process, batch_record r) {
     r.consumer = consumer_id(consumer_process);
     return r;
@@ -233,7 +238,8 @@ TEST_CASE("processes that consume at the same time have batches of their own") {
     CHECK(run.all()[i].epoch == i);
     CHECK(run.delay_ns(run.all()[i]) == maybe(delays[i]));
   }
-  // One after the other they are epochs of one, in order of time.
+  // If the processes consume one after the other, their epochs count as epochs of one consumer, in
+  // order of time.
   const run_batches again(
       {of(1, made(0, 10, 10)), of(1, used(0, 25)), of(0, made(0, 100, 10)), of(0, used(0, 111))});
   REQUIRE(again.all().size() == 2);
@@ -241,7 +247,7 @@ TEST_CASE("processes that consume at the same time have batches of their own") {
   CHECK(again.delay_ns(again.all()[1]) == maybe(1));
 }
 
-TEST_CASE("batches come by epoch, then by number, whatever is missing") {
+TEST_CASE("batches are sorted by epoch and number, even if records are missing") {
   const run_batches run({made(7, 100, 1), made(2, 50, 1), made(2, 500, 1), used(9, 700)});
   std::vector<std::int64_t> order;
   for (const batch& b : run.all())
@@ -256,7 +262,7 @@ TEST_CASE("batches come by epoch, then by number, whatever is missing") {
   }
 }
 
-TEST_CASE("two consumers do not end each other's steps") {
+TEST_CASE("the steps of two consumers do not end each other") {
   const run_batches run({used(0, 100, file_id(0)), used(2, 300, file_id(0)),
                          used(1, 150, file_id(2)), used(3, 400, file_id(2))});
   CHECK(run.step_ns(run.all()[0].consumed) == maybe(200));
@@ -265,6 +271,6 @@ TEST_CASE("two consumers do not end each other's steps") {
   CHECK(run.step_ns(run.all()[3].consumed) == maybe());
 }
 
-TEST_CASE("no records, no batches") {
+TEST_CASE("a run without records has no batches") {
   CHECK(run_batches({}).all().empty());
 }

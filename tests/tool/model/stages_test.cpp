@@ -1,4 +1,4 @@
-// Stages against simulated chains whose truth is known.
+// Compares measurements of stages with the true values of simulated chains of stages.
 #include "model/pipeline/stages.hpp"
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-/// Even between 1 - spread and 1 + spread times `ns`.
+/// Draws durations uniformly between 1 - spread and 1 + spread times `ns`.
 durations even(std::int64_t ns, double spread) {
   return [ns, spread](generator& random) {
     std::uniform_real_distribution<double> factor(1 - spread, 1 + spread);
@@ -35,8 +35,8 @@ durations even(std::int64_t ns, double spread) {
   };
 }
 
-/// Every stage of a chain beside its truth. Returns how many leave open whether they were starved
-/// or blocked.
+/// Compares every stage of a chain with its true values. Returns the number of stages for which the
+/// tool could not decide whether they were starved or blocked.
 int check_chain(stage_chain chain, unsigned seed) {
   chain.batches = 400;
   for (std::size_t s = 0; s < chain.stages.size(); ++s) chain.stages[s].name = std::to_string(s);
@@ -81,7 +81,7 @@ int check_chain(stage_chain chain, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("stages of random chains: capacity, busy, starved, blocked, latency") {
+TEST_CASE("the figures of stages are right for random chains") {
   int left_open = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     std::mt19937 random(seed);
@@ -99,10 +99,10 @@ TEST_CASE("stages of random chains: capacity, busy, starved, blocked, latency") 
     chain.step = even(between(1, 10) * ms, 0);
     left_open += check_chain(chain, seed);
   }
-  CHECK(left_open <= 6);  // of about 180
+  CHECK(left_open <= 6);  // there are about 180 stages
 }
 
-TEST_CASE("a thread for every item: slots are those that lived at once") {
+TEST_CASE("with a thread per item, a stage has as many slots as threads at one time") {
   stage_chain chain;
   chain.stages.resize(3);
   for (int s = 0; s < 3; ++s) {
@@ -116,8 +116,8 @@ TEST_CASE("a thread for every item: slots are those that lived at once") {
   check_chain(chain, 1);
 }
 
-TEST_CASE("stages that share their threads have one capacity together") {
-  // Four threads take an item each through 5 ms and 15 ms: 4 / 20 ms.
+TEST_CASE("stages that share threads have one common capacity") {
+  // Four threads spend 5 ms (A) and 15 ms (B) per item, so the capacity is 4 / 20 ms.
   run_data run;
   run.names.id("SA");
   run.names.id("SB");
@@ -133,13 +133,14 @@ TEST_CASE("stages that share their threads have one capacity together") {
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].pool.has_value());
   CHECK(stages[0].pool == stages[1].pool);
-  // The first never runs on two threads at once here, so it may be serial: 1 / 5 ms.
+  // Here, the first stage never runs on two threads at the same time, so it may be serial: 1 / 5
+  // ms.
   CHECK(*stages[0].capacity_per_s == Approx(200));
   CHECK(*stages[1].capacity_per_s == Approx(200));
   CHECK(stages[0].shares.busy + stages[1].shares.busy == Approx(1).margin(0.02));
 }
 
-TEST_CASE("a serial stage in a pool has its own bound") {
+TEST_CASE("a serial stage in a pool has a capacity of its own") {
   run_data run;
   run.names.id("SA");
   run.names.id("SSerial");
@@ -156,7 +157,7 @@ TEST_CASE("a serial stage in a pool has its own bound") {
   CHECK(*stages[1].capacity_per_s == Approx(100));
 }
 
-TEST_CASE("a stage of items: its capacity in items and in batches") {
+TEST_CASE("a stage of items has a capacity in items and in batches") {
   run_data run;
   run.names.id("SDecode");
   run.names.id("SCollate");

@@ -22,7 +22,7 @@ std::int64_t to_ns(double ms) {
   return std::llround(ms * 1e6);
 }
 
-/// Plays one run, event by event.
+/// Simulates one run, event by event.
 class contended_run {
  public:
   contended_run(const contended_loader& loader, planted_logs* logs)
@@ -78,12 +78,13 @@ class contended_run {
 
   void at(std::int64_t time, std::size_t who) { events_.emplace(time, who); }
 
-  /// Computes for so long, were it alone.
+  /// Makes worker `w` compute.
+  /// @param ns  the time that this takes if no other thread wants a CPU.
   void compute(std::size_t w, std::int64_t ns) { running_.push_back({w, static_cast<double>(ns)}); }
 
   bool works() const { return l_.kind == shared_kind::locked_work || l_.kind == shared_kind::work; }
 
-  /// Goes on to the next event, and returns whose it is.
+  /// Advances to the next event, and returns the worker that the event belongs to.
   std::size_t next() {
     const auto threads = static_cast<double>(running_.size()) + l_.neighbours;
     const double rate = std::min(1.0, l_.cpus / std::max(1.0, threads));
@@ -108,7 +109,7 @@ class contended_run {
     return who;
   }
 
-  /// Begins with its next batch, if that may be in flight.
+  /// Begins the worker's next batch, if the limit of batches in flight allows it.
   void begin(std::size_t w) {
     worker& of = workers_[w];
     if (of.is != doing::nothing || of.batch >= l_.batches || of.batch >= used_ + 2 * l_.workers) {
@@ -198,7 +199,7 @@ class contended_run {
     off_cpu(w, now_ - 200, 0, now_ - of.fetched - crop_ns_[count(of.batch)]);
   }
 
-  /// Until then the thread was blocked, and waited for a CPU.
+  /// Records how long the thread was blocked and how long it waited for a CPU, up to `until`.
   void off_cpu(std::size_t w, std::int64_t until, std::int64_t blocked, std::int64_t queued) {
     constexpr std::int64_t least = 2000;
     if (blocked < least) blocked = 0;
@@ -206,7 +207,7 @@ class contended_run {
     if (blocked + queued > 0) logs_->off_cpu(thread(w), until, blocked + queued, queued);
   }
 
-  /// The consumer waits for its next batch, or has it.
+  /// Begins the consumer's wait for its next batch; ends the wait if the batch is ready.
   void wait() {
     if (!waiting_) {
       waiting_ = true;

@@ -1,4 +1,4 @@
-// A loader whose workers share something that does not scale, simulated call by call.
+// Simulates, call by call, a loader whose workers share something that does not scale.
 #ifndef LOTUS_TESTS_CONTENDED_LOADER_HPP
 #define LOTUS_TESTS_CONTENDED_LOADER_HPP
 
@@ -9,35 +9,35 @@
 
 namespace lotus::tool_test {
 
-/// What stands behind Fetch.
+/// The resource that the calls of Fetch share.
 enum class shared_kind : std::uint8_t {
-  free,         ///< a remote service: any number of calls at once
-  lock,         ///< a sleep under a mutex, whose next owner is any of those that wait
-  locked_work,  ///< CPU work under a mutex
-  work,         ///< CPU work that shares nothing but the CPUs
-  device,       ///< so many channels, first come, first served
-  rate_limit    ///< so many calls a second are let through; then each takes its own time
+  free,         ///< a remote service that serves any number of calls at the same time
+  lock,         ///< sleeping with a locked mutex; any waiting thread may be the next owner
+  locked_work,  ///< CPU work with a locked mutex
+  work,         ///< CPU work that shares only the CPUs
+  device,       ///< a device that serves `channels` calls at once, in order of arrival
+  rate_limit    ///< `limit_per_s` calls may begin per second; each then takes its own time
 };
 
-/// Fetch, then 0.6 ms of CPU work; each worker has two batches in flight. A batch takes the same in
-/// every simulation, however many workers there are. CPUs are shared evenly by all threads that
-/// want one, the neighbours' among them.
+/// A loader whose workers call Fetch and then compute for 0.6 ms. Two batches per worker are in
+/// flight. A given batch takes the same time in every simulation, even with another number of
+/// workers. All threads that want a CPU share the CPUs evenly, including those of another program.
 struct contended_loader {
   shared_kind kind = shared_kind::free;
-  int channels = 1;          ///< of a device
-  double limit_per_s = 250;  ///< of a rate limit
-  double fetch_ms = 4;       ///< mean
-  double cv = 0;             ///< its coefficient of variation
+  int channels = 1;          ///< number of calls that a device can serve at once
+  double limit_per_s = 250;  ///< calls per second that a rate limit allows
+  double fetch_ms = 4;       ///< mean time of a call
+  double cv = 0;             ///< coefficient of variation of the time of a call
   double crop_ms = 0.6;
   double step_ms = 0.2;
   int cpus = 64;
-  int neighbours = 0;  ///< threads of another program that want a CPU all the time
+  int neighbours = 0;  ///< number of threads of another program that always want a CPU
   int workers = 1;
   int batches = 240;
   unsigned seed = 1;
 
-  /// Writes the run's logs, unless `logs` is null. Returns batches per second: all of them, from
-  /// the beginning to the end of the last step.
+  /// Simulates a run, and writes its logs unless `logs` is null. Returns batches per second: all
+  /// batches, divided by the time from the beginning to the end of the last step.
   double simulate_into(planted_logs* logs) const;
   std::string name() const;
 };

@@ -1,4 +1,4 @@
-// Questions about more and fewer workers, whose answers are known.
+// Asks whatif questions about more and fewer workers to which the answers are known.
 #ifndef LOTUS_TESTS_SCALING_SUITE_HPP
 #define LOTUS_TESTS_SCALING_SUITE_HPP
 
@@ -13,12 +13,15 @@ struct scaling_questions {
   std::vector<int> recorded{1, 2, 4, 8};
   std::vector<int> asked{1, 2, 3, 4, 6, 8, 12, 16};
   std::vector<unsigned> seeds{1};
-  bool neighbours = true;   ///< of each, also beside two threads of another program
-  bool two_levels = false;  ///< of each, with a second recording of another number of workers
+  /// Whether to ask each question also with two threads of another program.
+  bool neighbours = true;
+  /// Whether to give whatif a second recording with another number of workers.
+  bool two_levels = false;
 };
 
-/// Right: the truth lies within the interval, which is narrow; silent: there is no answer, or a
-/// wide interval that holds the truth. Wide: its ends are more than a factor of 1.5 apart.
+/// Counts answers. An interval is wide if its ends differ by more than a factor of 1.5. An answer
+/// is right if it is a narrow interval with the true value; it is silent if it is a wide one with
+/// the true value, or if there is none.
 struct scaling_score {
   std::size_t right = 0;
   std::size_t silent = 0;
@@ -33,8 +36,8 @@ struct scaling_score {
   }
 };
 
-/// Simulates the loaders, asks whatif about each and compares with the same loader simulated with
-/// as many workers as were asked for. Prints a line for each kind, and each wrong answer.
+/// Simulates the loaders, asks whatif about each, and compares the answer with a simulation of the
+/// loader with the other number of workers. Prints a line for each kind, and each wrong answer.
 scaling_score ask_about_scaling(const scaling_questions& questions, std::ostream& out);
 
 }  // namespace lotus::tool_test

@@ -1,4 +1,5 @@
-// More and fewer workers where something does not scale: the answers are right, or leave it open.
+// Tests predictions for more and fewer workers if something does not scale: the answers must be
+// right, or their intervals wide.
 #include <cstdlib>
 #include <iostream>
 
@@ -9,7 +10,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// LOTUS_SCALING_SEEDS=N asks all questions, of N seeds each.
+/// Returns the questions; LOTUS_SCALING_SEEDS=N selects all questions with N seeds each.
 scaling_questions questions(bool two_levels) {
   scaling_questions some;
   some.two_levels = two_levels;
@@ -29,15 +30,16 @@ scaling_questions questions(bool two_levels) {
 
 }  // namespace
 
-TEST_CASE("one recording: the truth lies within the interval") {
+TEST_CASE("with one recording, the prediction interval contains the truth") {
   const scaling_score score = ask_about_scaling(questions(false), std::cout);
   CHECK(100 * score.wrong <= 3 * score.all());
   CHECK(score.right > 0);
 }
 
-TEST_CASE("two recordings of other numbers of workers: that, and most intervals are narrow") {
+TEST_CASE("with recordings of two worker counts, most prediction intervals are also narrow") {
   scaling_questions of_two = questions(true);
-  // Beside other programs --also is still wrong in 1 of 17: the CPUs left differ between the runs.
+  // Other programs on the machine are switched off here. With them, --also is still wrong in 1 of
+  // 17 cases, because the number of free CPUs differs between the two runs.
   of_two.neighbours = false;
   const scaling_score score = ask_about_scaling(of_two, std::cout);
   CHECK(100 * score.wrong <= 3 * score.all());

@@ -1,4 +1,5 @@
-// Loaders whose batches take the same in every simulation, so that a change has a truth.
+// Simulates loaders in which a given batch takes the same time in every simulation, so that the
+// effect of a change is known.
 #ifndef LOTUS_TESTS_SIMULATED_TRUTH_HPP
 #define LOTUS_TESTS_SIMULATED_TRUTH_HPP
 
@@ -24,7 +25,7 @@ struct truthful_loader {
   double step_sigma = 0.2;
   unsigned seed = 1;
 
-  /// One after the other, whoever draws: the k-th is the same in every simulation.
+  /// Returns durations in a fixed order: the k-th duration is the same in every simulation.
   static durations drawn(double median_ms, double sigma, unsigned seed) {
     return [=, random = generator(seed)](generator&) mutable {
       return spread(median_ms, sigma)(random);
@@ -44,9 +45,10 @@ struct truthful_loader {
     return simulate(loader, logs, unused);
   }
 
-  /// Batches per second, of the whole run.
+  /// Returns the batches per second over the whole run.
   double rate() const { return batches * 1e9 / whole_ns(); }
-  /// To the end of the last step, which is as long as most.
+  /// Returns the time until the end of the last step; this step is assumed to be as long as most
+  /// steps.
   double whole_ns() const {
     planted_logs logs;
     return static_cast<double>(simulate_into(logs).last_hand_over_ns) + 1e6 * step_ms;

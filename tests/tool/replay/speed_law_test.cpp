@@ -12,9 +12,10 @@ using namespace lotus::tool;
 
 namespace {
 
-/// Works of 3 to 13 ms beside one other CPU, which is busy for half of the time of each in the
-/// mean, and longer beside those that are long.
-/// @param slowing  how much longer a work takes while the other CPU is busy.
+/// Estimates the speed law from work that takes 3 to 13 ms for each unit, while one other CPU is
+/// busy for half of the time on average.
+/// @param slowing  relative slowdown of the work while the other CPU is busy.
+/// @param beside_long_ones  how much longer the other CPU is busy during long work.
 estimated_law estimated(double slowing, double beside_long_ones) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -39,24 +40,25 @@ estimated_law estimated(double slowing, double beside_long_ones) {
 
 }  // namespace
 
-TEST_CASE("who works longer, and so beside more others, is not taken for slowed by them") {
+TEST_CASE("longer work, which overlaps with more other work, is not mistaken for slowed work") {
   const double alone = estimated(0, 0).law.slowing;
-  const double beside = estimated(0, 0.3).law.slowing;
+  const double crowded = estimated(0, 0.3).law.slowing;
   CHECK(alone < 0.1);
-  CHECK(beside < 0.1);
-  CHECK(beside == Approx(alone).margin(0.03));
+  CHECK(crowded < 0.1);
+  CHECK(crowded == Approx(alone).margin(0.03));
 }
 
-TEST_CASE("what others slow is seen") {
+TEST_CASE("slowing by other threads is detected") {
   for (const double beside_long_ones : {0.0, 0.3}) {
     const estimated_law found = estimated(0.4, beside_long_ones);
     CHECK(found.levels_seen);
-    CHECK(found.law.slowing > 0.25);  // weighed with what is usual
+    // The result is below the true 0.4, because it is combined with a typical value.
+    CHECK(found.law.slowing > 0.25);
     CHECK(found.law.slowing < 0.5);
   }
 }
 
-TEST_CASE("without any difference in how busy others were nothing is seen") {
+TEST_CASE("slowing is not estimated if the number of busy threads never differs") {
   recorded_pipeline p;
   p.stages.emplace_back();
   for (std::uint32_t i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// Threads that share CPUs in a replay, against what is worked out by hand.
+// Compares simulated threads that share CPUs with results calculated by hand.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct burst {
   double cpu_ms;
 };
 
-/// When each is done, in ms. Burst i is of thread i.
+/// Returns when each burst ends, in ms. Burst i runs on thread i.
 std::vector<double> ends(const speed_law& law, const std::vector<burst>& bursts) {
   replay_clocks clocks(law);
   std::vector<double> end_ms(bursts.size());
@@ -62,38 +62,41 @@ void check_ends(const std::vector<double>& found, const std::vector<double>& exp
 
 }  // namespace
 
-TEST_CASE("without turns, threads of a CPU go at once") {
+TEST_CASE("without turns, the threads of a CPU run at the same time at a lower speed") {
   check_ends(ends(law_of(1, 0), {{0, 10}, {0, 2}}), {12, 4});
-  // The third is with the first; the second's CPU takes it over at once, with half of its work.
+  // At first, the third thread shares a CPU with the first one. When the second thread ends, its
+  // CPU takes over the third thread at once, with half of its work left.
   check_ends(ends(law_of(2, 0), {{0, 10}, {0, 2}, {0, 3}}), {11, 2, 4});
 }
 
-TEST_CASE("threads of a CPU take turns, and who wakes is next") {
+TEST_CASE("the threads of a CPU take turns, and a waking thread is next") {
   check_ends(ends(law_of(1, 4), {{0, 10}, {0, 2}}), {12, 6});
-  // The third wakes in a turn of the second, and comes before the first, which has had its own.
+  // The third thread wakes during a turn of the second one. It runs before the first thread, which
+  // has already had a turn.
   check_ends(ends(law_of(1, 4), {{0, 10}, {0, 6}, {5, 1}}), {17, 15, 9});
 }
 
-TEST_CASE("who runs alone has turn after turn") {
-  // The second wakes in the third turn of the first, which ends at 12.
+TEST_CASE("a thread that runs alone gets turn after turn") {
+  // The second thread wakes during the third turn of the first one, which ends at 12.
   check_ends(ends(law_of(1, 4), {{0, 20}, {9, 1}}), {21, 13});
 }
 
-TEST_CASE("a CPU without threads takes one over after half a turn") {
-  // The third waits behind the first, until the second's CPU has been idle from 2 to 4.
+TEST_CASE("an idle CPU takes over a waiting thread after half a turn") {
+  // The third thread waits for the first one. The CPU of the second thread is idle from 2 to 4, and
+  // then takes over the third thread.
   check_ends(ends(law_of(2, 4.5), {{0, 10}, {0, 2}, {0, 3}}), {10, 2, 7.25});
-  // It does not where the thread has had its turn before that.
+  // If the thread gets its turn earlier, the idle CPU does not take it over.
   check_ends(ends(law_of(2, 4), {{0, 10}, {0, 3.5}, {0, 1}}), {11, 3.5, 5});
 }
 
-TEST_CASE("with a CPU for each thread there is nothing to share") {
+TEST_CASE("with a CPU for each thread, turns have no effect") {
   check_ends(ends(law_of(0, 4), {{0, 10}, {0, 2}, {1, 3}}), {10, 2, 4});
   check_ends(ends(law_of(3, 4), {{0, 10}, {0, 2}, {1, 3}}), {10, 2, 4});
 }
 
 namespace {
 
-/// Two workers and a consumer, all of which burn, on two CPUs.
+/// Returns a pipeline with two workers and a consumer, which all compute, on two CPUs.
 recorded_pipeline crowded() {
   constexpr std::uint32_t batches = 200;
   recorded_pipeline p;
@@ -130,7 +133,7 @@ double replayed_per_s(const recorded_pipeline& p, const run_data& run, double tu
 
 }  // namespace
 
-TEST_CASE("turns are fitted where the replay would be too fast without them") {
+TEST_CASE("turns are fitted if the simulation is too fast without them") {
   const run_data none;
   recorded_pipeline p = crowded();
   p.achieved_per_s = replayed_per_s(p, none, 4);
@@ -145,10 +148,11 @@ TEST_CASE("turns are fitted where the replay would be too fast without them") {
   CHECK(plain.fitted() == Approx(p.achieved_per_s));
 }
 
-TEST_CASE("of what a replay gets wrong all is taken out near the run, half far from it") {
+TEST_CASE("a simulation error is corrected fully near the recorded run, and by half far from it") {
   const run_data none;
   recorded_pipeline p = crowded();
-  p.achieved_per_s = 1.1 * replayed_per_s(p, none, 0);  // too slow, so no turns are fitted
+  // The simulation is too slow already, so no turns are fitted.
+  p.achieved_per_s = 1.1 * replayed_per_s(p, none, 0);
   const what_if asked(none, p, nullptr, std::nullopt);
   const double error = asked.fitted() / p.achieved_per_s;
   CHECK(error == Approx(1 / 1.1));
@@ -162,7 +166,7 @@ TEST_CASE("of what a replay gets wrong all is taken out near the run, half far f
   CHECK(taken_out < 0.65);
 }
 
-TEST_CASE("workers of stages that share threads are the pool's") {
+TEST_CASE("stages that share threads have the workers of their pool") {
   recorded_pipeline p;
   p.pools = {4, 2};
   const auto add = [&p](std::size_t threads, std::optional<std::size_t> pool) {
@@ -171,10 +175,10 @@ TEST_CASE("workers of stages that share threads are the pool's") {
     p.stages.back().threads = threads;
     p.stages.back().pool = pool;
   };
-  add(1, 0);             // in order
-  add(4, 0);             // by all
-  add(2, 1);             // of others
-  add(3, std::nullopt);  // threads of its own
+  add(1, 0);             // a stage in order, on one thread of pool 0
+  add(4, 0);             // a stage on all four threads of pool 0
+  add(2, 1);             // a stage of another pool
+  add(3, std::nullopt);  // a stage with threads of its own
   const auto with = [&p](const pipeline_change& change) {
     std::vector<std::size_t> threads;
     for (std::size_t s = 0; s < p.stages.size(); ++s) threads.push_back(threads_with(change, p, s));

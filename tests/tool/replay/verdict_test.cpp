@@ -1,5 +1,5 @@
-// The verdict names the change that gains most, as the same loader shows when it is simulated with
-// each of them.
+// Tests that the verdict names the change with the largest gain; the gains are found by simulating
+// the changed loader.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -13,7 +13,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Time before ÷ after, by verdict. Order is not simulated.
+/// Returns the factor by which each change shortens the run, by verdict. Delivery order is not
+/// simulated.
 std::map<std::string, double> true_gains(const truthful_loader& loader) {
   const double was = loader.whole_ns();
   std::map<std::string, double> gains;
@@ -31,12 +32,12 @@ std::map<std::string, double> true_gains(const truthful_loader& loader) {
 
 }  // namespace
 
-TEST_CASE("of 200 loaders the verdict is the change that gains most") {
+TEST_CASE("the verdict on 200 loaders is the change that gains most") {
   generator random(5);
   constexpr int loaders = 200;
   int right = 0;
   int by_order = 0;
-  std::map<std::string, int> told;
+  std::map<std::string, int> reported;
   for (int time = 0; time < loaders; ++time) {
     const truthful_loader loader = some_truthful(random);
     planted_logs logs;
@@ -46,7 +47,7 @@ TEST_CASE("of 200 loaders the verdict is the change that gains most") {
     double best = 1;
     for (const auto& [name, gain] : gains) best = std::max(best, gain);
     const std::string verdict = a.verdict();
-    ++told[verdict];
+    ++reported[verdict];
     double order_gain = 1;
     for (const json& g : a.whole["gains"].array()) {
       if (g["bound"].text() == "order-bound") order_gain = g["gain"].number();
@@ -73,13 +74,13 @@ TEST_CASE("of 200 loaders the verdict is the change that gains most") {
                 << loader.spawn_ns / ms << ", seed " << loader.seed << '\n';
     }
   }
-  for (const auto& [verdict, times] : told) std::cout << verdict << ": " << times << '\n';
+  for (const auto& [verdict, times] : reported) std::cout << verdict << ": " << times << '\n';
   CHECK(100 * right >= 98 * loaders);
   CHECK(by_order * 4 < loaders);
-  CHECK(told.size() >= 4);
+  CHECK(reported.size() >= 4);
 }
 
-TEST_CASE("moves say what the simulated loader then does") {
+TEST_CASE("predicted changes match the simulated loader with the change") {
   generator random(23);
   int moved = 0;
   for (int time = 0; time < 40; ++time) {
@@ -88,7 +89,7 @@ TEST_CASE("moves say what the simulated loader then does") {
     loader.spawn_ns = 0;
     planted_logs logs;
     loader.simulate_into(logs);
-    logs.cpus(64);  // so that more workers are no bracket
+    logs.cpus(64);  // with so many CPUs, the prediction for more workers is a single number
     const answer a = diagnose(logs);
     if (a.whole["moves"].size() == 0) continue;
     const json first = a.whole["moves"][0];

@@ -1,9 +1,10 @@
-// What lotus-tool whatif says, against what the same loader does when it is simulated anew.
+// Compares the predictions of lotus-tool whatif with simulations of the changed loader.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -45,7 +46,7 @@ result ask_logs(const temp_dir& dir, std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_CASE("workers, prefetch, faster work and steps bring what is said") {
+TEST_CASE("predictions for workers, prefetch, faster work and steps are right") {
   generator random(17);
   double worst = 0;
   for (int time = 0; time < 60; ++time) {
@@ -67,7 +68,7 @@ TEST_CASE("workers, prefetch, faster work and steps bring what is said") {
         b.step_ms *= any(random, 0.3, 3.0);
         words = {"--step", text(b.step_ms / a.step_ms)};
         break;
-      case 3:  // Decode is half of the making
+      case 3:  // Decode is half of the preprocessing
         b.make_ms *= 0.75;
         words = {"--faster", "SDecode=2"};
         break;
@@ -85,13 +86,13 @@ TEST_CASE("workers, prefetch, faster work and steps bring what is said") {
     CAPTURE(words);
     const double error = said(a, words) / b.rate() - 1;
     worst = std::max(worst, std::abs(error));
-    // Of one worker nobody can tell how several would share the batches.
+    // A recording of one worker does not show how several workers would share the batches.
     CHECK(std::abs(error) < (a.workers == 1 && b.workers > 1 ? 0.06 : 0.02));
   }
   std::cout << "worst error " << 100 * worst << " %\n";
 }
 
-TEST_CASE("nothing changed is what was, and the table has the best first") {
+TEST_CASE("without a change the prediction equals the run, and the table is sorted by gain") {
   truthful_loader loader;
   loader.make_ms = 30;
   const json answer = ask(loader, {});
@@ -112,29 +113,30 @@ TEST_CASE("nothing changed is what was, and the table has the best first") {
   CHECK(answer["assumptions"].size() > 0);
 }
 
-TEST_CASE("nobody knows how many CPUs there were: more workers are a bracket") {
+TEST_CASE("if the number of CPUs is unknown, more workers yield a range") {
   truthful_loader loader;
   loader.make_ms = 30;
   const json more = ask(loader, {"--workers", "4"});
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["changes"][0]["low"].number() <= was);
   CHECK(more["changes"][0]["high"].number() > 1.8 * was);
-  // Where it is stated, they share what there is.
+  // If the user gives the number of CPUs, the workers share these.
   const json none = ask(loader, {"--workers", "4", "--recorded-cpus", "2"});
   CHECK(none["changes"][0]["batches_per_s"].number() == Approx(was).epsilon(0.1));
   const json enough = ask(loader, {"--workers", "4", "--recorded-cpus", "8"});
   CHECK(enough["changes"][0]["batches_per_s"].number() > 1.7 * was);
 }
 
-TEST_CASE("other programs had the CPUs: no more work is done than they left room for") {
+TEST_CASE("if other programs used the CPUs, predictions use only the CPU time they left") {
   worker_loader loader;
   loader.workers = 1;
   loader.batches = 60;
   loader.make = constant(20);
   loader.step = constant(2);
-  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
-                         std::int64_t duration) {
-    made_as_one(logs, thread, i, start, duration);  // Decode, then others: each waits half the time
+  loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                                std::int64_t duration) {
+    // The batch consists of Decode and other operations, which wait for a CPU half of the time.
+    made_as_one(logs, thread, i, start, duration);
     logs.off_cpu(thread, start + duration / 2, duration / 4 - 1000, duration / 4 - 1000);
     logs.off_cpu(thread, start + duration - 100, duration / 4 - 1000, duration / 4 - 1000);
   };
@@ -152,7 +154,8 @@ TEST_CASE("other programs had the CPUs: no more work is done than they left room
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["baseline"]["replayed"].number() > 1.5 * was);
   CHECK(more["changes"][0]["low"].number() <= was);
-  CHECK(more["changes"][0]["high"].number() < 2.2 * was);  // at most its share of the CPUs
+  // The run is at most twice as fast, because its share of the CPUs stays the same.
+  CHECK(more["changes"][0]["high"].number() < 2.2 * was);
   std::string assumed;
   for (const json& text : more["assumptions"].array()) assumed += text.text() + '\n';
   CHECK(contains(assumed, "other programs had"));
@@ -163,10 +166,10 @@ TEST_CASE("other programs had the CPUs: no more work is done than they left room
   CHECK(diagnosed.text.find("Warning: other programs had") < diagnosed.text.find("bound:"));
 }
 
-TEST_CASE("a run that its own records do not explain has no answers") {
+TEST_CASE("whatif gives no answers for a run that its own records do not explain") {
   const temp_dir dir;
   planted_logs logs;
-  for (int i = 0; i < 30; ++i) {  // nothing tells why each began only then
+  for (int i = 0; i < 30; ++i) {  // no record explains why each batch begins so late
     logs.made(1, i, (100 * i + 80) * ms, 10 * ms);
     logs.waited(0, i, 100 * i * ms, 90 * ms);
     logs.used(0, i, (100 * i + 90) * ms);
@@ -176,21 +179,22 @@ TEST_CASE("a run that its own records do not explain has no answers") {
   CHECK(r.status == 0);
   CHECK(contains(r.out, "no answers: a simulation of the run makes"));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
-  CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);  // a script asks, and there is no answer
+  // With a target, a missing answer must be an error for scripts.
+  CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);
 }
 
-TEST_CASE("larger batches take as much longer") {
+TEST_CASE("larger batches take proportionally longer") {
   truthful_loader loader;
   loader.make_sigma = loader.step_sigma = 0;
   const json answer = ask(loader, {"--batch-size", "2x"});
   CHECK(answer["changes"][0]["batches_per_s"].number() ==
         Approx(answer["baseline"]["batches_per_s"].number() / 2).epsilon(0.05));
-  // The first batch takes twice as long, and the last step; otherwise the run is as long.
+  // The first batch and the last step take twice as long; otherwise, the run's length is unchanged.
   CHECK(answer["changes"][0]["gain"].number() ==
         Approx(answer["baseline"]["run_ns"].number() / answer["changes"][0]["run_ns"].number()));
 }
 
-TEST_CASE("a target is reached by the fewest workers, or it is said what is too slow") {
+TEST_CASE("a target is reached with the fewest workers, or whatif says what is too slow") {
   truthful_loader loader;
   loader.workers = 1;
   loader.make_ms = 30;
@@ -205,7 +209,8 @@ TEST_CASE("a target is reached by the fewest workers, or it is said what is too 
   logs.write(dir);
   const result shown = ask_logs(dir, {"--target", "90/s"});
   CHECK(contains(shown.out, "3 workers instead of 1"));
-  CHECK(contains(shown.out, "if there are CPUs for them"));  // nothing tells how many
+  // The recording does not contain the number of CPUs.
+  CHECK(contains(shown.out, "if there are CPUs for them"));
   const json fed = ask(loader, {"--feed-consumer"});
   CHECK(fed["target"]["reached"].boolean());
   CHECK(fed["changes"][0]["change"]["workers"].integer() >= 6);
@@ -214,10 +219,10 @@ TEST_CASE("a target is reached by the fewest workers, or it is said what is too 
   CHECK(ask_logs(dir, {"--target", "1000/s"}).status == 4);
 }
 
-TEST_CASE("the last percent of a target is not worth more workers") {
+TEST_CASE("whatif does not add workers for the last percent of a target") {
   truthful_loader loader;
   loader.workers = 2;
-  loader.make_ms = 20.4;  // four make 196/s, and the consumer takes 200/s
+  loader.make_ms = 20.4;  // so four workers build 196 batches/s, and the consumer can receive 200/s
   loader.make_sigma = 0;
   loader.step_ms = 5;
   loader.step_sigma = 0;
@@ -228,10 +233,10 @@ TEST_CASE("the last percent of a target is not worth more workers") {
   CHECK(change["change"]["workers"].integer() == 4);
   CHECK(change["steady_batches_per_s"].number() > 0.97 * target);
   CHECK(change["steady_batches_per_s"].number() <
-        target);  // so workers that reach it would be more
+        target);  // slightly below the target, which would need more workers
 }
 
-TEST_CASE("memory of what is out at once is told where a batch's is known") {
+TEST_CASE("memory of batches in flight is shown if the memory of a batch is known") {
   truthful_loader loader;
   loader.make_ms = 1;
   loader.step_ms = 10;
@@ -240,7 +245,28 @@ TEST_CASE("memory of what is out at once is told where a batch's is known") {
   CHECK(answer["changes"][0]["bytes"].number() == 8e6);
 }
 
-TEST_CASE("what makes no sense is said in a line") {
+TEST_CASE("a run of stages is asked about threads of a stage, not about workers") {
+  for (const bool equal : {false, true}) {
+    planted p;
+    generator random(3);
+    simulate(read_decode_pack(equal ? 4 : 1), p, random);
+    const temp_dir dir;
+    p.logs.write(dir);
+    const result workers = ask_logs(dir, {"--workers", "4"});
+    CHECK(workers.status == 1);
+    CHECK(
+        contains(workers.err, "--workers: stages build these batches; name one, as in --workers "));
+    const result target = ask_logs(dir, {"--target", "700/s"});
+    INFO(target.out);
+    CHECK(target.status == 0);
+    CHECK(contains(target.out, "3 in Decode instead of 1"));
+    // Of equally slow stages, one alone with more threads gains nothing.
+    CHECK(contains(target.out, "3 in Pack instead of 1") == equal);
+    CHECK_FALSE(contains(target.out, "in Read instead"));
+  }
+}
+
+TEST_CASE("invalid arguments are reported in one line") {
   const temp_dir dir;
   planted_logs logs;
   truthful_loader{}.simulate_into(logs);

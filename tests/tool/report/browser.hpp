@@ -1,4 +1,4 @@
-// The report's page in a headless browser.
+// Loads the report's page in a headless browser.
 #ifndef LOTUS_TESTS_BROWSER_HPP
 #define LOTUS_TESTS_BROWSER_HPP
 
@@ -14,11 +14,12 @@
 
 namespace lotus::tool_test {
 
-/// Loads the page in a browser; what a probe found, by key. Empty without a browser.
-/// @param script  stands behind everything on the page; must leave an element "probed" with lines
-///                "key=value".
-/// @param hash    of the address, with its #.
-/// @param flags   more of the browser's.
+/// Loads the page in a browser. Returns the results of a probe script by key; none if no browser is
+/// installed.
+/// @param script  a script that is added to the end of the page. It must create an element "probed"
+///   with lines "key=value".
+/// @param hash    the fragment of the address, including the character #.
+/// @param flags   further flags of the browser.
 inline std::map<std::string, std::string> browse(const temp_dir& dir, const std::string& page,
                                                  int width, const std::string& script,
                                                  const std::string& hash = "",

@@ -1,12 +1,12 @@
-// How the browser test of the report judges colours.
+// Scripts with which the browser test checks the colors of the report.
 #ifndef LOTUS_TESTS_COLOUR_SCRIPTS_HPP
 #define LOTUS_TESTS_COLOUR_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
-/// Distances as OKLab (B. Ottosson 2020) has them; how people without green or red cones see: G.
-/// Machado et al., A Physiologically-based Model for Simulation of Color Vision Deficiency, IEEE
-/// TVCG 2009.
+/// Computes color distances in OKLab (B. Ottosson 2020), and how people without green or red cones
+/// see colors (G. Machado et al., A Physiologically-based Model for Simulation of Color Vision
+/// Deficiency, IEEE TVCG 2009).
 inline constexpr const char* how_eyes_see = R"(
   var linear = function (hex) { return [1, 3, 5].map(function (at) {
     var c = parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -43,8 +43,9 @@ inline constexpr const char* look_at_colours = R"(
   put("same_by_name", giveLooks(["Loader", "Crop"]).get("Loader") === giveLooks(["Zip", "Loader"]).get("Loader"));
 )";
 
-/// On a page of 48 operations, behind how_eyes_see: each is drawn as the timeline draws it, and
-/// compared with every other: the share of pixels in which the two most alike differ.
+/// Must come after how_eyes_see, on a page with 48 operations. Draws each operation as the timeline
+/// does, compares every two of them, and returns the share of pixels in which the two most similar
+/// ones differ.
 inline constexpr const char* look_at_patterns = R"(
   var names = report.op_names.map(shownName);
   put("names", names.length);

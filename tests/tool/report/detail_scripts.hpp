@@ -1,10 +1,10 @@
-// How the browser test of the report looks at single durations, slices, lanes and functions.
+// Scripts with which the browser test examines single durations, slices, lanes and functions.
 #ifndef LOTUS_TESTS_DETAIL_SCRIPTS_HPP
 #define LOTUS_TESTS_DETAIL_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
-/// What the scripts on histograms share.
+/// Functions that the scripts on histograms share.
 inline constexpr const char* on_histogram = R"(
   var svg = function () { return document.querySelector("#selection svg.histogram"); };
   var bars = function () { return Array.from(svg().querySelectorAll("[role=button]")); };
@@ -31,7 +31,7 @@ inline constexpr const char* on_histogram = R"(
     return known.counts.reduce(function (sum, n, i) { return sum + (known.first + i >= took[0] && known.first + i < took[1] ? n : 0); }, 0); };
 )";
 
-/// Behind on_histogram.
+/// Selects durations in the histogram with the mouse. Must come after on_histogram.
 inline constexpr const char* brush_histogram = R"(
   workbench.selection.operation("Loader");
   put("all", shownSlices());
@@ -82,7 +82,42 @@ inline constexpr const char* look_at_durations = R"(
   put("selection", text("selection").slice(0, 30));
 )";
 
-/// Every cell of the icicle: name, left, width, and whether it is a function's.
+/// For a page that does not draw all operations: reads what the panels show about a batch and about
+/// the whole run.
+inline constexpr const char* sum_up = R"(
+  var drawn = timeline.lanes.flatMap(function (lane) { return lane.rows; }).filter(function (row) { return row.kind === "operations"; })
+    .reduce(function (sum, row) { return sum + row.length; }, 0);
+  put("drawn", drawn);
+  put("note", text("timeline-note"));
+  var table = function () {
+    return Array.from(document.querySelectorAll("#selection tbody tr")).map(function (row) {
+      return Array.from(row.children).slice(0, 4).map(function (cell) { return cell.textContent; }).join(" "); }).join("; "); };
+  workbench.selection.batch(timeline.lives.byIndex.get(1234)[0]);
+  put("batch", table());
+  workbench.selection.range(0, timeline.span);
+  var sums = sumsBetween(timeline, 0, timeline.span);
+  put("exact", sums.exact && document.querySelectorAll("#selection .note").length === 0);
+  put("whole_is_exact", timeline.run.ops.every(function (op) {
+    var sum = sums.sums.find(function (of) { return of[0] === shownName(op.name); })[1];
+    return sum.count === op.count && sum.ns === op.total_ns; }));
+  var lives = timeline.lives;
+  var cut = sumsBetween(timeline, lives.moment(10, "begun") + 1000, lives.moment(19, "ready") - 1000);
+  put("cut_is_estimated", !cut.exact);
+  workbench.selection.range(lives.moment(10, "begun") + 1000, lives.moment(19, "ready") - 1000);
+  put("says_so", text("selection").indexOf("count in proportion") > 0);
+  put("icicle", Array.from(document.querySelectorAll("#icicle button")).map(function (of) { return of.title; }).join("; "));
+  put("ticks", ticked);
+)";
+
+/// Must come before sum_up: counts how often the browser could react before the page was ready.
+inline constexpr const char* count_answers = R"(<script>
+var ticked = 0;
+var ready = false;
+pageReady.then(function () { ready = true; });
+(function tick() { if (!ready) { ++ticked; setTimeout(tick); } })();
+</script>)";
+
+/// Returns every cell of the icicle chart: name, left end, width, and whether it is a function.
 inline constexpr const char* look_at_icicle = R"(
   var cells = Array.from(document.querySelectorAll("#icicle button"));
   var number = function (text) { return Math.round(parseFloat(text) * 10) / 10; };
@@ -120,7 +155,7 @@ inline constexpr const char* look_at_collapsed = R"(
   put("height", canvas.clientHeight);
 )";
 
-/// Goes around by arrow keys; each step tells where it leads.
+/// Moves the selection with the arrow keys, and records each place that is reached.
 inline constexpr const char* step_around = R"(
   var where = function () {
     var s = timeline.selection;

@@ -1,4 +1,5 @@
-// How the browser test of the report works with a page: by mouse, fingers, keys and address.
+// Scripts with which the browser test operates the page by mouse, by touch, by keyboard and by its
+// URL.
 #ifndef LOTUS_TESTS_OPERATING_SCRIPTS_HPP
 #define LOTUS_TESTS_OPERATING_SCRIPTS_HPP
 
@@ -6,7 +7,8 @@
 
 namespace lotus::tool_test {
 
-/// A script that acts on a page when all of it is there; `put(key, value)` tells.
+/// Returns a script that runs `body` when the page is completely loaded; `put(key, value)` records
+/// a result.
 inline std::string acting(const std::string& body) {
   return R"(<script>
 pageReady.then(function () {
@@ -45,7 +47,7 @@ pageReady.then(function () {
 </script>)";
 }
 
-inline constexpr const char* select_and_tell = R"(
+inline constexpr const char* select_and_report = R"(
   var lane = laneOf("worker 22632");
   var batches = lane.rows[0];
   var forty = Array.from(batches.name).findIndex(function (name) { return name % 1e9 === 40; });
@@ -133,6 +135,168 @@ inline constexpr const char* search_and_keys = R"(
   put("icicle", text("icicle-told"));
 )";
 
+/// Follows the links of the first screen, and records where each of them leads.
+inline constexpr const char* follow_links = R"(
+  var screen = document.getElementById("verdicts");
+  var bar = screen.querySelector(".path");
+  var parts = Array.from(bar.querySelectorAll("button"));
+  put("group", bar.getAttribute("role"));
+  put("parts_are_named", parts.every(function (of) { return /%/.test(of.getAttribute("aria-label")); }));
+  put("one_tab_stop", parts.filter(function (of) { return of.tabIndex === 0; }).length);
+  parts[0].focus();
+  parts[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+  put("arrow_goes_on", document.activeElement === parts[1] && parts[1].tabIndex === 0 && parts[0].tabIndex === -1);
+  var links = Array.from(screen.querySelectorAll("button.link"));
+  var find = function (text) { return links.find(function (of) { return of.textContent.indexOf(text) >= 0; }); };
+  var place = function () { var s = timeline.selection; return !s ? "nothing" : s.kind + (s.name ? " " + s.name : ""); };
+  var follow = function (key, button) {
+    later = later.then(function () {
+      workbench.selection.clear();
+      timeline.all();
+      button.click();
+      return new Promise(function (done) { setTimeout(done, 50); });
+    }).then(function () {
+      var s = timeline.selection;
+      put(key, place());
+      if (s && s.kind === "range") {
+        var share = timeline.run.verdict.critical_path.find(function (of) { return of.target.kind === "range"; });
+        put(key + "_from", Math.round(s.from) === share.target.at_ns && Math.round(s.to - s.from) === share.target.ns);
+        put(key + "_seen", timeline.from <= s.from && timeline.to >= s.to && timeline.to - timeline.from < timeline.span);
+      }
+      if (s && s.hit) put(key + "_took", s.hit.row.duration(s.hit.i));
+      put(key + "_focus", document.activeElement === canvas ? "timeline" : document.activeElement.closest("section").id);
+    });
+  };
+  follow("bar", parts[0]);
+  follow("list", find("Loader 71"));
+  follow("gap", parts[timeline.run.verdict.critical_path.filter(function (of) { return of.ns > 0; })
+    .findIndex(function (of) { return of.target.kind === "range"; })]);
+  follow("suggestion", find("Loader 2x faster"));
+  follow("workers", find("8 workers"));
+  follow("waiting", find("92.9"));
+  follow("slowest", find("Slowest call"));
+)";
+
+/// Records what the timeline outlines: the segments of each thread, and the outline's color at the
+/// ends of a segment.
+inline constexpr const char* look_at_path = R"(
+  var path = timeline.path;
+  var length = 0;
+  var overlaps = 0;
+  var all = [];
+  path.tracks.forEach(function (row, track) {
+    for (var i = 0; i < row.length; ++i) { all.push([row.start[i], row.end[i], track]); length += row.duration(i); } });
+  all.sort(function (a, b) { return a[0] - b[0]; });
+  all.forEach(function (of, i) { if (i && of[0] < all[i - 1][1]) ++overlaps; });
+  put("segments", all.length);
+  put("overlaps", overlaps);
+  put("of_the_run", Math.round(100 * length / timeline.run.verdict.run_ns));
+  var widest = all.slice().sort(function (a, b) { return (b[1] - b[0]) - (a[1] - a[0]); })[0];
+  var lane = timeline.lanes.find(function (of) { return of.number === widest[2]; });
+  put("of_a_worker", /worker/.test(lane.title));
+  timeline.look(widest[0] - 1e6, widest[1] + 1e6);
+  var ink = function (x) {
+    var scale = canvas.width / timeline.width;
+    var at = canvas.getContext("2d").getImageData(Math.round(x * scale) - 2, Math.round((lane.y + lane.bottom) / 2 * scale), 5, 1).data;
+    var found = false;
+    for (var i = 0; i < at.length; i += 4) {
+      found = found || "#" + [0, 1, 2].map(function (n) { return at[i + n].toString(16).padStart(2, "0"); }).join("") === cssColour("ink"); }
+    return found; };
+  put("outlined", ink(timeline.x(widest[0]) + 1) && ink(timeline.x(widest[1]) - 1));
+  put("not_elsewhere", !ink(timeline.x((widest[0] + widest[1]) / 2 + 7e5)) || !ink(timeline.x((widest[0] + widest[1]) / 2 - 7e5)));
+  put("told", text("timeline-help").indexOf("The dark outline is what the run waited for.") >= 0);
+)";
+
+/// For a page with several runs: records the sorted table of runs, and the links to one of them.
+inline constexpr const char* look_at_runs = R"(
+  var screen = document.getElementById("verdicts");
+  var rows = function () { return Array.from(screen.querySelectorAll("tbody tr")).slice(0, report.runs.length)
+    .map(function (row) { return row.children[0].textContent + " " + row.children[2].textContent; }).join("; "); };
+  put("rows", rows());
+  put("cards_open", Array.from(screen.querySelectorAll("details")).filter(function (of) { return of.open; }).length);
+  put("cards", screen.querySelectorAll("details > .verdict").length);
+  Array.from(screen.querySelectorAll("button.sort")).find(function (of) { return of.textContent === "took"; }).click();
+  put("sorted", rows());
+  Array.from(screen.querySelectorAll("tbody button.link")).find(function (of) { return of.textContent === "r2"; }).click();
+  later = later.then(function () { return new Promise(function (done) { setTimeout(done, 300); }); })
+    .then(function () { put("shown_run", timeline.run.name); });
+)";
+
+/// Presses keys as a keyboard does: wherever the focus is.
+inline constexpr const char* press_without_clicking = R"(
+  var press = function (name, shift) {
+    return !document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: name, shiftKey: !!shift, bubbles: true, cancelable: true })); };
+  var wide = function () { return Math.round(timeline.to - timeline.from); };
+  var all = wide();
+  put("begins_at", document.activeElement.tagName);
+  put("on_body", press("w") && wide() < all);
+  document.getElementById("zoom-all").focus();
+  put("on_button", press("s") && wide() === all);
+  put("button_keeps_enter", !press("Enter") && !press(" "));
+  put("arrows_scroll", !press("ArrowDown") && wide() === all);
+  var box = document.getElementById("search");
+  press("/");
+  put("field_keeps_letters", document.activeElement === box && !press("w") && !press("?") && wide() === all);
+  document.getElementById("functions-source").parentElement.parentElement.parentElement.hidden = false;
+  document.getElementById("functions-source").focus();
+  put("choice_keeps_letters", document.activeElement.tagName === "SELECT" && !press("w"));
+  box.focus();
+  box.value = "worker";
+  box.dispatchEvent(new Event("input"));
+  put("threads_found", text("search-result"));
+  var walk = [];
+  [[false], [false], [false], [true]].forEach(function (of) { press("Enter", of[0]); walk.push(text("search-result")); });
+  put("walk", walk.join("; "));
+  put("boxed", document.querySelectorAll("#boxes .here").length);
+  box.focus();
+  box.value = "r";
+  box.dispatchEvent(new Event("input"));
+  walk = [];
+  [false, false, true].forEach(function (shift) {
+    press("Enter", shift);
+    walk.push(text("search-result") + " " + timeline.selection.name);
+  });
+  put("results", walk.join("; "));
+  put("focus_is_in_timeline", document.activeElement === canvas);
+  press("n");
+  put("n_goes_to_next", timeline.selection.name);
+  workbench.selection.batch(3);
+  press("n");
+  put("own_selection", timeline.selection.kind);
+)";
+
+/// Opens the list of keys. Checks that every key in the list has an effect, and that no other key
+/// has one.
+inline constexpr const char* look_at_keys = R"(
+  var dialog = document.getElementById("keys");
+  var press = function (name, shift) {
+    return !document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: name, shiftKey: !!shift, bubbles: true, cancelable: true })); };
+  document.getElementById("fold").focus();
+  put("opens", press("?") && dialog.open && dialog.matches(":modal"));
+  put("named", document.getElementById(dialog.getAttribute("aria-labelledby")).textContent);
+  put("focus_inside", dialog.contains(document.activeElement));
+  var zoomed = timeline.to - timeline.from;
+  put("others_wait", !press("w") && timeline.to - timeline.from === zoomed);
+  put("list", document.getElementById("keys-list").innerText.replace(/\s+/g, " "));
+  put("rows", dialog.querySelectorAll("tbody tr").length === workbench.keys.table.length);
+  put("named_keys", Array.from(dialog.querySelectorAll("kbd")).map(function (of) { return of.textContent; }).join(" "));
+  put("closes", press("Escape") && !dialog.open);
+  put("focus_returns", document.activeElement === document.getElementById("fold"));
+  document.getElementById("keys-open").click();
+  put("by_button", dialog.open);
+  document.getElementById("keys-close").click();
+  put("closed_by_button", !dialog.open);
+  canvas.focus();
+  var names = [];
+  for (var code = 33; code < 127; ++code) names.push(String.fromCharCode(code));
+  names.push("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown", "Escape", "Tab", "Delete", "F1");
+  put("acting", names.filter(function (name) {
+    var acts = press(name);
+    if (dialog.open) dialog.close();
+    canvas.focus();
+    return acts; }).join(" "));
+)";
+
 inline constexpr const char* touch = R"(
   var finger = function (id) { return { pointerType: "touch", pointerId: id }; };
   var all = seenNow();
@@ -153,7 +317,7 @@ inline constexpr const char* touch = R"(
   put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
 )";
 
-/// Selects all that there is, by clicks and by name; nothing of it may become markup.
+/// Selects everything on the page, both by clicks and by name. No name may become markup.
 inline constexpr const char* touch_everything = R"(
   timeline.lanes.forEach(function (lane) { lane.rows.forEach(function (row) {
     for (var i = 0; i < row.length; ++i) {
@@ -214,8 +378,8 @@ inline constexpr const char* look_at_comparison = R"(
   put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
 )";
 
-/// Rules of axe-core, which stands before this; Chromium's virtual time does not wait for it by
-/// itself.
+/// Checks the rules of axe-core, which must come before this script. The script must wait for
+/// axe-core, because Chromium's virtual time does not.
 inline constexpr const char* look_with_axe = R"(
   workbench.selection.batch(0);
   later = axe.run().then(function (found) {

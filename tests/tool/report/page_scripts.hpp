@@ -1,10 +1,10 @@
-// What the browser test of the report puts on a page.
+// Scripts that the browser test of the report adds to a page.
 #ifndef LOTUS_TESTS_PAGE_SCRIPTS_HPP
 #define LOTUS_TESTS_PAGE_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
-// Stands before everything else on the page, to see every error.
+// Must come before everything else on the page, to record all errors.
 inline constexpr const char* watch = R"(<script>
 var seen = [];
 window.alert = function () { seen.push("alert"); };
@@ -16,7 +16,7 @@ window.addEventListener("securitypolicyviolation", function (e) { seen.push("csp
 });
 </script>)";
 
-// Behind a page that ends before its data.
+// Reads the first screen. Append this to a page that was cut off before its data.
 inline constexpr const char* first_screen_probe = R"(<script>
 var told = "\nfirst_screen=" + document.getElementById("verdicts").innerText.replace(/\s+/g, " ") +
   "\nerrors=" + (seen.length ? seen.join("; ") : "none") + "\n";
@@ -26,7 +26,7 @@ out.textContent = told;
 document.body.append(out);
 </script>)";
 
-// Stands behind everything; leaves "key=value" lines in the page.
+// Must come after everything else on the page; writes "key=value" lines into the page.
 inline constexpr const char* probe = R"(<script>
 pageReady.then(function () {
   var lines = [];
@@ -87,6 +87,9 @@ pageReady.then(function () {
     workbench.tooltip.tell(timeline.x((offCpu.start[0] + offCpu.end[0]) / 2), offCpu.y + 5);
     put("off_cpu_told", shownText("tooltip"));
   }
+  put("heads_unexplained", Array.from(document.querySelectorAll("th[scope=col], thead th")).filter(function (head) {
+    return head.scope !== "col" || head.title.length < 8 || head.title.trim() === head.textContent.trim(); })
+    .map(function (head) { return head.textContent || "empty"; }).join("; ") || "none");
   put("run_choice", Array.from(document.getElementById("run").options).map(function (o) {
     return o.textContent; }).join("; "));
   put("dropped_told", document.body.innerText.split("records were dropped").length - 1);

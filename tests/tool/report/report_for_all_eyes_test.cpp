@@ -1,4 +1,5 @@
-// The report's page for eyes of all kinds, on paper, and for those who hear it.
+// Tests that the report's page is usable by people with color vision deficiencies, on paper, and
+// with a screen reader.
 #include <filesystem>
 #include <string>
 
@@ -11,7 +12,7 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("colours are told apart by all eyes, and texts are read, light and dark") {
+TEST_CASE("colors differ for all kinds of color vision, and texts are readable, light and dark") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   for (const bool dark : {false, true}) {
@@ -23,16 +24,17 @@ TEST_CASE("colours are told apart by all eyes, and texts are read, light and dar
     CHECK(found["page"] == (dark ? "#14181f" : "#ffffff"));
     for (const auto* eyes : {"all", "deuteranopia", "protanopia"}) {
       INFO(eyes);
-      CHECK(std::stol(found[std::string("apart_") + eyes]) >= 75);  // of OKLab, thousandths
+      CHECK(std::stol(found[std::string("apart_") + eyes]) >= 75);  // thousandths of the OKLab unit
     }
     CHECK(std::stol(found["text_contrast"]) >= 450);
     CHECK(std::stol(found["slice_contrast"]) >= 450);
     CHECK(found["same_by_name"] == "true");
-    CHECK(std::stol(found["wait_beside_step"]) >= 200);  // by lightness, not by hue alone
+    // Waits and steps differ in lightness and not only in hue.
+    CHECK(std::stol(found["wait_beside_step"]) >= 200);
   }
 }
 
-TEST_CASE("operations beyond twelve have patterns, and 48 are told apart") {
+TEST_CASE("operations after the twelfth have patterns, and 48 can be distinguished") {
   const temp_dir dir;
   std::string log;
   for (int i = 0; i < 48; ++i) {
@@ -47,12 +49,12 @@ TEST_CASE("operations beyond twelve have patterns, and 48 are told apart") {
   CHECK(found["plain"] == "12");
   for (const auto* eyes : {"all", "deuteranopia", "protanopia"}) {
     INFO(eyes);
-    CHECK(std::stol(found[std::string("differ_") + eyes]) >= 20);  // % of a slice's pixels
+    CHECK(std::stol(found[std::string("differ_") + eyes]) >= 20);  // percent of a slice's pixels
   }
   CHECK(found["legend"] == "48");
 }
 
-TEST_CASE("paper is light, also where the screen is dark") {
+TEST_CASE("the printed page is light even if the screen is dark") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   const std::string dark = "--blink-settings=preferredColorScheme=0";
@@ -68,7 +70,7 @@ TEST_CASE("paper is light, also where the screen is dark") {
   CHECK(std::filesystem::file_size(pdf) > 50'000);
 }
 
-TEST_CASE("axe-core finds nothing against the page") {
+TEST_CASE("axe-core finds no accessibility errors in the page") {
   const std::string axe = LOTUS_AXE_CORE;
   if (axe.empty()) {
     lotus_test::skip("no axe-core: npm install axe-core, and -DLOTUS_AXE_CORE=.../axe.min.js");

@@ -1,4 +1,4 @@
-// The report's page in a headless browser: that it works.
+// Tests that the report's page works in a headless browser.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,12 +14,14 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// What holds for every report.
+/// Checks what must be true for every report.
 void check_page(std::map<std::string, std::string>& found) {
   CHECK(found["errors"] == "none");
   CHECK(found["images"] == "0");
-  CHECK(found["scripts"] ==
-        "7");  // data and ours, of the first screen and of the rest, library, two of this test
+  // There are seven scripts: data and code of the first screen, data and code of the rest, a
+  // library, and two scripts of the test.
+  CHECK(found["scripts"] == "7");
+  CHECK(found["heads_unexplained"] == "none");
   CHECK(found["wheel_zooms"] == "true");
   CHECK(found["plain_wheel_scrolls"] == "true");
   CHECK(found["button_zooms"] == "true");
@@ -35,7 +37,7 @@ void check_page(std::map<std::string, std::string>& found) {
 
 }  // namespace
 
-TEST_CASE("a real run is shown without an error, wide and narrow") {
+TEST_CASE("the page shows a real run without errors on wide and narrow screens") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   for (const int width : {1280, 390}) {
@@ -55,7 +57,7 @@ TEST_CASE("a real run is shown without an error, wide and narrow") {
   }
 }
 
-TEST_CASE("the first screen is there before the browser has read the rest") {
+TEST_CASE("the page shows the first screen before the rest is loaded") {
   const temp_dir dir;
   std::string text = read_file(report(dir, traces() + "/c_ooo_w4"));
   text.erase(text.find("<script type=\"application/json\" id=\"data\">"));
@@ -70,7 +72,7 @@ TEST_CASE("the first screen is there before the browser has read the rest") {
   CHECK(contains(found["first_screen"], "Recorded: 3,675 operations, 75 batches"));
 }
 
-TEST_CASE("hostile names stay text") {
+TEST_CASE("the page shows names with HTML as text") {
   const temp_dir dir;
   const std::string name = "S</script><img src=x onerror=alert(1)>";
   dir.file("b1</script><img src=x onerror=alert(2)>/lotustrace_log_worker_pid_1",
@@ -89,7 +91,7 @@ TEST_CASE("hostile names stay text") {
   CHECK(found["hostile_name"] == "true");
 }
 
-TEST_CASE("functions and counters behind the operations") {
+TEST_CASE("the page shows the functions and counters of operations") {
   const temp_dir dir;
   const std::string mapping = dir.file(
       "m.json",
@@ -117,7 +119,8 @@ TEST_CASE("functions and counters behind the operations") {
     CHECK(contains(found["functions_table"], "&lt;/script&gt;&lt;img src=x&gt; b.so 10 25.0 %"));
     CHECK(found["counters_choice"] == "CPU Time; Clockticks; L1 Bound, clockticks");
   }
-  // 10 % of 9000 and 50 % of 3000 clockticks; what no operation runs is outside.
+  // L1 Bound is 10 % of 9000 and 50 % of 3000 clockticks. Clockticks of functions outside of all
+  // operations do not count.
   CHECK(contains(read_file(page),
                  R"x({"name":"L1 Bound, clockticks","configs":["w4"],"ops":[)x"
                  R"x({"name":"(outside)","values":[0]},{"name":"Collation","values":[1500]},)x"
@@ -126,7 +129,7 @@ TEST_CASE("functions and counters behind the operations") {
   CHECK(run({"report", traces() + "/c_ooo_w4", "-o", other, "--counters", counters}).status == 2);
 }
 
-TEST_CASE("runs that lack nearly everything are shown too") {
+TEST_CASE("the page shows runs in which nearly everything is missing") {
   const temp_dir dir;
   auto found =
       browse(dir, report(dir, traces() + "/quirks/preprocessed_never_consumed"), 1280, probe);
@@ -139,7 +142,7 @@ TEST_CASE("runs that lack nearly everything are shown too") {
   CHECK(contains(found["first_verdict"], "No verdict"));
 }
 
-TEST_CASE("very many slices are drawn as columns, not one by one") {
+TEST_CASE("very many slices are drawn as columns instead of one by one") {
   const temp_dir dir;
   std::string log;
   std::int64_t at = 1'000'000'000;
@@ -156,7 +159,7 @@ TEST_CASE("very many slices are drawn as columns, not one by one") {
   CHECK(found["wheel_zooms"] == "true");
 }
 
-TEST_CASE("CPU time, stages, loaders and counters are shown") {
+TEST_CASE("the page shows CPU time, stages, loaders and counters") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\nrecords 99900 100\n"));
   for (const std::string folder : {"run/", "run/val%3Cimg%3E/"}) {
@@ -169,10 +172,10 @@ TEST_CASE("CPU time, stages, loaders and counters are shown") {
       consumer.wait(i, 20 * i, 20);
       consumer.consumed(i, 20 * i + 20);
       consumer.operation("Fetch", 20 * i, 4);
-      consumer.beside +=
+      consumer.side_log +=
           "piece," + columns("SFetch", 20 * i, 4) + ',' + std::to_string(i / 2) + '\n';
-      worker.beside += "counter,Sbytes%20in%20flight," + std::to_string(begin_ns + 20 * i * ms) +
-                       ',' + std::to_string(i % 7 - 1) + ",0\n";
+      worker.side_log += "counter,Sbytes%20in%20flight," + std::to_string(begin_ns + 20 * i * ms) +
+                         ',' + std::to_string(i % 7 - 1) + ",0\n";
     }
     consumer.write(dir, folder, 1);
     worker.write(dir, folder, 2);
@@ -185,9 +188,11 @@ TEST_CASE("CPU time, stages, loaders and counters are shown") {
     if (found.empty()) return;
     CHECK(found["errors"] == "none");
     CHECK(found["width_fits"] == "true");
-    CHECK(found["preprocess_shown"] == "false");  // no worker made a whole batch
+    CHECK(found["heads_unexplained"] == "none");
+    CHECK(found["preprocess_shown"] == "false");  // no worker has built a whole batch
     CHECK(found["legend"] ==
-          "preprocessing wait step out-of-order arrival blocked → from ready to where it went "
+          "preprocessing wait step out-of-order arrival critical path: what the run waited for "
+          "blocked → from ready to where it went "
           "Read Decode Fetch");
     CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
     CHECK(contains(found["operations_table"],
@@ -208,6 +213,6 @@ TEST_CASE("CPU time, stages, loaders and counters are shown") {
     CHECK(contains(found["through_stages"], "(20 ms, 0 of it in queues)"));
     CHECK(contains(found["lanes"], "bytes in flight (-1 to 5)"));
     CHECK(contains(found["counter_told"], "bytes in flight (-1 to 5) value 0"));
-    CHECK(found["dropped_told"] == "2");  // by a check of each loader
+    CHECK(found["dropped_told"] == "2");  // the checks of both loaders report dropped records
   }
 }

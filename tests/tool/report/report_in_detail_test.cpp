@@ -1,4 +1,4 @@
-// The report's page down to single durations, slices, lanes and functions.
+// Tests details of the report's page: single durations, slices, lanes and functions.
 #include <cstdint>
 #include <string>
 
@@ -11,7 +11,7 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("a drag over a histogram chooses durations, and its axis zooms to them") {
+TEST_CASE("dragging on a histogram selects durations, and its axis zooms to them") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   auto found = browse(dir, page, 1280, acting(std::string(on_histogram) + brush_histogram));
@@ -39,7 +39,7 @@ TEST_CASE("a drag over a histogram chooses durations, and its axis zooms to them
   CHECK(found["hash"] == "#op=1.Loader&amp;took=1000000-10000000");
 }
 
-TEST_CASE("a link leads to durations") {
+TEST_CASE("a link can select durations") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   auto found = browse(dir, page, 390, acting(std::string(on_histogram) + look_at_durations),
@@ -55,7 +55,56 @@ TEST_CASE("a link leads to durations") {
   CHECK(contains(found["note"], "Drag over bars to see these alone"));
 }
 
-TEST_CASE("functions stand below an operation's own time") {
+TEST_CASE("sums are exact if not all operations are drawn, and the page responds during set-up") {
+  const temp_dir dir;
+  std::string worker;
+  std::string main;
+  const auto line = [](std::string& to, const std::string& name, std::int64_t from,
+                       std::int64_t ns) {
+    to += name + ',' + std::to_string(1'700'000'000'000'000'000 + from) + ',' + std::to_string(ns) +
+          '\n';
+  };
+  std::int64_t now = 0;
+  for (int i = 0; i < 2400; ++i) {
+    const std::int64_t begun = now;
+    for (int sample = 0; sample < 32; ++sample) {
+      const std::int64_t load_ns = 20'000 + (i * 37 + sample * 101) % 9000;
+      line(worker, "SDecode", now + 100, load_ns / 2);
+      line(worker, "SLoader", now, load_ns);
+      line(worker, "SCrop", now + load_ns + 10, 3'000 + sample * 10);
+      line(worker, "SFlip", now + load_ns + 4000, 700 + sample);
+      now += load_ns + 6000;
+    }
+    line(worker, "SBatchPreprocessed_" + std::to_string(i), begun, now - begun);
+    line(main, "SBatchWait_" + std::to_string(i), begun, now - begun + 50);
+    line(main, "SBatchConsumed_" + std::to_string(i), now + 50, 500);
+    now += 1000;
+  }
+  dir.file("run/lotustrace_log_worker_pid_2", worker);
+  dir.file("run/lotustrace_log_main_pid_1", main);
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, count_answers + acting(sum_up));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(std::stol(found["drawn"]) < 250'000);
+  CHECK(std::stol(found["drawn"]) > 150'000);
+  CHECK(contains(found["note"], "Sums include those that are not drawn."));
+  INFO(found["batch"]);
+  for (const auto* name : {"Loader", "Decode", "Crop", "Flip"}) {
+    INFO(name);
+    CHECK(contains(found["batch"], name + std::string(" 32 ")));
+  }
+  CHECK(contains(found["batch"], "Flip 32 22.9 µs 731 ns"));
+  CHECK(contains(found["batch"], "Crop 32 101 µs 3.31 µs"));
+  for (const auto* what : {"exact", "whole_is_exact", "cut_is_estimated", "says_so"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+  CHECK(contains(found["icicle"], "Flip: "));
+  CHECK(contains(found["icicle"], "76,800 times"));
+  CHECK(std::stol(found["ticks"]) > 4);
+}
+
+TEST_CASE("functions are drawn below an operation's self time") {
   const temp_dir dir;
   dir.file("run/lotustrace_log_worker_pid_1",
            "SInner,1000000,6000000\nSOuter,1000000,10000000\n"
@@ -74,7 +123,8 @@ TEST_CASE("functions stand below an operation's own time") {
   auto found = browse(dir, page, 1280, acting(look_at_icicle));
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
-  // Outer has 4 ms of its own, of which 3 and 1 are the functions'; Around has nothing of its own.
+  // Outer has a self time of 4 ms, of which 3 ms and 1 ms belong to the two functions. Around has
+  // no self time.
   CHECK(found["cells"] ==
         "Outer 0 66.7 0; Inner 0 40 22; decode 40 20 22 function; &lt;img src=x&gt; 60 6.7 22 "
         "function; Around 66.7 33.3 0; Filled 66.7 33.3 22");
@@ -110,7 +160,7 @@ TEST_CASE("a link keeps lanes collapsed") {
   CHECK(found["hash"] == "#lanes=3-6");
 }
 
-TEST_CASE("arrow keys go from slice to slice") {
+TEST_CASE("arrow keys move from slice to slice") {
   const temp_dir dir;
   const auto line = [](const std::string& name, std::int64_t from_ms, std::int64_t length_ms) {
     return name + ',' + std::to_string(1'000'000'000 + from_ms * 1'000'000) + ',' +

@@ -1,4 +1,4 @@
-// The report's page as one works with it: by mouse, fingers, keys and address.
+// Tests operating the report's page by mouse, by touch, by keyboard and by its address.
 #include <cstdint>
 #include <string>
 
@@ -11,10 +11,10 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("what is pointed at is told, what is clicked is selected") {
+TEST_CASE("pointing at an element describes it, and clicking selects it") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
-  auto found = browse(dir, page, 1280, acting(select_and_tell));
+  auto found = browse(dir, page, 1280, acting(select_and_report));
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   CHECK(found["batch_tip"] ==
@@ -26,7 +26,7 @@ TEST_CASE("what is pointed at is told, what is clicked is selected") {
                  "waited for 629.9 ms consumed at 2.96 s consumer's step 3.705 ms critical path "
                  "881.2 ms of its making lie on it (100.0 %)"));
   CHECK(contains(life, "Loader 8 699.7 ms"));
-  CHECK(found["boxes"] == "3");  // its making, the wait for it and its step
+  CHECK(found["boxes"] == "3");  // the preprocessing, the wait and the step
   CHECK(found["arrows"] == "1");
   CHECK(found["batch_behind"] == "Batch 41");
   CHECK(contains(found["operation_tip"], "Loader worker 22632 batch 40 start"));
@@ -51,7 +51,7 @@ TEST_CASE("what is pointed at is told, what is clicked is selected") {
   CHECK(found["hash"] == "#at=1000000000-3000000000&amp;batch=40.0");
 }
 
-TEST_CASE("hostile names stay text whatever one does") {
+TEST_CASE("names with HTML stay text in all interactions") {
   const temp_dir dir;
   const std::string folder = "</title><img src=x onerror=alert(1)>/";
   dir.file(folder + "lotustrace_log_worker_pid_1",
@@ -70,7 +70,7 @@ TEST_CASE("hostile names stay text whatever one does") {
   CHECK(contains(found["title"], "&lt;img src=x onerror=alert(1)&gt;"));
 }
 
-TEST_CASE("a batch of stages tells which of them made it, and where it lay") {
+TEST_CASE("a batch built by stages shows which stages built it and where it waited") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads(""));
   thread_logs read;
@@ -94,7 +94,7 @@ TEST_CASE("a batch of stages tells which of them made it, and where it lay") {
   CHECK(contains(found["life"], "Decode 74 ms 15 ms 4 ms in a queue worker 3"));
 }
 
-TEST_CASE("many threads begin with a row each") {
+TEST_CASE("with many threads, each has one row at first") {
   const temp_dir dir;
   for (int worker = 10; worker < 42; ++worker) {
     dir.file("run/lotustrace_log_worker_pid_" + std::to_string(worker),
@@ -106,7 +106,7 @@ TEST_CASE("many threads begin with a row each") {
   CHECK(std::stol(found["height"]) < 32 * 20);
 }
 
-TEST_CASE("a link leads to a moment") {
+TEST_CASE("a link can open a moment of the timeline") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   const std::string hash = "#at=1000000000-3000000000&batch=40.0&sort=max";
@@ -121,14 +121,14 @@ TEST_CASE("a link leads to a moment") {
   CHECK(contains(found["seen"], "0-4561"));
 }
 
-TEST_CASE("search, keys, sorting and nested operations") {
+TEST_CASE("search, keys, sorting and nested operations work") {
   const temp_dir dir;
   auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(search_and_keys));
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   CHECK(found["slash_searches"] == "true");
-  CHECK(found["found"] == "1 operation; Enter goes to them");
-  CHECK(found["found_number"] == "1 batch; Enter goes to them");
+  CHECK(found["found"] == "1 operation; Enter goes to it");
+  CHECK(found["found_number"] == "1 batch; Enter goes to it");
   CHECK(found["found_nothing"] == "nothing of that name");
   CHECK(contains(found["first"], "Loader 249.9 ms from 2.415 s"));
   CHECK(contains(found["second"], "Loader 153.6 ms"));
@@ -143,7 +143,92 @@ TEST_CASE("search, keys, sorting and nested operations") {
   CHECK(contains(found["icicle"], "Loader: 8.32 s, "));
 }
 
-TEST_CASE("two fingers zoom, one moves, a tap selects") {
+TEST_CASE("the parts of the first screen link to what they describe") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(follow_links));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["group"] == "group");
+  CHECK(found["one_tab_stop"] == "1");
+  for (const auto* what : {"parts_are_named", "arrow_goes_on", "gap_from", "gap_seen"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+  CHECK(found["bar"] == "operation Loader");
+  CHECK(found["bar_focus"] == "timeline");
+  CHECK(found["list"] == "operation Loader");
+  CHECK(found["gap"] == "range");
+  CHECK(found["suggestion"] == "operation Loader");
+  CHECK(found["workers"] == "nothing");
+  CHECK(found["workers_focus"] == "batches-part");
+  CHECK(found["waiting_focus"] == "batches-part");
+  CHECK(found["slowest"] == "operation Loader");
+  CHECK(std::stod(found["slowest_took"]) > 249'800'000);
+}
+
+TEST_CASE("the critical path is outlined in the timeline") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(look_at_path));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(std::stol(found["segments"]) > 10);
+  CHECK(found["overlaps"] == "0");
+  CHECK(std::stol(found["of_the_run"]) > 90);
+  CHECK(std::stol(found["of_the_run"]) <= 100);
+  for (const auto* what : {"of_a_worker", "outlined", "not_elsewhere", "told"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+}
+
+TEST_CASE("keys work without a click, and do not interfere with text fields and buttons") {
+  const temp_dir dir;
+  auto found =
+      browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(press_without_clicking));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["begins_at"] == "BODY");
+  for (const auto* what : {"on_body", "on_button", "button_keeps_enter", "arrows_scroll",
+                           "field_keeps_letters", "choice_keeps_letters", "focus_is_in_timeline"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+  CHECK(found["threads_found"] == "4 threads; Enter goes to them");
+  CHECK(found["walk"] ==
+        "result 1 of 4: worker 22632; result 2 of 4: worker 22634; result 3 of 4: worker 22637; "
+        "result 2 of 4: worker 22634");
+  CHECK(found["boxed"] == "1");
+  CHECK(found["results"] ==
+        "result 1 of 11: RandomResizedCrop RandomResizedCrop; result 2 of 11: "
+        "RandomHorizontalFlip RandomHorizontalFlip; result 1 of 11: RandomResizedCrop "
+        "RandomResizedCrop");
+  CHECK(found["n_goes_to_next"] == "RandomHorizontalFlip");
+  CHECK(found["own_selection"] == "batch");
+}
+
+TEST_CASE("the list of keys names exactly the keys that work") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(look_at_keys));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["named"] == "Keys");
+  for (const auto* what : {"opens", "focus_inside", "others_wait", "rows", "closes",
+                           "focus_returns", "by_button", "closed_by_button"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+  CHECK(contains(found["list"], "W or + zoom in S or - zoom out"));
+  // The keys are in ASCII order. Capital letters are typed with Caps Lock instead of Shift.
+  CHECK(found["acting"] ==
+        "+ - / 0 ? A D N S W a d n s w ArrowLeft ArrowRight ArrowUp ArrowDown Home End PageUp "
+        "PageDown "
+        "Escape");
+  CHECK(found["named_keys"] ==
+        "? W + S - A D 0 N Shift+N / Esc ← → ↑ ↓ Page Up Page Down Home End Enter Shift+Enter "
+        "Enter Shift+Enter Esc");
+}
+
+TEST_CASE("two fingers zoom, one finger moves and a tap selects") {
   const temp_dir dir;
   auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 390, acting(touch));
   if (found.empty()) return;
@@ -155,7 +240,24 @@ TEST_CASE("two fingers zoom, one moves, a tap selects") {
   CHECK(found["width_fits"] == "true");
 }
 
-TEST_CASE("two runs are compared, two loaders of one are not") {
+TEST_CASE("more than two runs are shown as a table, with a card for each below") {
+  const temp_dir dir;
+  for (const int run : {1, 2, 3}) {
+    const std::string folder = "runs/r" + std::to_string(run) + '/';
+    dir.file(folder + "lotustrace_log_worker_pid_2",
+             "SDecode,1000,5000\nSDecode," + std::to_string(1'000'000 * (run % 3 + 1)) + ",5000\n");
+  }
+  auto found = browse(dir, report(dir, dir.path() + "/runs"), 1280, acting(look_at_runs));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["rows"] == "r1 2.004 ms; r2 3.004 ms; r3 1.004 ms");
+  CHECK(found["sorted"] == "r2 3.004 ms; r1 2.004 ms; r3 1.004 ms");
+  CHECK(found["cards_open"] == "0");
+  CHECK(found["cards"] == "3");
+  CHECK(found["shown_run"] == "r2");
+}
+
+TEST_CASE("two runs are compared, but two loaders of one run are not") {
   const temp_dir dir;
   for (const bool second : {false, true}) {
     std::string worker;
@@ -187,7 +289,7 @@ TEST_CASE("two runs are compared, two loaders of one are not") {
     CHECK(found["errors"] == "none");
     CHECK(found["shown"] == "true");
     INFO(found["sentence"]);
-    // Word for word what the command says.
+    // The page must show the same sentence as the command compare.
     CHECK(contains(found["sentence"], "P" + sentence.substr(1) + ". Throughput: "));
     CHECK(contains(sentence,
                    "became 1.797 ± 0.002 times slower, because Decode takes 4.000 ms more"));

@@ -1,4 +1,4 @@
-// What the page's data holds of CPU time, stages, loaders and counters.
+// Tests the page's data about CPU times, stages, loaders and counters.
 #include <cstdint>
 #include <string>
 
@@ -15,7 +15,7 @@ json data_of(const temp_dir& dir) {
   return page_data(report(dir, dir.path() + "/run"));
 }
 
-/// Read of 10 ms, half of it blocked, then Decode of 20 ms.
+/// Writes Read with 10 ms, of which it is blocked for half, followed by Decode with 20 ms.
 void write_stages(const temp_dir& dir, const std::string& folder) {
   thread_logs read;
   thread_logs decode;
@@ -30,7 +30,7 @@ void write_stages(const temp_dir& dir, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("the page has CPU time of operations and stages, where it is known") {
+TEST_CASE("the page contains the CPU time of operations and stages if it is known") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\n"));
   write_stages(dir, "run/");
@@ -50,7 +50,7 @@ TEST_CASE("the page has CPU time of operations and stages, where it is known") {
   }
 }
 
-TEST_CASE("the page has stages, and each loader as a run of its own") {
+TEST_CASE("the page contains stages, and each loader as a separate run") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads(""));
   write_stages(dir, "run/");
@@ -68,7 +68,7 @@ TEST_CASE("the page has stages, and each loader as a run of its own") {
   CHECK(decode["busy"].number() == Approx(1));
 }
 
-TEST_CASE("counters of the timeline, of each process its own") {
+TEST_CASE("the timeline has separate counters for each process") {
   const temp_dir dir;
   dir.file("run/lotustrace_log_worker_pid_2", columns("SRead", 0, 50) + '\n');
   const auto at = [](std::int64_t time_ms) { return std::to_string(begin_ns + time_ms * ms); };

@@ -1,4 +1,4 @@
-// The report's page: its escaping, and what stands in it.
+// Tests the contents of the report's page, and how it escapes texts.
 #include "commands/report/report.hpp"
 
 #include <cstdint>
@@ -17,14 +17,14 @@ using lotus::detail::varint_bytes;
 using lotus::tool::base64;
 using lotus::tool::script_safe;
 
-TEST_CASE("nothing in the data can end its script element") {
+TEST_CASE("no data can end the page's script element") {
   CHECK(script_safe("a</script><!--&") == "a\\u003c/script\\u003e\\u003c!--\\u0026");
   // NOLINTNEXTLINE(misc-misleading-bidirectional)
   CHECK(script_safe("\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA") == "\\u2028\\u2029\xE2\x80\xAA");
   CHECK(script_safe("\xE2\x80") == "\xE2\x80");
 }
 
-TEST_CASE("base64 as in RFC 4648, section 10") {
+TEST_CASE("base64 encodes the examples of RFC 4648, section 10") {
   CHECK(base64("") == "");
   CHECK(base64("f") == "Zg==");
   CHECK(base64("fo") == "Zm8=");
@@ -32,7 +32,7 @@ TEST_CASE("base64 as in RFC 4648, section 10") {
   CHECK(base64("foobar") == "Zm9vYmFy");
 }
 
-TEST_CASE("the page is one file that asks for nothing from elsewhere") {
+TEST_CASE("the page is one file that loads nothing from elsewhere") {
   const temp_dir dir;
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   const std::string text = read_file(page);
@@ -52,7 +52,7 @@ TEST_CASE("the page is one file that asks for nothing from elsewhere") {
   CHECK(run_data["timeline"]["arrows"].size() == 75);
 }
 
-TEST_CASE("arrows of the timeline go from stage to stage, and to the consumer") {
+TEST_CASE("timeline arrows lead from stage to stage and to the consumer") {
   const temp_dir dir;
   dir.file("run/lotustrace_log_main_pid_10", "SBatchWait_3,1000,8000\nSBatchConsumed_3,9000,100\n");
   dir.file("run/lotustrace_log_worker_pid_11", "SDecode,1000,3000\n");
@@ -63,7 +63,7 @@ TEST_CASE("arrows of the timeline go from stage to stage, and to the consumer") 
   CHECK(contains(text, R"("arrows":[[3000,1,7100,2],[7200,2,8000,0]])"));
 }
 
-TEST_CASE("the page knows the lives of batches, and how much of their making the run's time is") {
+TEST_CASE("the page contains each batch's history and its time on the critical path") {
   const temp_dir dir;
   const char* const main =
       "SBatchWait_0,1000,4000\nSBatchConsumed_0,5000,100\n"
@@ -74,8 +74,10 @@ TEST_CASE("the page knows the lives of batches, and how much of their making the
   const json data = page_data(report(dir, dir.path() + "/run"));
   const auto& batches = data["runs"][0]["batches"];
   CHECK(batches["all"].integer() == 3);
-  // index, epoch, log + 1, on the path + 1, out of order; given out, begun, ready, wait's begin and
-  // end, handed over, step's end: each 1 and its distance from the one before, or 0; no stages.
+  // The numbers of a batch are: index, epoch, log + 1, time on the critical path + 1, whether out
+  // of order; then the times dispatched, begun, ready, begin and end of the wait, received, end of
+  // the step, each as 1 and the distance from the previous one, or as 0; then the number of stages,
+  // which is 0.
   const std::uint64_t numbers[] = {0, 0,    2, 3001, 0, 0, 1, 0,    1, 6000,
                                    1, 5999, 1, 8000, 1, 0, 1, 2000, 0};
   std::string expected;
@@ -87,7 +89,7 @@ TEST_CASE("the page knows the lives of batches, and how much of their making the
   CHECK(batches["lives"].text().substr(0, whole) == base64(expected).substr(0, whole));
 }
 
-TEST_CASE("the page tells what the run was, and how much of it was recorded") {
+TEST_CASE("the page says what the run was and how much of it was recorded") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a",
            "pid 11\nhost Snode17\ncommand Strain --lr 1\nrank 3\nthread 11 Smain\nrecords 90 10\n");
@@ -104,7 +106,7 @@ TEST_CASE("the page tells what the run was, and how much of it was recorded") {
   CHECK(contains(text, R"("command":"lotus-tool report )"));
 }
 
-TEST_CASE("several tables of counters, before and behind the folder") {
+TEST_CASE("several counter tables are accepted before and after the directory") {
   const temp_dir dir;
   const std::string mapping =
       dir.file("m.json", R"({"op_to_func":{"Loader":["decode|a.so"]},"common_funcs_to_op":{}})");
@@ -133,7 +135,7 @@ TEST_CASE("several tables of counters, before and behind the folder") {
   CHECK(contains(none.err, "DIR is required"));
 }
 
-TEST_CASE("what is read is not written over") {
+TEST_CASE("report does not overwrite its input files") {
   const temp_dir dir;
   const std::string log = dir.file("run/lotustrace_log_worker_pid_1", "SLoader,1000,5\n");
   const std::string mapping = dir.file("m.json", R"({"op_to_func":{},"common_funcs_to_op":{}})");
@@ -143,7 +145,7 @@ TEST_CASE("what is read is not written over") {
   CHECK(read_file(log) == "SLoader,1000,5\n");
 }
 
-TEST_CASE("the page leaves skipped batches out, and tells runs of one name apart") {
+TEST_CASE("--skip-batches omits batches from the page, and runs of one name are distinguished") {
   const temp_dir dir;
   std::string log;
   for (int i = 0; i < 4; ++i) {

@@ -1,4 +1,4 @@
-// What the tests of the report share.
+// Declares functions that the tests of the report share.
 #ifndef LOTUS_TESTS_REPORT_TEST_HPP
 #define LOTUS_TESTS_REPORT_TEST_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lotus::tool_test {
 
-/// Writes a report of `runs` into `dir`; its path.
+/// Writes a report about `runs` into `dir`. Returns its path.
 inline std::string report(const temp_dir& dir, const std::string& runs,
                           const std::vector<std::string>& more = {}) {
   std::string page = dir.path() + "/report.html";
@@ -23,8 +23,8 @@ inline std::string report(const temp_dir& dir, const std::string& runs,
   return page;
 }
 
-/// What the page holds as JSON. @param id  "first" for what its first screen shows, "data" for all
-/// else.
+/// Returns the data of the page as JSON.
+/// @param id  "first" for the data of the first screen, "data" for all other data.
 inline json page_data(const std::string& path, const std::string& id = "data") {
   const std::string text = read_file(path);
   const std::string start = "id=\"" + id + "\">";

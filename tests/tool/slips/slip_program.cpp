@@ -1,4 +1,5 @@
-// Small programs as a new user writes them, each with one slip; the first argument chooses one.
+// Small programs as new users write them, each with one mistake. The first argument selects a
+// program.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ void operations(int count) {
   }
 }
 
-/// How the consumer marks what it receives.
+/// Which macros for batches the program uses, and whether all batches get the same number.
 enum class marks { all, without_consumed, without_wait, with_one_number };
 
 std::int64_t make_batch(std::int64_t i, marks how) {
@@ -53,13 +54,13 @@ void receive(std::int64_t i, marks how, const std::function<std::int64_t()>& nex
   work_for(std::chrono::milliseconds(1));
 }
 
-/// No prefetching: the consumer calls the loader, which builds the batch at once.
+/// Without prefetching: the consumer calls the loader, which then builds the batch.
 void on_own_thread(int batches) {
   for (int i = 0; i < batches; ++i)
     receive(i, marks::all, [i] { return make_batch(i, marks::all); });
 }
 
-/// No prefetching: a worker builds a batch only when the consumer asks for it.
+/// Without prefetching: a worker builds a batch only when the consumer asks for it.
 void one_at_a_time(int batches) {
   for (int i = 0; i < batches; ++i) {
     receive(i, marks::all, [i] {
@@ -70,13 +71,13 @@ void one_at_a_time(int batches) {
   }
 }
 
-/// Of workers that build batches ahead.
+/// A loader whose workers build batches before the consumer asks for them.
 struct prefetching {
   int batches = 30;
   std::size_t workers = 2;
   int in_flight = 8;
   marks how = marks::all;
-  /// Builds batch i.
+  /// Builds batch i; if empty, make_batch() does so.
   std::function<void(int)> build = {};
   std::chrono::milliseconds step{1};
 };
@@ -201,7 +202,9 @@ int main(int argc, char** argv) {
     prefetched({});
     prefetched({});
   }
-  if (slip == "generations") {  // of workers, one after the other; this process records nothing
+  // Starts several sets of worker processes one after the other. This process records nothing
+  // itself.
+  if (slip == "generations") {
     for (int i = 0; i < 2; ++i) {
       if (fork() == 0) {
         operations(5);

@@ -1,5 +1,5 @@
-// What a new user does wrong, or does not do, gets an answer: real programs, the tool's real
-// output.
+// Tests that the tool reports common mistakes of new users helpfully. Uses real programs and the
+// real output of the tool.
 #include <filesystem>
 #include <string>
 
@@ -11,7 +11,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// The text in one line, as if no line had been broken.
+/// Returns the text with line breaks replaced by blanks.
 std::string joined(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -26,7 +26,7 @@ std::string joined(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("operations only: the slowest one, and the two markers for a verdict") {
+TEST_CASE("with operations only, diagnose names the slowest and the two markers for a verdict") {
   const temp_dir dir;
   const result r = recorded(dir, "operations", "diagnose run");
   INFO(r.out << r.err);
@@ -40,7 +40,7 @@ TEST_CASE("operations only: the slowest one, and the two markers for a verdict")
   CHECK(answer["verdict"].is_null());
 }
 
-TEST_CASE("a loader without prefetch: its reason, and what building ahead would bring") {
+TEST_CASE("without prefetch, diagnose says why and what building ahead would gain") {
   for (const std::string slip : {"own-thread", "one-at-a-time"}) {
     const temp_dir dir;
     const result r = recorded(dir, slip, "diagnose run");
@@ -57,7 +57,7 @@ TEST_CASE("a loader without prefetch: its reason, and what building ahead would 
   }
 }
 
-TEST_CASE("a marker that is left out is named, in diagnose, stats and whatif") {
+TEST_CASE("diagnose, stats and whatif name a missing marker") {
   struct left_out {
     std::string slip;
     std::string id;
@@ -85,7 +85,7 @@ TEST_CASE("a marker that is left out is named, in diagnose, stats and whatif") {
   }
 }
 
-TEST_CASE("no verdict has one exit status, whatever the cause, and whatif agrees") {
+TEST_CASE("a missing verdict has the same exit status in diagnose and whatif, whatever the cause") {
   for (const std::string slip : {"operations", "no-consumed", "no-wait", "one-number"}) {
     INFO(slip);
     const temp_dir dir;
@@ -96,13 +96,13 @@ TEST_CASE("no verdict has one exit status, whatever the cause, and whatif agrees
   }
 }
 
-TEST_CASE("a second run in the same folder is not mixed into the first") {
+TEST_CASE("a second run in the same directory is not mixed with the first") {
   const temp_dir dir;
   recorded(dir, "operations", "stats run -q");
   const result r = recorded(dir, "right", "stats run");
   INFO(r.out << r.err);
   CHECK(contains(r.err, "2 runs in this folder; showing the newest (--all-runs shows all)"));
-  // 30 batches with one call each; the first run called each 20 times.
+  // This run has 30 batches with one call each, and the first run had 20 calls per batch.
   CHECK(contains(joined(r.out), "Decode 30 "));
   CHECK(contains(joined(shell(dir, "lotus-tool diagnose run").out), "30 batches"));
   const result all = shell(dir, "lotus-tool stats run --all-runs");
@@ -115,7 +115,7 @@ TEST_CASE("a second run in the same folder is not mixed into the first") {
   }
 }
 
-TEST_CASE("forked processes and ranks at the same time are one run") {
+TEST_CASE("simultaneous forked processes and ranks form one run") {
   const temp_dir dir;
   const result forks = recorded(dir, "forks", "stats run");
   INFO(forks.err);
@@ -138,7 +138,7 @@ TEST_CASE("forked processes and ranks at the same time are one run") {
   CHECK(contains(joined(both.out), "Decode 40 "));
 }
 
-TEST_CASE("run follows a program that calls lotus::start itself") {
+TEST_CASE("run finds the logs of a program that calls lotus::start itself") {
   const temp_dir dir;
   for (int time = 1; time <= 2; ++time) {
     const result followed =
@@ -152,7 +152,7 @@ TEST_CASE("run follows a program that calls lotus::start itself") {
   }
 }
 
-TEST_CASE("after run: two commands to type, which work") {
+TEST_CASE("the two commands that run suggests work") {
   const temp_dir dir;
   const result r = shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' right");
   INFO(r.err);
@@ -174,9 +174,9 @@ TEST_CASE("after run: two commands to type, which work") {
   CHECK(typed == 2);
 }
 
-TEST_CASE("compare begins with the throughput, and tells shared CPUs from slower work") {
+TEST_CASE("compare begins with the throughput, and distinguishes shared CPUs from slower work") {
   const temp_dir dir;
-  // On one CPU, so that a second thread's work has to share it.
+  // Uses a single CPU, so that a second thread's work has to share it.
   const result r = shell(dir, "taskset -c 0 '" LOTUS_SLIP_PROGRAM
                               "' computing-alone a/lotustrace_log\n"
                               "taskset -c 0 '" LOTUS_SLIP_PROGRAM
@@ -190,7 +190,26 @@ TEST_CASE("compare begins with the throughput, and tells shared CPUs from slower
                  "unchanged ("));
 }
 
-TEST_CASE("map record works on a program that does not call lotus::start") {
+TEST_CASE("compare says if the same work waits longer") {
+  const temp_dir dir;
+  // In the second run, three busy loops use the same CPU.
+  const result r = shell(dir, "taskset -c 0 '" LOTUS_SLIP_PROGRAM
+                              "' computing-alone a/lotustrace_log\n"
+                              "for i in 1 2 3; do taskset -c 0 timeout 60 sh -c 'while :; do :; "
+                              "done' & loops=\"$loops $!\"; done\n"
+                              "taskset -c 0 '" LOTUS_SLIP_PROGRAM
+                              "' computing-alone b/lotustrace_log\n"
+                              "kill $loops; lotus-tool compare a b");
+  INFO(r.out << r.err);
+  CHECK(r.status == 0);
+  CHECK(r.out.find("throughput: ") == 0);
+  CHECK(contains(joined(r.out), "times slower, because Compute takes "));
+  CHECK(contains(joined(r.out),
+                 "it waits longer, for a CPU or for something else: the CPU time of a batch is "
+                 "unchanged ("));
+}
+
+TEST_CASE("map record works with a program that does not call lotus::start") {
   const temp_dir dir;
   const result r = shell(dir, "lotus-tool map record -- '" LOTUS_SLIP_PROGRAM "' computing");
   if (contains(r.err, "perf_event")) return lotus_test::skip("no sampling here");

@@ -1,4 +1,4 @@
-// Runs small programs and the real tool by a shell, as a person does.
+// Runs small programs and the tool in a shell, as people do.
 #ifndef LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
 #define LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
 
@@ -12,7 +12,7 @@
 
 namespace lotus::tool_test {
 
-/// A command in `dir`, where `lotus-tool` is the tool and `program` the program with the slips.
+/// Runs a command in `dir`. In the command, `lotus-tool` is the tool and `program` is slip_program.
 inline result shell(const temp_dir& dir, const std::string& command) {
   const std::string all = "cd '" + dir.path() +
                           "' && unset LOTUS_LOG_FILE\n"
@@ -27,7 +27,8 @@ inline result shell(const temp_dir& dir, const std::string& command) {
   return {WEXITSTATUS(status), read_file(dir.path() + "/.out"), read_file(dir.path() + "/.err")};
 }
 
-/// Records into `run`. @return the output of the tool's command for that.
+/// Records the program `slip` into `run`, and returns the output of the tool's `command` for that
+/// run.
 inline result recorded(const temp_dir& dir, const std::string& slip, const std::string& command) {
   const result program = shell(dir, "program " + slip + " run/lotustrace_log");
   INFO(program.err);

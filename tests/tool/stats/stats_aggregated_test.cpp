@@ -1,4 +1,5 @@
-// Operations that were counted and not recorded: beside those that were, and nothing twice.
+// Tests operations that were counted instead of recorded: stats must show them with the recorded
+// ones, and must count nothing twice.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ std::string section(const std::string& id, const std::string& lines, std::size_t
          std::to_string(count) + '\n';
 }
 
-/// Runs `body` in a child that records into `dir`.
+/// Runs `body` in a child process that records to `dir`.
 template <class Body>
 void record_in_child(const temp_dir& dir, Body&& body) {
   const pid_t child = fork();
@@ -51,7 +52,7 @@ double exact_quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-TEST_CASE("aggregates of several processes and threads are one operation each") {
+TEST_CASE("counts of several processes and threads are added up for each operation") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SRead,1000,500\n");
   dir.file(".lotus_aggregated_lotustrace_log_1",
@@ -74,7 +75,7 @@ TEST_CASE("aggregates of several processes and threads are one operation each") 
   CHECK(contains(lotus::tool_test::run({"stats", dir.path(), "--csv"}).out, ",aggregated,"));
 }
 
-TEST_CASE("a section counts once, and one that does not end not at all") {
+TEST_CASE("a section of counts is included once, and an incomplete one not at all") {
   const temp_dir dir;
   dir.file(".lotus_aggregated_lotustrace_log_1", section("5.0", "SToken,1,1,10,10,10:1\n", 1) +
                                                      section("5.0", "SToken,1,2,20,20,10:2\n", 1) +
@@ -94,7 +95,7 @@ TEST_CASE("a section counts once, and one that does not end not at all") {
   }
 }
 
-TEST_CASE("what is within an operation is not the operation's own time") {
+TEST_CASE("the self time of an operation excludes counted calls and operations inside it") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SChild,1200,300\nSParent,1000,1000\nSParent,3000,100\n");
   dir.file(".lotus_beside_lotustrace_log_pid_1",
@@ -106,7 +107,7 @@ TEST_CASE("what is within an operation is not the operation's own time") {
   CHECK(ops["SParent"]["total_ns"].integer() == 1100);
 }
 
-TEST_CASE("every quantile of what was recorded is within 1 %") {
+TEST_CASE("every quantile of recorded calls is within 1 %") {
   const temp_dir dir;
   std::mt19937_64 random{7};
   std::lognormal_distribution<double> durations{9, 2};
@@ -133,7 +134,7 @@ TEST_CASE("every quantile of what was recorded is within 1 %") {
   const auto document = stats(dir.path());
   const auto& given = document["runs"][0]["aggregated"]["SGiven"];
   CHECK(given["count"].integer() == 100'000);
-  const auto near = [](double told, double is) { return std::abs(told - is) <= is / 100; };
+  const auto near = [](double reported, double is) { return std::abs(reported - is) <= is / 100; };
   CHECK(near(given["p50_ns"].number(), exact_quantile(ns, 0.5)));
   CHECK(near(given["p90_ns"].number(), exact_quantile(ns, 0.9)));
   CHECK(near(given["p99_ns"].number(), exact_quantile(ns, 0.99)));
@@ -147,7 +148,7 @@ TEST_CASE("every quantile of what was recorded is within 1 %") {
   }()));
 }
 
-TEST_CASE("a killed process's calls are counted in, before and after they are recovered") {
+TEST_CASE("calls of a killed process are included before and after recovery") {
   const temp_dir dir;
   record_in_child(dir, [] {
     for (int i = 0; i < 1000; ++i) LOTUS_SCOPE_AGGREGATED("Token");
@@ -163,7 +164,7 @@ TEST_CASE("a killed process's calls are counted in, before and after they are re
   }
 }
 
-TEST_CASE("other commands show them beside what was recorded, or say that they cannot") {
+TEST_CASE("diagnose shows counted calls too, and viz says that it cannot cut them to a window") {
   const temp_dir dir;
   std::filesystem::copy(traces() + "/c_ooo_w4/b8_gpu4", dir.path(),
                         std::filesystem::copy_options::recursive);
@@ -177,10 +178,10 @@ TEST_CASE("other commands show them beside what was recorded, or say that they c
   CHECK(contains(run({"diagnose", dir.path(), "--details"}).out, "aggregated, within the above"));
   const result drawn = run({"viz", dir.path(), "--last", "1ms", "-o", dir.path() + "/t.json"});
   CHECK(drawn.status == 0);
-  CHECK(contains(drawn.err, "no window is cut out"));
+  CHECK(contains(drawn.err, "no window can be cut out"));
 }
 
-TEST_CASE("a run of nothing else has figures, and nothing to draw") {
+TEST_CASE("no command crashes for a run that contains only counted calls") {
   const temp_dir dir;
   dir.file(".lotus_aggregated_lotustrace_log_1", section("5.0", "SToken,1,2,20,20,10:2\n", 1));
   CHECK(stats(dir.path())["runs"][0]["aggregated"]["SToken"]["count"].integer() == 2);
@@ -196,7 +197,7 @@ TEST_CASE("a run of nothing else has figures, and nothing to draw") {
   }
 }
 
-TEST_CASE("an operation without a name is counted and read like any other") {
+TEST_CASE("an operation without a name is counted and shown like any other") {
   const temp_dir dir;
   record_in_child(dir, [] {
     for (int i = 0; i < 3; ++i) {
@@ -205,10 +206,10 @@ TEST_CASE("an operation without a name is counted and read like any other") {
     }
     lotus::stop();
   });
-  const result told = run({"stats", "--json", dir.path()});
-  INFO(told.err);
-  REQUIRE(told.status == 0);
-  CHECK(told.err.empty());
-  CHECK(parse_json(told.out)["runs"][0]["aggregated"]["S"]["count"].integer() == 3);
+  const result reported = run({"stats", "--json", dir.path()});
+  INFO(reported.err);
+  REQUIRE(reported.status == 0);
+  CHECK(reported.err.empty());
+  CHECK(parse_json(reported.out)["runs"][0]["aggregated"]["S"]["count"].integer() == 3);
   CHECK(run({"stats", "--strict", dir.path()}).status == 0);
 }

@@ -1,4 +1,4 @@
-// What stats tells of CPU time beside wall time.
+// Tests the CPU times that stats shows next to the wall times.
 #include <cstdint>
 #include <string>
 
@@ -9,19 +9,20 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("CPU beside wall: of operations, stages, batches, waits and steps") {
+TEST_CASE("stats shows CPU time of operations, stages, batches, waits and steps") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads("cpu switches\ncpus 4 2.5\n"));
   thread_logs consumer;
   thread_logs worker;
-  // Load 0..100 has Read 10..60 in it: off for 40 within that (10 of it without a CPU), noticed at
-  // its end, and for 5 behind it, unsplit in the batch's last stretch.
+  // Load lasts from 0 to 100 and contains Read from 10 to 60. Read is off the CPU for 40, of which
+  // it waits for a CPU for 10; this is noticed when Read ends. After that, the thread is off the
+  // CPU for 5 for an unknown reason, in the last interval of the batch.
   worker.operation("Read", 10, 50);
   worker.off_cpu(60, 40, "10");
   worker.operation("Load", 0, 100);
   worker.off_cpu(100, 5, "0");
   worker.worker += columns("SBatchPreprocessed_0", 0, 110) + '\n';
-  worker.off_cpu(180, 70, "0");  // idle between batches: nobody's
+  worker.off_cpu(180, 70, "0");  // idle time between batches, which belongs to no span
   worker.worker += columns("SBatchPreprocessed_1", 180, 10) + '\n';
   consumer.wait(0, 0, 120);
   consumer.off_cpu(120, 115, "15");
@@ -50,9 +51,9 @@ TEST_CASE("CPU beside wall: of operations, stages, batches, waits and steps") {
   const result table = run({"stats", dir.path()});
   CHECK(contains(table.out, "run queue"));
   CHECK(contains(run({"stats", dir.path(), "--csv"}).out, ",cpu_ns,run_queue_ns,blocked_ns"));
-  // Without the split it is missing, not zero.
+  // If the time in the run queue is unknown, the number must be missing instead of 0.
   thread_logs unsplit = worker;
-  unsplit.beside.clear();
+  unsplit.side_log.clear();
   unsplit.off_cpu(60, 40, "");
   unsplit.write(dir, "", 2);
   const json again = stats(dir.path());
@@ -60,7 +61,7 @@ TEST_CASE("CPU beside wall: of operations, stages, batches, waits and steps") {
   CHECK(again["runs"][0]["ops"]["SRead"]["run_queue_ns"].is_null());
 }
 
-TEST_CASE("CPU time that was not measured, or of batches only, is not told as if it were known") {
+TEST_CASE("stats shows no CPU time that was not measured") {
   const temp_dir dir;
   const std::string mode =
       GENERATE(std::string("cpu off\n"), std::string("cpu batches\n"), std::string());
@@ -78,7 +79,7 @@ TEST_CASE("CPU time that was not measured, or of batches only, is not told as if
         (mode == "cpu batches\n"));
 }
 
-TEST_CASE("time off the CPU is the thread's, whatever loader it was noticed in") {
+TEST_CASE("time off the CPU counts for its thread, whichever loader it is recorded in") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads("cpu switches\n"));
   thread_logs train;
@@ -94,13 +95,13 @@ TEST_CASE("time off the CPU is the thread's, whatever loader it was noticed in")
   CHECK(document["runs"][1]["ops"]["SRead"]["cpu_ns"].integer() == 40 * ms);
 }
 
-TEST_CASE("a process that lost its way to notice switches knows CPU time of batches only") {
+TEST_CASE("if a process can no longer notice context switches, only batches have CPU time") {
   const temp_dir dir;
   thread_logs worker;
   worker.operation("Read", 10, 50);
   worker.off_cpu(60, 40, "10");
   worker.stage("Decode", 60, 20, 0);
-  worker.operation("Crop", 80, 20);  // its time off the CPU is noticed with the batch
+  worker.operation("Crop", 80, 20);  // Crop's time off the CPU is noticed only when the batch ends
   worker.worker += columns("SBatchPreprocessed_0", 0, 110) + '\n';
   worker.off_cpu(110, 20, "0");
   worker.write(dir, "", 2);
@@ -120,7 +121,7 @@ TEST_CASE("a process that lost its way to notice switches knows CPU time of batc
   CHECK_FALSE(contains(read_file(trace), "off the CPU"));
 }
 
-TEST_CASE("where several recordings went on in one log, all must have measured CPU time") {
+TEST_CASE("CPU time is shown only if all recordings in one log measured it") {
   const temp_dir dir;
   thread_logs worker;
   worker.operation("Read", 0, 50);

@@ -1,5 +1,5 @@
-// The figures of stats beside those of others: computed independently, or printed by the original's
-// scripts.
+// Compares the numbers of stats with values that were computed independently, or that scripts of
+// the original LotusTrace printed.
 #include <string>
 #include <utility>
 
@@ -38,7 +38,7 @@ void check_quantity(const json& ours, const json& reference) {
   CHECK(ours["max_ns"].number() == Approx(reference["max"].number() * ms));
 }
 
-/// Compares a real run with figures that were computed independently.
+/// Compares the statistics of a real run with values that were computed independently.
 void check_run(const std::string& dir, const std::string& config) {
   INFO(dir);
   const auto document = stats(dir);
@@ -53,7 +53,7 @@ void check_run(const std::string& dir, const std::string& config) {
   }
   check_quantity(run["preprocess"], reference["preprocess_ms"]);
   CHECK(run["out_of_order"].integer() == reference["out_of_order_markers"].integer());
-  // The reference counts a marker as a wait of 1 us, this tool as 0.
+  // In the reference, a marker counts as a wait of 1 us; in this tool, it counts as 0.
   const double markers_ns = 1000.0 * static_cast<double>(run["out_of_order"].integer());
   const auto& waits = reference["wait_ms_with_markers"];
   CHECK(run["wait"]["count"].integer() == waits["count"].integer());
@@ -76,7 +76,8 @@ void check_run(const std::string& dir, const std::string& config) {
   }
 }
 
-/// The number behind `name` in what the original's scripts print, after the line `section`; in ns.
+/// Returns the number in ns that the original's scripts print after `name`, where the search begins
+/// at the line `section`.
 double printed_ns(const std::string& text, const std::string& section, const std::string& name) {
   const std::size_t from = text.find(section);
   REQUIRE(from != std::string::npos);
@@ -85,7 +86,7 @@ double printed_ns(const std::string& text, const std::string& section, const std
   return std::stod(text.substr(at + name.size() + 3)) * ms;
 }
 
-/// They print hundredths of a millisecond.
+/// Compares a value with a printed number, which is rounded to hundredths of a millisecond.
 void check_printed(double ours_ns, double printed) {
   CHECK(ours_ns == Approx(printed).margin(5001));
 }
@@ -107,11 +108,11 @@ void check_printed_preprocess(const json& ours, const std::string& text,
 
 }  // namespace
 
-TEST_CASE("figures of a real run are those computed independently") {
+TEST_CASE("figures of a real run equal those that were computed independently") {
   check_run(traces() + "/c_ooo_w4", "b8_gpu4");
 }
 
-TEST_CASE("figures of all real runs are those computed independently") {
+TEST_CASE("figures of all real runs equal those that were computed independently") {
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent");
     return;
@@ -123,7 +124,7 @@ TEST_CASE("figures of all real runs are those computed independently") {
   check_run(shared_traces() + "/h_epochs2_w2", "b64_gpu2");
 }
 
-TEST_CASE("figures of all real runs are those that the original's scripts print") {
+TEST_CASE("figures of all real runs equal those that the original's scripts print") {
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent");
     return;
@@ -146,7 +147,7 @@ TEST_CASE("figures of all real runs are those that the original's scripts print"
                   printed_ns(waits, "Main process", "sum"));
     check_printed(run["wait"]["max_ns"].number(), printed_ns(waits, "Main process", "max"));
     if (std::string(name) == "h_epochs2_w2")
-      continue;  // it takes batches of one epoch for another's
+      continue;  // the original confuses batches of different epochs
     for (const auto& [key, word] :
          {std::pair{"mean_ns", "avg"}, {"std_ns", "std"}, {"min_ns", "min"}, {"max_ns", "max"}}) {
       INFO(word);
@@ -155,13 +156,13 @@ TEST_CASE("figures of all real runs are those that the original's scripts print"
   }
 }
 
-TEST_CASE("--group-by-args: an operation for each text that it was given") {
+TEST_CASE("--group-by-args lists an operation once for each of its arguments") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7",
            "SResize,1000,10\nSResize,2000,30\nSResize,3000,50\nSResize,4000,7\nSCrop,5000,1\n");
   dir.file(".lotus_beside_lotustrace_log_pid_7",
            "args,S[3%2C 224],1000,0,0\nargs,S[3%2C 512],2000,0,0\nargs,S[3%2C 224],3000,0,0\n");
-  // Another thread's of the same moment.
+  // Adds an operation of another thread that runs at the same time.
   dir.file("lotustrace_log_worker_pid_8", "SCrop,1000,2\n");
   const json plain = stats(dir.path())["runs"][0]["ops"];
   CHECK(plain["SResize"]["count"].integer() == 4);
@@ -177,7 +178,7 @@ TEST_CASE("--group-by-args: an operation for each text that it was given") {
   CHECK(contains(profile.out, "  Resize([3, 512])"));
 }
 
-TEST_CASE("--group-by-args: no row for what was always given arguments") {
+TEST_CASE("--group-by-args lists no row without arguments if all calls have some") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7", "SResize,1000,10\nSCrop,5000,1\n");
   dir.file(".lotus_beside_lotustrace_log_pid_7", "args,S[3%2C 224],1000,0,0\n");

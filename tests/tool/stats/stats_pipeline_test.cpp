@@ -1,4 +1,5 @@
-// What stats tells of loaders, stages, counters, asynchronous operations and time off the CPU.
+// Tests what stats shows about loaders, stages, counters, asynchronous operations and time off the
+// CPU.
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -15,7 +16,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Read 10 ms, then Decode 20 ms, of 30 batches: the second is what holds the run up.
+/// Writes 30 batches of Read (10 ms) followed by Decode (20 ms), which is the bottleneck.
 void write_two_stages(const temp_dir& dir, const std::string& folder = "") {
   thread_logs consumer;
   thread_logs read;
@@ -34,7 +35,7 @@ void write_two_stages(const temp_dir& dir, const std::string& folder = "") {
 
 }  // namespace
 
-TEST_CASE("stages: what they could make, and where their time went") {
+TEST_CASE("stats shows the capacity of each stage, and where its time went") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   write_two_stages(dir);
@@ -51,7 +52,7 @@ TEST_CASE("stages: what they could make, and where their time went") {
   CHECK(decode["busy"].number() == Approx(1));
   CHECK(read["blocked"].number() == Approx(1 - read["busy"].number()));
   CHECK(read["starved"].number() == 0);
-  // A batch: read, in a queue, decoded; ready behind the last stage.
+  // A batch is read, waits in a queue, is decoded, and then is ready.
   REQUIRE(run["batches"].size() == 30);
   const json& batch = run["batches"][10];
   CHECK(batch["preprocess_ns"].is_null());
@@ -68,7 +69,7 @@ TEST_CASE("stages: what they could make, and where their time went") {
   CHECK(slowest["tree"][2]["depth"].integer() == 1);
 }
 
-TEST_CASE("stages in the table and in CSV") {
+TEST_CASE("stats shows stages in the table and in CSV") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   write_two_stages(dir);
@@ -85,7 +86,7 @@ TEST_CASE("stages in the table and in CSV") {
   CHECK_FALSE(contains(csv.out, "cpu_ns"));
 }
 
-TEST_CASE("each loader is a run of its own, with the same processes") {
+TEST_CASE("each loader is a separate run with the same processes") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads("records 100 50\n"));
   write_two_stages(dir);
@@ -98,18 +99,18 @@ TEST_CASE("each loader is a run of its own, with the same processes") {
   CHECK(document["runs"][1]["dropped"].integer() == 50);
   CHECK(document["runs"][1]["batches"].size() == 30);
   CHECK(contains(run({"stats", dir.path()}).out, "(loader val/first)"));
-  // What is dropped is of the processes, and told once.
+  // Dropped records are counted per process, so they must be reported only once.
   CHECK(r.err.find("dropped") == r.err.rfind("dropped"));
 }
 
-TEST_CASE("a folder of logs below others is a run, where nobody tells of processes above") {
+TEST_CASE("without an information file above it, a directory of logs is a run, not a loader") {
   const temp_dir dir;
   write_two_stages(dir);
   write_two_stages(dir, "other/");
   CHECK_FALSE(contains(stats(dir.path()).canonical(), "loader"));
 }
 
-TEST_CASE("a loader's folder that is a link is not followed, nor a hidden file that is one") {
+TEST_CASE("links in place of a loader's directory or of a hidden file are not followed") {
   const temp_dir dir;
   const temp_dir outside;
   dir.file(".lotus_info_1_a", info_of_threads(""));
@@ -128,7 +129,7 @@ TEST_CASE("a loader's folder that is a link is not followed, nor a hidden file t
   CHECK(document["runs"][0]["stages"]["Read"]["count"].integer() == 30);
 }
 
-TEST_CASE("numbers of stages have 64 bits; one that is missing makes an operation like others") {
+TEST_CASE("stage numbers have 64 bits, and a span without a number is an operation only") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_2", "SAnswer,1000,5\nSAnswer,2000,7\nSAnswer,3000,9\n");
   dir.file(".lotus_beside_lotustrace_log_pid_2",
@@ -144,7 +145,7 @@ TEST_CASE("numbers of stages have 64 bits; one that is missing makes an operatio
   CHECK(contains(r.out, "\"number\":9223372036854775809,"));
 }
 
-TEST_CASE("bad lines beside the logs are told with file and line, and nothing else is lost") {
+TEST_CASE("damaged lines in side logs are reported with file and line, and others are read") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   write_two_stages(dir);
@@ -167,12 +168,12 @@ TEST_CASE("bad lines beside the logs are told with file and line, and nothing el
   CHECK(counter["count"].integer() == 2);
   CHECK(counter["min"].integer() == -3);
   CHECK(counter["last"].integer() == 5);
-  CHECK(counter["mean"].number() == -3);  // over time: the last value lasted no time
+  CHECK(counter["mean"].number() == -3);  // weighted by time; the last value has no duration
   CHECK(run({"stats", dir.path(), "--strict"}).status == 1);
   CHECK(document["runs"][0]["stages"]["Decode"]["count"].integer() == 30);
 }
 
-TEST_CASE("hidden files are rotated and packed as logs are") {
+TEST_CASE("rotated and packed parts of hidden files are read like those of logs") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   const std::string name = "/.lotus_beside_lotustrace_log_pid_2";
@@ -183,17 +184,17 @@ TEST_CASE("hidden files are rotated and packed as logs are") {
   dir.file("lotustrace_log_worker_pid_2", t.worker);
   thread_logs parts[3];
   for (std::int64_t i = 0; i < 3; ++i) parts[i].stage("Read", 10 * i, 10, i);
-  dir.file(name.substr(1), parts[2].beside);
-  dir.file(name.substr(1) + ".1", parts[1].beside);
+  dir.file(name.substr(1), parts[2].side_log);
+  dir.file(name.substr(1) + ".1", parts[1].side_log);
   gzFile packed = gzopen((dir.path() + name + ".2.gz").c_str(), "wb");
   REQUIRE(packed != nullptr);
-  gzputs(packed, parts[0].beside.c_str());
+  gzputs(packed, parts[0].side_log.c_str());
   REQUIRE(gzclose(packed) == Z_OK);
   CHECK(stats(dir.path())["runs"][0]["stages"]["Read"]["count"].integer() == 3);
   CHECK(run({"viz", dir.path(), "-o", dir.path() + name}).status == 2);
 }
 
-TEST_CASE("a service is one stage whose numbers are requests") {
+TEST_CASE("a service is one stage, and its numbers are requests") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   thread_logs a;
@@ -208,21 +209,21 @@ TEST_CASE("a service is one stage whose numbers are requests") {
   CHECK(run_json["stages"]["Request"]["concurrency"].integer() == 2);
   CHECK(run_json["through_stages"]["batches"]["count"].integer() == 50);
   CHECK(run_json["through_stages"]["batches"]["slowest"][0]["number"].integer() == 1033);
-  // 25 requests on each of two threads, the last of them done after 490 ms.
+  // Each of two threads handles 25 requests; the last one ends after 490 ms.
   CHECK(run_json["achieved_batches_per_s"].number() == Approx(50 / 0.49));
   CHECK_FALSE(contains(run({"stats", dir.path()}).out, "per batch"));
 }
 
-TEST_CASE("asynchronous operations: from their first piece to their last") {
+TEST_CASE("an asynchronous operation lasts from its first segment to its last") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   thread_logs threads[2];
   for (std::int64_t i = 0; i < 4; ++i) {
-    for (std::int64_t piece = 0; piece < 2; ++piece) {
-      thread_logs& t = threads[piece];
-      t.operation("Load", 100 * i + 40 * piece, 10);
-      t.beside +=
-          "piece," + columns("SLoad", 100 * i + 40 * piece, 10) + ',' + std::to_string(i) + '\n';
+    for (std::int64_t segment = 0; segment < 2; ++segment) {
+      thread_logs& t = threads[segment];
+      t.operation("Load", 100 * i + 40 * segment, 10);
+      t.side_log +=
+          "piece," + columns("SLoad", 100 * i + 40 * segment, 10) + ',' + std::to_string(i) + '\n';
     }
   }
   threads[0].write(dir, "", 2);
@@ -235,7 +236,7 @@ TEST_CASE("asynchronous operations: from their first piece to their last") {
   CHECK(document["runs"][0]["ops"]["SLoad"]["count"].integer() == 8);
 }
 
-TEST_CASE("without waits there is no step, for it would contain them") {
+TEST_CASE("without waits there are no steps, because they would include the waits") {
   const temp_dir dir;
   thread_logs consumer;
   for (std::int64_t i = 0; i < 5; ++i) consumer.consumed(i, 10 * i);
@@ -246,7 +247,7 @@ TEST_CASE("without waits there is no step, for it would contain them") {
   CHECK(document["runs"][0]["achieved_batches_per_s"].number() == Approx(100));
 }
 
-TEST_CASE("a program that only counts is a run") {
+TEST_CASE("a program that only records counters is a run") {
   const temp_dir dir;
   dir.file(".lotus_beside_lotustrace_log_pid_11", "counter,Squeue,2000,3,0\n");
   CHECK(stats(dir.path())["runs"][0]["counters"]["queue"]["max"].integer() == 3);

@@ -1,4 +1,4 @@
-// lotus-tool stats: its forms and its options.
+// Tests the output formats and options of lotus-tool stats.
 #include "stats_test.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("the JSON has the promised form") {
+TEST_CASE("the JSON output has the documented form") {
   const auto document = stats(traces() + "/quirks/ids_repeat_two_epochs");
   const auto& run = document["runs"][0];
   const auto& op = run["ops"]["SLoader"];
@@ -22,7 +22,7 @@ TEST_CASE("the JSON has the promised form") {
   for (const auto* quantity : {"preprocess", "wait", "delay", "step"}) {
     for (const auto* key : {"count", "mean_ns", "std_ns", "min_ns", "p25_ns", "p50_ns", "p75_ns",
                             "max_ns", "total_ns"}) {
-      // Both epochs are one batch long, and an epoch's last step ends nowhere.
+      // Each epoch has only one batch, and the end of an epoch's last step is not recorded.
       const bool none = quantity == std::string("step") && key != std::string("count") &&
                         key != std::string("total_ns");
       CHECK(run[quantity][key].is_number() != none);
@@ -38,7 +38,7 @@ TEST_CASE("the JSON has the promised form") {
   CHECK(run["batches"][1]["step_ns"].is_null());
 }
 
-TEST_CASE("what is missing is null") {
+TEST_CASE("missing values are null in JSON") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_1", "SBatchConsumed_4,10,1000\n");
   const auto document = stats(dir.path());
@@ -52,7 +52,7 @@ TEST_CASE("what is missing is null") {
   CHECK(run["ops"].members().empty());
 }
 
-TEST_CASE("op keys are decoded, and never the same twice") {
+TEST_CASE("operation names are decoded in JSON, and none occurs twice") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1",
            "S%42atchWait_3,1,2\nSA%2Cb,1,2\nSA%2cb,1,4\nS\xFF,1,2\n");
@@ -64,7 +64,7 @@ TEST_CASE("op keys are decoded, and never the same twice") {
   CHECK(ops["S%FF"]["count"].integer() == 1);
 }
 
-TEST_CASE("remove-outliers drops the short last batch from the preprocess times only") {
+TEST_CASE("--remove-outliers removes the short last batch from the preprocess times only") {
   const temp_dir dir;
   std::string log;
   for (int i = 0; i < 9; ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("the table shows every quantity") {
   }
 }
 
-TEST_CASE("a name cannot steer the terminal") {
+TEST_CASE("a name cannot send control characters to the terminal") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "S%1B[2J,1,2\n");
   const result r = run({"stats", dir.path()});
@@ -98,9 +98,9 @@ TEST_CASE("a name cannot steer the terminal") {
   CHECK_FALSE(contains(r.out, "\x1b"));
 }
 
-TEST_CASE("self time is the total without what ran inside") {
+TEST_CASE("self time is the total time without the operations inside") {
   const temp_dir dir;
-  // As the original writes them: the loader's line stands behind the operations that ran after it.
+  // The original writes the loader's line after the lines of operations that ran after the loader.
   dir.file("lotustrace_log_worker_pid_1",
            "SCrop,200,30\nSFlip,230,20\nSLoader,100,90\nSTransform,195,60\n"
            "SCrop,400,30\nSLoader,300,90\nSTransform,395,60\nSCollation,500,40\n"
@@ -113,7 +113,7 @@ TEST_CASE("self time is the total without what ran inside") {
   CHECK(ops["SWhole"]["self_ns"].integer() == 450 - 90 - 60 - 90 - 60 - 40);
 }
 
-TEST_CASE("the first batches of every epoch can be left out") {
+TEST_CASE("--skip-batches omits the first batches of every epoch") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1",
            "SBatchPreprocessed_0,1000,900\nSBatchPreprocessed_1,2000,10\n"
@@ -123,7 +123,7 @@ TEST_CASE("the first batches of every epoch can be left out") {
   CHECK(document["runs"][0]["preprocess"]["max_ns"].integer() == 20);
 }
 
-TEST_CASE("what is told of arrivals leaves the skipped batches out too") {
+TEST_CASE("--skip-batches also applies to out-of-order arrivals") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_1",
            "SBatchWait_1,900,1000\nSBatchWait_2,950,1000\nSBatchWait_0,800,200\n");
@@ -133,9 +133,9 @@ TEST_CASE("what is told of arrivals leaves the skipped batches out too") {
                  "out-of-order arrivals: 1 of 1 batches"));
 }
 
-TEST_CASE("ranks that train at the same time have batches of their own") {
+TEST_CASE("batches of ranks that train at the same time are kept apart") {
   const temp_dir dir;
-  // Rank 1 forks its worker; its own pid is its first thread's id.
+  // Rank 1 forks its worker. The pid of a process is the id of its first thread.
   dir.file(".lotus_info_10_a", "host Sh\npid 10\nparent 1\nrank 0\nthread 10 Sm\nthread 11 Sw\n");
   dir.file(".lotus_info_20_a", "host Sh\npid 20\nparent 1\nrank 1\nthread 20 Sm\n");
   dir.file(".lotus_info_21_a", "host Sh\npid 21\nparent 20\nrank 1\nthread 21 Sw\n");
@@ -159,7 +159,7 @@ TEST_CASE("ranks that train at the same time have batches of their own") {
   CHECK(contains(run({"diagnose", dir.path()}).err, "2 processes consumed at the same time"));
 }
 
-TEST_CASE("operations are sorted and limited") {
+TEST_CASE("operations can be sorted and limited") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SB,10,5\nSA,20,7\nSA,30,7\nSC,40,20\n");
   const auto names = [&](const std::vector<std::string>& more) {
@@ -176,7 +176,7 @@ TEST_CASE("operations are sorted and limited") {
   CHECK(run({"stats", dir.path(), "--sort", "nonsense"}).status == 2);
 }
 
-TEST_CASE("every worker is told apart") {
+TEST_CASE("each worker has figures of its own") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7", "SA,10,5\nSA,20,7\nSBatchPreprocessed_0,10,20\n");
   dir.file("lotustrace_log_worker_pid_8", "SA,10,100\nSBatchPreprocessed_1,10,200\n");
@@ -204,7 +204,7 @@ TEST_CASE("CSV has a line for every figure, and names cannot break it") {
   CHECK(run({"stats", dir.path(), "--csv", "--json"}).status == 2);
 }
 
-TEST_CASE("several folders and runs are told one by one, then side by side") {
+TEST_CASE("several directories and runs are listed separately, then side by side") {
   const result r = run({"stats", traces() + "/c_ooo_w4", traces() + "/quirks/subdirs"});
   CHECK(r.status == 0);
   CHECK(contains(r.out, "b8_gpu4"));

@@ -1,4 +1,4 @@
-// What the tests of stats share.
+// Declares functions that the tests of stats share.
 #ifndef LOTUS_TESTS_STATS_TEST_HPP
 #define LOTUS_TESTS_STATS_TEST_HPP
 
@@ -10,7 +10,7 @@
 
 namespace lotus::tool_test {
 
-/// What `stats --json` prints of a folder.
+/// Returns the output of `stats --json` for a folder.
 inline json stats(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"stats", dir, "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());

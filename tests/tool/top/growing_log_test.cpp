@@ -1,4 +1,4 @@
-// A log that is read while it grows, and the window over its last lines.
+// Tests reading a log while it grows, and the window that contains its last lines.
 #include "commands/top/growing_log.hpp"
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ log_extent extent_of(const std::string& path) {
   return {status.st_ino, size, size};
 }
 
-/// The operation number `i`, which ends at (i + 1) ms.
+/// Returns the line of operation number `i`, which ends at (i + 1) ms.
 std::string line(std::int64_t i) {
   return "SOp" + std::to_string(i) + ',' + std::to_string(i * 1'000'000) + ",1000000\n";
 }
@@ -51,7 +51,7 @@ struct fixture {
 
 }  // namespace
 
-TEST_CASE("only what was appended is read, and a torn line when it is whole") {
+TEST_CASE("only appended lines are read, and a torn line only once it is complete") {
   fixture f;
   append(f.path, line(0) + "SOp1,10000");
   CHECK(f.read() == line(0));
@@ -61,7 +61,7 @@ TEST_CASE("only what was appended is read, and a torn line when it is whole") {
   CHECK(f.read().empty());
 }
 
-TEST_CASE("of a long log the last lines are read at first, the others never") {
+TEST_CASE("only the last lines of a long log are read at first") {
   fixture f;
   constexpr std::int64_t all = 500'000;
   append(f.path, lines(0, all));
@@ -70,18 +70,18 @@ TEST_CASE("of a long log the last lines are read at first, the others never") {
   CHECK(f.read(0) == line(all));
 }
 
-TEST_CASE("no more is read at once than the most") {
+TEST_CASE("one reading is limited to the maximum number of bytes") {
   fixture f;
   append(f.path, lines(0, 600'000));
   const std::string got = f.read(0);
-  CHECK(got.size() <= growing_log::most_bytes);
-  CHECK(got.size() > growing_log::most_bytes - 100);
+  CHECK(got.size() <= growing_log::max_bytes);
+  CHECK(got.size() > growing_log::max_bytes - 100);
   CHECK(got.substr(got.size() - line(599'999).size()) == line(599'999));
   append(f.path, lines(600'000, 1'200'000));
   CHECK(f.read(1'199'000 * std::int64_t{1'000'000}) == lines(1'198'999, 1'200'000));
 }
 
-TEST_CASE("a log that was moved away is read to its end, and the new one from its beginning") {
+TEST_CASE("a log that was moved is read to its end, and the new one from its beginning") {
   fixture f;
   append(f.path, line(0));
   CHECK(f.read() == line(0));
@@ -91,12 +91,12 @@ TEST_CASE("a log that was moved away is read to its end, and the new one from it
   CHECK(f.read() == line(1) + line(2));
   CHECK(f.read().empty());
   std::filesystem::remove(f.path);
-  append(f.path, line(3));  // the old one is nowhere
+  append(f.path, line(3));  // the path now belongs to a new file, and the old one is gone
   const std::string got = f.read();
-  CHECK((got == line(3) || got.empty()));  // the file system may give the same number again
+  CHECK((got == line(3) || got.empty()));  // the file system may reuse the inode number
 }
 
-TEST_CASE("a log that was emptied is read anew") {
+TEST_CASE("a log that was truncated is read again from its beginning") {
   fixture f;
   append(f.path, lines(0, 3));
   CHECK(f.read() == lines(0, 3));
@@ -105,7 +105,7 @@ TEST_CASE("a log that was emptied is read anew") {
   CHECK(f.read() == line(3));
 }
 
-TEST_CASE("lines that are known already are passed over, also where they are torn") {
+TEST_CASE("lines that are already known are skipped, even if they are torn") {
   fixture f;
   append(f.path, line(0));
   CHECK(f.read() == line(0));
@@ -116,7 +116,7 @@ TEST_CASE("lines that are known already are passed over, also where they are tor
   CHECK(f.read() == line(3));
 }
 
-TEST_CASE("what is beyond the part that counts waits") {
+TEST_CASE("bytes beyond the given extent are not read yet") {
   fixture f;
   append(f.path, lines(0, 2));
   log_extent some = extent_of(f.path);
@@ -133,7 +133,7 @@ TEST_CASE("a line without an end takes no memory") {
   CHECK(f.read().find(line(0)) != std::string::npos);
 }
 
-TEST_CASE("the window forgets what ended before it, also among damaged lines") {
+TEST_CASE("the window drops lines that ended before it, even among damaged lines") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::string text;
@@ -157,7 +157,7 @@ TEST_CASE("the window forgets what ended before it, also among damaged lines") {
   }
 }
 
-TEST_CASE("lines beside the logs end with their span") {
+TEST_CASE("times_of_line returns the end of the span on a line of a log or side log") {
   CHECK(times_of_line("stage,SDecode,100,20,7", true)->end_ns == 120);
   CHECK(times_of_line("counter,SQueue,100,20,0", true)->end_ns == 100);
   CHECK_FALSE(times_of_line("SDecode,100,20", true));

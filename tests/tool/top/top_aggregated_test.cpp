@@ -1,4 +1,5 @@
-// Calls that living processes count and do not record: beside what they record, each once.
+// Tests calls that running processes count instead of recording: top must show them with the
+// recorded operations, each exactly once.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,12 +29,13 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// A child that calls `step(n)` for each n that it is told, and then says so.
+/// A child process that calls `step(n)` for each number n that it receives, and then sends an
+/// answer.
 class stepping_child {
  public:
   template <class Step>
   stepping_child(const std::string& prefix, Step&& step) {
-    REQUIRE(pipe(told_) == 0);
+    REQUIRE(pipe(reported_) == 0);
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
     if (pid_ != 0) return;
@@ -42,7 +44,7 @@ class stepping_child {
     o.log_file = prefix;
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    for (int n = 0; read(told_[0], &n, sizeof(n)) == sizeof(n) && n >= 0;) {
+    for (int n = 0; read(reported_[0], &n, sizeof(n)) == sizeof(n) && n >= 0;) {
       step(n);
       if (write(done_[1], "", 1) != 1) _exit(1);
     }
@@ -52,26 +54,26 @@ class stepping_child {
   ~stepping_child() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
-    for (const int fd : {told_[0], told_[1], done_[0], done_[1]}) close(fd);
+    for (const int fd : {reported_[0], reported_[1], done_[0], done_[1]}) close(fd);
   }
   stepping_child(const stepping_child&) = delete;
   stepping_child& operator=(const stepping_child&) = delete;
 
   void step(int n) const {
     char byte = 0;
-    REQUIRE(write(told_[1], &n, sizeof(n)) == sizeof(n));
+    REQUIRE(write(reported_[1], &n, sizeof(n)) == sizeof(n));
     REQUIRE(read(done_[0], &byte, 1) == 1);
   }
   void stop() const {
     const int n = -1;
-    REQUIRE(write(told_[1], &n, sizeof(n)) == sizeof(n));
+    REQUIRE(write(reported_[1], &n, sizeof(n)) == sizeof(n));
     siginfo_t ended{};
     waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT);
   }
 
  private:
   pid_t pid_ = -1;
-  int told_[2] = {};
+  int reported_[2] = {};
   int done_[2] = {};
 };
 
@@ -98,7 +100,7 @@ counted_calls counted(std::uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("calls of a living process are told, exactly, as they come") {
+TEST_CASE("counted calls of a running process are shown exactly, as they occur") {
   const temp_dir dir;
   const stepping_child child(dir.path() + "/lotustrace_log", [](int n) {
     LOTUS_SCOPE("Sentence");
@@ -107,7 +109,8 @@ TEST_CASE("calls of a living process are told, exactly, as they come") {
   child.step(300);
   live_runs runs({dir.path()}, std::string(default_prefix), 3600 * second);
   runs.look(0);
-  CHECK(calls(runs, 0, "Token") == 300);  // the process is younger than the window
+  // All calls count, because the process is younger than the window.
+  CHECK(calls(runs, 0, "Token") == 300);
   child.step(1000);
   runs.look(0);
   CHECK(calls(runs, 0, "Token") == 1300);
@@ -125,7 +128,7 @@ TEST_CASE("calls of a living process are told, exactly, as they come") {
   }));
 }
 
-TEST_CASE("of a process that is older than the window only what came between two looks") {
+TEST_CASE("for a process older than the window, only calls between two readings are shown") {
   const temp_dir dir;
   const stepping_child child(dir.path() + "/lotustrace_log", call);
   child.step(5000);
@@ -133,14 +136,14 @@ TEST_CASE("of a process that is older than the window only what came between two
   live_runs runs({dir.path()}, std::string(default_prefix), second / 10);
   runs.look(0);
   CHECK(calls(runs, 0, "Token") == 0);
-  CHECK(runs.wants_another_look());
+  CHECK(runs.needs_second_reading());
   child.step(70);
   runs.look(0);
   CHECK(calls(runs, 0, "Token") == 70);
-  CHECK_FALSE(runs.wants_another_look());
+  CHECK_FALSE(runs.needs_second_reading());
 }
 
-TEST_CASE("loaders, threads, and names that come later have their own; rings behind are seen") {
+TEST_CASE("loaders, threads and names that appear later are shown separately") {
   const temp_dir dir;
   const stepping_child child(dir.path() + "/lotustrace_log", [](int n) {
     const std::string name = "N" + std::to_string(n);
@@ -149,7 +152,7 @@ TEST_CASE("loaders, threads, and names that come later have their own; rings beh
       LOTUS_LOADER("val");
       LOTUS_SCOPE_AGGREGATED("InVal");
     }
-    // A thread's ring stands behind the blocks of those before.
+    // In the ring file, the ring of a new thread comes after the blocks of earlier threads.
     std::thread([] {
       LOTUS_SCOPE("Threads");
       call(2);
@@ -177,8 +180,7 @@ TEST_CASE("loaders, threads, and names that come later have their own; rings beh
   }
 }
 
-TEST_CASE(
-    "several processes are one operation, one that ends stays for the window, none is twice") {
+TEST_CASE("calls of several processes are added up once, and those of an ended one stay") {
   const temp_dir dir;
   const stepping_child one(dir.path() + "/lotustrace_log", call);
   const stepping_child other(dir.path() + "/lotustrace_log", call);
@@ -193,7 +195,7 @@ TEST_CASE(
   CHECK(calls(runs, 0, "Token") == 1210);
 }
 
-TEST_CASE("printed once: marked, by self time, beside what is recorded") {
+TEST_CASE("top --once marks counted calls and lists them by self time among the operations") {
   const temp_dir dir;
   const stepping_child child(dir.path() + "/lotustrace_log", [](int n) {
     for (int i = 0; i < 20; ++i) {
@@ -216,10 +218,10 @@ TEST_CASE("printed once: marked, by self time, beside what is recorded") {
   usleep(150'000);
   const auto between =
       run({"top", dir.path(), "--once", "--window", "100ms", "--interval", "50ms"});
-  CHECK_FALSE(contains(between.out, "(aggregated"));  // none came meanwhile
+  CHECK_FALSE(contains(between.out, "(aggregated"));  // no calls were made in this time
 }
 
-TEST_CASE("a window of looks: nothing before it, and no more looks than it needs") {
+TEST_CASE("the window of readings has no more readings than it needs, and nothing before it") {
   counted_window window(8 * second);
   const std::pair<std::string, std::string> token{"", "SToken"};
   for (std::int64_t t = 0; t <= 100; ++t) {
@@ -235,7 +237,7 @@ TEST_CASE("a window of looks: nothing before it, and no more looks than it needs
   CHECK(came.total_ticks == 10 * came.count);
   REQUIRE(came.buckets.size() == 1);
   CHECK(came.buckets[0].second == came.count);
-  // Nothing comes any more: then it is over.
+  // If no more calls are made, the rate must fall to zero.
   for (std::int64_t t = 1; t <= 200; ++t) {
     window.add(-1000 * second, 1010 * second + t * second / 10, {{token, counted(700)}});
   }

@@ -1,4 +1,5 @@
-// lotus-tool top as a person has it: in a terminal of 80 x 24, which tmux draws.
+// Tests what lotus-tool top shows to a person in a terminal with 80 x 24 characters, which tmux
+// provides.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Whether something comes to hold within a minute.
+/// Returns whether a condition becomes true within a minute.
 template <class Holds>
 bool soon(const Holds& holds) {
   for (int i = 0; i < 1200; ++i) {
@@ -35,7 +36,7 @@ bool soon(const Holds& holds) {
   return false;
 }
 
-/// A shell in a terminal of its own.
+/// A shell in its own terminal.
 class pane {
  public:
   explicit pane(const std::string& dir) : server_(dir + "/tmux") {
@@ -58,7 +59,7 @@ class pane {
   void type(const std::string& text) const { tmux("send-keys -l '" + text + "'"); }
   void press(const std::string& key) const { tmux("send-keys " + key); }
   std::string screen() const { return tmux("capture-pane -p"); }
-  /// What it shows once it shows `text`, or after a minute.
+  /// Waits until the screen shows `text`, for at most a minute. Returns the screen.
   std::string once_it_shows(const std::string& text) const {
     std::string shown;
     soon([&] { return contains(shown = screen(), text); });
@@ -69,7 +70,7 @@ class pane {
   std::string server_;
 };
 
-/// Trains until it is killed: one worker, 5 ms a batch, a step of 1 ms.
+/// Simulates a training until it is killed: one worker with 5 ms per batch, and steps of 1 ms.
 pid_t train(const std::string& prefix, const char* rank) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
@@ -117,7 +118,7 @@ class trainings {
   std::vector<pid_t> pids_;
 };
 
-/// Every line fits, and nothing scrolled.
+/// Checks that every line fits on the screen and that nothing was scrolled.
 void check_fits(const std::string& screen, std::size_t columns, std::size_t rows) {
   std::size_t lines = 0;
   std::size_t width = 0;
@@ -139,7 +140,7 @@ std::string first_line(const std::string& screen) {
 
 }  // namespace
 
-TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as it was") {
+TEST_CASE("top shows two ranks, reacts to keys, and restores the terminal") {
   if (std::system("tmux -V >/dev/null 2>&1") != 0) return lotus_test::skip("no tmux");
   const support::temp_directory place;
   const std::string dir = place.path().string();
@@ -168,6 +169,9 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
   const std::string verdict = shown.substr(shown.find('\n') + 1, 80);
   CHECK((contains(verdict, "bound: ") || contains(verdict, "balanced: ") ||
          contains(verdict, "no verdict: ")));
+  // The rates must be those of the last seconds only, and no number may be cut off.
+  CHECK_FALSE(contains(verdict, " batches/s"));
+  CHECK_FALSE(contains(shown.substr(shown.find('\n')), "…"));
   CHECK(contains(shown, "queue"));
   CHECK(contains(shown, "q quit"));
   CHECK_FALSE(contains(shown, "ready:"));
@@ -200,7 +204,7 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
 
   for (const auto& [columns, rows] : {std::pair<std::size_t, std::size_t>{60, 16}, {160, 50}}) {
     terminal.tmux("resize-window -x " + std::to_string(columns) + " -y " + std::to_string(rows));
-    // The last line is the keys', which are drawn behind all others.
+    // The last line, which lists the keys, is drawn after all other lines.
     CHECK(soon([&, rows = rows] {
       const std::string now = terminal.screen();
       const std::size_t keys = now.rfind("sort: s self");
@@ -218,7 +222,7 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
   terminal.press("q");
   shown = terminal.once_it_shows("status=0");
   CHECK(contains(shown, "status=0"));
-  CHECK(contains(shown, "ready:"));  // the screen from before
+  CHECK(contains(shown, "ready:"));  // the previous screen must still be visible
   CHECK_FALSE(contains(shown, "q quit"));
   terminal.type("stty -g >after; cmp before after && echo same");
   terminal.press("Enter");
@@ -227,7 +231,7 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
   CHECK(contains(shown, "\nsame"));
 }
 
-TEST_CASE("a signal that ends or stops it leaves the terminal as it was") {
+TEST_CASE("top restores the terminal if a signal ends or stops it") {
   if (std::system("tmux -V >/dev/null 2>&1") != 0) return lotus_test::skip("no tmux");
   const support::temp_directory place;
   const std::string dir = place.path().string();
@@ -248,7 +252,8 @@ TEST_CASE("a signal that ends or stops it leaves the terminal as it was") {
   CHECK(contains(terminal.once_it_shows("status=143"), "status=143"));
   start();
   terminal.press("C-z");
-  CHECK(contains(terminal.once_it_shows("topped"), "topped"));  // Stopped, as the shell says
+  // A part of "Stopped", which the shell prints.
+  CHECK(contains(terminal.once_it_shows("topped"), "topped"));
   CHECK_FALSE(contains(terminal.screen(), "q quit"));
   terminal.type("fg");
   terminal.press("Enter");

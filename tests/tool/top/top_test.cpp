@@ -1,4 +1,4 @@
-// lotus-tool top, as it prints once.
+// Tests lotus-tool top when it prints once.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,9 @@ std::int64_t now_ns() {
   return lotus::tool::time_of(CLOCK_REALTIME);
 }
 
-/// A run whose consumer waits 9 ms of 10 for batches of 9 ms, made by one worker; `ago` its end.
+/// Writes a run in which the consumer waits during 9 ms of every 10 ms for batches that one worker
+/// builds in 9 ms.
+/// @param ago_ns  how long ago the run ended.
 void write_run(const temp_dir& dir, const std::string& folder, std::int64_t batches,
                std::int64_t ago_ns) {
   constexpr std::int64_t period_ns = 10'000'000;
@@ -45,14 +47,14 @@ void write_run(const temp_dir& dir, const std::string& folder, std::int64_t batc
   dir.file(folder + "/lotustrace_log_main_pid_10", main);
 }
 
-/// As the line of rates has it.
+/// Returns the number of batches per second in the line of rates.
 double batches_per_s(const std::string& out) {
   const std::size_t behind = out.find(" batches/s, ", out.find("\nlast "));
   REQUIRE(behind != std::string::npos);
   return std::stod(out.substr(out.rfind(' ', behind - 1)));
 }
 
-/// The seconds that stand behind `text`.
+/// Returns the number of seconds that comes after `text`.
 double seconds_behind(const std::string& out, const std::string& text) {
   const std::size_t at = out.find(text);
   REQUIRE(at != std::string::npos);
@@ -63,10 +65,10 @@ double seconds_behind(const std::string& out, const std::string& text) {
   return seconds;
 }
 
-/// A child that records into `prefix` and waits to be killed.
+/// A child process that records to `prefix` and then waits until it is killed.
 class recording_child {
  public:
-  /// @param waits  at the end for a batch that does not come.
+  /// @param waits  whether the process finally waits for a batch that never arrives.
   explicit recording_child(const std::string& prefix, bool waits = false) {
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
@@ -79,7 +81,7 @@ class recording_child {
     o.log_file = prefix;
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(400'000);  // the early drains are over
+    usleep(400'000);  // waits until the first drains, which come early, are over
     for (std::int64_t i = 0; i < 30; ++i) {
       {
         LOTUS_BATCH_PREPROCESSED(i);
@@ -118,17 +120,18 @@ class recording_child {
 
 }  // namespace
 
-TEST_CASE("the last seconds: verdict, rates, stages, operations, slowest batches") {
+TEST_CASE("top shows verdict, rates, stages, operations and slowest batches of the last seconds") {
   const temp_dir dir;
   write_run(dir, "run", 500, 0);
   const result r = run({"top", dir.path() + "/run", "--window", "2s"});
   INFO(r.out << r.err);
   CHECK(r.status == 0);
   CHECK(contains(r.out, "preprocessing-bound"));
-  CHECK(contains(r.out, "90 %"));                           // waits
-  CHECK(batches_per_s(r.out) == Approx(100).epsilon(0.2));  // there were 500 in all
+  CHECK(contains(r.out, "90 %"));  // share of the consumer's time that it waited
+  // This is the rate over the window; the run has 500 batches in total.
+  CHECK(batches_per_s(r.out) == Approx(100).epsilon(0.2));
   CHECK(contains(r.out, "\n  Decode "));
-  CHECK(contains(r.out, "\n  Crop%1B "));  // no escape reaches a terminal
+  CHECK(contains(r.out, "\n  Crop%1B "));  // an escape sequence must not reach the terminal
   CHECK_FALSE(contains(r.out, "\x1b"));
   CHECK(contains(r.out, "\n  preprocess "));
   CHECK(contains(r.out, "slowest batches"));
@@ -137,31 +140,34 @@ TEST_CASE("the last seconds: verdict, rates, stages, operations, slowest batches
   CHECK(contains(by_calls.out, "*max"));
 }
 
-TEST_CASE("without enough batches there is no verdict") {
+TEST_CASE("top gives no verdict if there are too few batches") {
   const temp_dir dir;
-  write_run(dir, "run", 500, 0);
+  // The run ended before the present time minus the window, so the window must end with the run.
+  write_run(dir, "run", 500, 1'000'000'000);
   const result r = run({"top", dir.path(), "--window", "150ms"});
   INFO(r.out << r.err);
   CHECK(contains(r.out, "no verdict: too few batches in the window (1"));
   CHECK_FALSE(contains(r.out, "bound"));
 }
 
-TEST_CASE("of a run that is over the last seconds are told") {
+TEST_CASE("top shows the last seconds of a run that has ended") {
   const temp_dir dir;
   write_run(dir, "run", 500, 3'600'000'000'000);
   const result r = run({"top", dir.path(), "--once"});
   INFO(r.out << r.err);
   CHECK(batches_per_s(r.out) == Approx(100).epsilon(0.02));
-  CHECK(contains(r.out, "no batch for 360"));
+  CHECK(seconds_behind(r.out, "\nno batch for ") >= 3600);
   CHECK(contains(r.out, "usually every 10.00 ms"));
 }
 
-TEST_CASE("numbers that come again are not mixed up where the window begins") {
+TEST_CASE("repeated batch numbers are not mixed up at the beginning of the window") {
   const temp_dir dir;
-  const std::int64_t begin = now_ns() - 6'000'000'000;
+  // The run has ended, so every window ends with the run, even if the commands take long to start.
+  const std::int64_t begin = now_ns() - 9'000'000'000;
   std::string worker;
   std::string main;
-  for (std::int64_t n = 0; n < 600; ++n) {  // epochs of 30, four batches lie ready, a step is 10 ms
+  // Epochs have 30 batches. Four batches are always ready, and a step takes 10 ms.
+  for (std::int64_t n = 0; n < 600; ++n) {
     const std::string number = '_' + std::to_string(n % 30) + ',';
     const std::int64_t taken = begin + n * 10'000'000;
     worker += "SBatchPreprocessed" + number + std::to_string(taken - 40'000'000) + ",5000000\n";
@@ -173,14 +179,14 @@ TEST_CASE("numbers that come again are not mixed up where the window begins") {
   for (const char* const window : {"2s", "1.5s", "600ms"}) {
     const result r = run({"top", dir.path(), "--once", "--window", window});
     INFO(r.out << r.err);
-    CHECK((contains(r.out, "consumer-bound: the consumer waits 0.0") ||
-           contains(r.out, "no verdict: these seconds do not tell")));
+    CHECK((contains(r.out, "consumer-bound: ") ||
+           contains(r.out, "no verdict: these seconds do not show it")));
     CHECK_FALSE(contains(r.out, "before made"));
     CHECK(contains(r.out, "consumer waits 0 %, "));
   }
 }
 
-TEST_CASE("several runs stand beside each other") {
+TEST_CASE("top shows several runs side by side") {
   const temp_dir dir;
   const std::int64_t begin = now_ns();
   write_run(dir, "rank0", 500, 0);
@@ -195,7 +201,7 @@ TEST_CASE("several runs stand beside each other") {
   CHECK(ago_s <= 4.01 + lasted_s);
 }
 
-TEST_CASE("a living process is seen by its ring, and one that was killed as that") {
+TEST_CASE("top reads the ring of a running process, and reports a killed one as killed") {
   const support::temp_directory place;
   recording_child child(place.prefix());
   const result living = run({"top", place.path().string(), "--once"});
@@ -215,7 +221,7 @@ TEST_CASE("a living process is seen by its ring, and one that was killed as that
   CHECK_FALSE(contains(killed.out, "no batch for"));
 }
 
-TEST_CASE("a wait that hangs is told of while it lasts") {
+TEST_CASE("top reports a wait that hangs while it lasts") {
   const support::temp_directory place;
   recording_child child(place.prefix(), true);
   const std::int64_t begin = now_ns();
@@ -230,7 +236,7 @@ TEST_CASE("a wait that hangs is told of while it lasts") {
   CHECK_FALSE(contains(run({"top", place.path().string(), "--once"}).out, "a wait for a batch"));
 }
 
-TEST_CASE("what cannot be shown is told in a line") {
+TEST_CASE("directories and arguments that top cannot use are reported in one line") {
   const temp_dir dir;
   CHECK(run({"top", dir.path() + "/nowhere"}).status == 1);
   const result nothing = run({"top", dir.path()});
@@ -241,9 +247,9 @@ TEST_CASE("what cannot be shown is told in a line") {
   CHECK(run({"top", dir.path(), "--sort", "name"}).status == 2);
 }
 
-TEST_CASE("several busy threads take more than one thread's time, one never does") {
+TEST_CASE("several busy threads take more than 100 % of the time, and one never does") {
   const temp_dir dir;
-  // The window ends with the last span, because that ends later than the command begins.
+  // The last span ends after the command begins, so the window ends with this span.
   const std::int64_t end = now_ns() + 60'000'000'000;
   const auto line = [](const std::string& name, std::int64_t start, std::int64_t duration) {
     return name + ',' + std::to_string(start) + ',' + std::to_string(duration) + '\n';
@@ -254,7 +260,7 @@ TEST_CASE("several busy threads take more than one thread's time, one never does
       log += line("SSpin", end - at * 2'000'000, 2'000'000);
     dir.file("lotustrace_log_worker_pid_" + std::to_string(thread), log);
   }
-  // It began long before the window.
+  // This span began long before the window.
   dir.file("lotustrace_log_worker_pid_9", line("SLong", end - 60'000'000'000, 60'000'000'000 - 1));
   const result r = run({"top", dir.path(), "--once", "--window", "1s"});
   INFO(r.out << r.err);

@@ -21,9 +21,10 @@ std::vector<std::string> drawn(const std::string& dir, std::vector<std::string> 
 
 }  // namespace
 
-TEST_CASE("compat draws a small run as the original does") {
-  // Written by hand from the original's rules: pid and tid from the name, whole microseconds,
-  // ids -1-i, the flow's start at the start of the preprocessing.
+TEST_CASE("--compat draws a small run as the original does") {
+  // The expected text was written by hand according to the original's rules: pid and tid are from
+  // the log's name, times are whole microseconds, the id of batch i is -1-i, and the arrow begins
+  // at the start of the preprocessing.
   const std::string expected = R"({"traceEvents": [
     {"ph":"X","cat":"user_annotation","name":"SBatchWait_0","pid":100,"tid":100,
      "args":{"External id":-1,"correlation":-1},"ts":1699999999990000,"dur":12900},
@@ -47,12 +48,12 @@ TEST_CASE("compat draws a small run as the original does") {
   CHECK(drawn(traces() + "/quirks/good", {"--coarse"}).size() == 5);
 }
 
-TEST_CASE("compat leaves out what the original leaves out") {
+TEST_CASE("--compat omits what the original omits") {
   CHECK(drawn(traces() + "/quirks/queued_lines", {}).size() == 10);
   CHECK(drawn(traces() + "/quirks/op_class_named_Batch", {}).size() == 10);
 }
 
-TEST_CASE("compat shows names as logged") {
+TEST_CASE("--compat shows names as they are logged") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SA%2Cb,1000,2000\n");
   const auto events = drawn(dir.path(), {});
@@ -60,13 +61,13 @@ TEST_CASE("compat shows names as logged") {
   CHECK(contains(events[0], "\"SA%2Cb\""));
 }
 
-TEST_CASE("compat draws the batches of a real run as the original did") {
+TEST_CASE("--compat draws the batches of a real run as the original did") {
   const std::string run_dir = traces() + "/c_ooo_w4";
   CHECK(drawn(run_dir, {"--coarse"}) ==
         sorted_events(read_file(run_dir + "/expected/viz_coarse.lotustrace")));
 }
 
-TEST_CASE("compat draws all real runs as the original did") {
+TEST_CASE("--compat draws all real runs as the original did") {
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent");
     return;

@@ -7,7 +7,8 @@
 
 namespace {
 
-/// Writes what a format with beginnings and ends would hold, as "a0 b0 B5 A9".
+/// Writes begin and end events as text, for example "a0 b0 B5 A9", as a format with such events
+/// would.
 struct closing {
   std::string& text;
   void operator()(std::int64_t at, char name) const {
@@ -29,7 +30,7 @@ struct writer {
 
 }  // namespace
 
-TEST_CASE("nested and neighbouring slices open and close in order") {
+TEST_CASE("nested and adjacent slices begin and end in order") {
   writer w;
   w.slice(0, 10, 'a');
   w.slice(0, 4, 'b');
@@ -40,7 +41,7 @@ TEST_CASE("nested and neighbouring slices open and close in order") {
   CHECK(w.text == "a0 b0 B4 c4 C10 A10 d12 D12 e12 E15 ");
 }
 
-TEST_CASE("a slice that reaches out of its parent is cut") {
+TEST_CASE("a slice that exceeds its parent is cut") {
   writer w;
   w.slice(0, 10, 'a');
   w.slice(5, 10, 'b');
@@ -49,7 +50,7 @@ TEST_CASE("a slice that reaches out of its parent is cut") {
   CHECK(w.text == "a0 b5 B10 A10 c20 C21 ");
 }
 
-TEST_CASE("times never fall, also when a slice comes late") {
+TEST_CASE("times never decrease, even if a slice comes late") {
   writer w;
   w.slice(0, 5, 'a');
   w.slice(8, 2, 'b');

@@ -1,7 +1,7 @@
-"""Has speedscope itself open what viz draws, in Chromium: speedscope_test.py LOTUS_TOOL ENGINES [FOLDER for pictures]
+"""Tests that speedscope opens the output of viz, in Chromium: speedscope_test.py LOTUS_TOOL ENGINES [FOLDER for pictures]
 
-Its sandwich view tells every frame of a thread with its total and its own time: they must be those that were recorded,
-from the default trace as from one in speedscope's own format.
+Its sandwich view shows every frame of a thread with its total time and self time. These must be the recorded times,
+both for the default format and for speedscope's own format.
 """
 import functools
 import http.server
@@ -25,10 +25,10 @@ if pathlib.Path(sys.prefix).resolve() != engines.resolve():  # Playwright is the
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 MS = 10**6
-# By thread and operation: total and own time in ms of 100 samples.
+# For each thread and operation: total time and self time in ms of 100 samples.
 WANTED = {
-    "worker 7": {"SLoader": (900, 100), "SDecode": (600, 600), "SResize": (200, 200)},
-    "worker 8": {"SLoader": (500, 100), "SDecode": (400, 400)},
+    "worker 7": {"Loader": (900, 100), "Decode": (600, 600), "Resize": (200, 200)},
+    "worker 8": {"Loader": (500, 100), "Decode": (400, 400)},
 }
 
 
@@ -55,7 +55,7 @@ def write_run(run):
 
 
 def in_ms(text):
-    """Of "900.00ms (23%)"."""
+    """Converts a text such as "900.00ms (23%)" to ms."""
     number = text.split("(")[0].strip()
     for unit, scale in (("ns", 1e-6), ("µs", 1e-3), ("ms", 1), ("s", 1e3)):
         if number.endswith(unit):
@@ -64,7 +64,7 @@ def in_ms(text):
 
 
 def frames(page):
-    """What the table tells: by name, total and own time in ms."""
+    """Returns the contents of the table: total time and self time in ms, by name."""
     rows = page.locator("table tr").evaluate_all(
         "rows => rows.map(r => [...r.querySelectorAll('td')].map(c => c.innerText.trim()))")
     return {row[2]: (in_ms(row[0]), in_ms(row[1])) for row in rows if len(row) == 3 and "%" in row[0]}
@@ -76,13 +76,13 @@ def check(form, thread, page):
         sys.exit(f"{form}: speedscope shows no {thread}: {title[:3]}")
     for _ in range(100):  # until it has drawn them
         seen = frames(page)
-        operations = {name: times for name, times in seen.items() if not name.startswith("SBatchPreprocessed")}
+        operations = {name: times for name, times in seen.items() if not name.startswith("BatchPreprocessed")}
         if operations == WANTED[thread]:
             break
         page.wait_for_timeout(100)
     else:
         sys.exit(f"{form}, {thread}: speedscope shows {seen}, where {WANTED[thread]} was recorded")
-    batches = [times for name, times in seen.items() if name.startswith("SBatchPreprocessed")]
+    batches = [times for name, times in seen.items() if name.startswith("BatchPreprocessed")]
     if round(sum(total for total, _ in batches)) != 1900:
         sys.exit(f"{form}, {thread}: batches of {batches}, where 1900 ms was recorded")
     print(f"{form}, {thread}: {len(seen)} frames")

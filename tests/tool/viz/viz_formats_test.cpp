@@ -1,4 +1,4 @@
-// viz in Perfetto's and speedscope's formats.
+// Tests the output of viz in the formats of Perfetto and speedscope.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// protoc's text form of a trace; empty when there is no protoc.
+/// Returns whether protoc is installed, which can convert a trace to text.
 bool can_decode() {
   const bool found = *LOTUS_PROTOC != '\0';
   if (!found) lotus_test::skip("protoc is absent");
@@ -38,7 +38,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// The packets of the decoded text, each as one string.
+/// Returns the packets in the text of protoc, each as one string.
 std::vector<std::string> packets(const std::string& text) {
   std::vector<std::string> all;
   std::istringstream lines(text);
@@ -60,14 +60,21 @@ std::int64_t number_behind(const std::string& text, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a Perfetto trace decodes, and its slices begin and end in order") {
+TEST_CASE("a Perfetto trace can be decoded, and its slices begin and end in order") {
   const temp_dir dir;
   const std::string trace = dir.path() + "/t.pftrace";
   REQUIRE(run({"viz", traces() + "/c_ooo_w4", "-o", trace, "--format", "perfetto"}).status == 0);
   if (!can_decode()) return;
   const std::string text = decoded(dir, trace);
-  // 3,675 operations, 75 preprocessings, 31 waits, 75 steps; 44 arrivals out of order.
-  CHECK(count(text, "TYPE_SLICE_BEGIN") == 3675 + 75 + 31 + 75);
+  // The run has 3,675 operations, 75 preprocessings, 31 waits, 75 steps, and 44 arrivals out of
+  // order. Categories 7 and 8 are the critical path and the verdict.
+  CHECK(count(text, "category_iids: 7\n") > 100);
+  CHECK(count(text, "category_iids: 8\n") == 1);
+  CHECK(count(text, "name: \"critical path\"") == 1);
+  CHECK(count(text, "name: \"verdict\"") >= 1);
+  CHECK(count(text, "string_value: \"Why: ") == 1);
+  CHECK(count(text, "TYPE_SLICE_BEGIN") ==
+        3675 + 75 + 31 + 75 + count(text, "category_iids: 7\n") + 1);
   CHECK(count(text, "TYPE_SLICE_END") == count(text, "TYPE_SLICE_BEGIN"));
   CHECK(count(text, "TYPE_INSTANT") == 44);
   CHECK(count(text, " flow_ids:") == 75);
@@ -75,7 +82,7 @@ TEST_CASE("a Perfetto trace decodes, and its slices begin and end in order") {
   CHECK(count(text, "process_name: \"b8_gpu4\"") == 1);
   CHECK(count(text, "thread_name:") == 5);
   CHECK(count(text, "name: \"batches ready\"") == 1);
-  CHECK(count(text, "event_names {") == 7);  // each operation's name once
+  CHECK(count(text, "event_names {") == 7);  // each name of an operation is written once
   std::map<std::int64_t, std::int64_t> last;
   std::map<std::int64_t, int> open;
   for (const std::string& packet : packets(text)) {
@@ -93,9 +100,9 @@ TEST_CASE("a Perfetto trace decodes, and its slices begin and end in order") {
 
 namespace {
 
-/// A run with all that lies beside logs: a stage, a counter, an asynchronous operation whose pieces
-/// lie on two threads, another one meanwhile, time off the CPU.
-void add_beside(const temp_dir& dir) {
+/// Adds a side log with a stage, a counter, time off the CPU, and two asynchronous operations at
+/// the same time, one of which has segments on two threads.
+void add_side_log(const temp_dir& dir) {
   dir.file(".lotus_info_7_1",
            "pid 7\nparent 1\nhost Snode\ncpu switches\nthread 11 Sloop\nthread 12 Spool\n");
   dir.file("lotustrace_log_main_pid_10", "SBatchWait_3,1000,8000\nSBatchConsumed_3,9000,100\n");
@@ -110,16 +117,16 @@ void add_beside(const temp_dir& dir) {
 
 }  // namespace
 
-TEST_CASE("a Perfetto trace holds stages, counters, asynchronous operations, time off the CPU") {
+TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and time off the CPU") {
   const temp_dir dir;
-  add_beside(dir);
+  add_side_log(dir);
   const std::string trace = dir.path() + "/t.pftrace";
   REQUIRE(run({"viz", dir.path(), "-o", trace, "--format", "perfetto"}).status == 0);
   if (!can_decode()) return;
   const std::string text = decoded(dir, trace);
-  std::map<std::int64_t, std::string> names;  // of tracks
+  std::map<std::int64_t, std::string> names;  // names of tracks by uuid
   std::map<std::int64_t, std::int64_t> parents;
-  std::map<std::string, std::string> events;  // by name of the track
+  std::map<std::string, std::string> events;  // events by the track's name
   std::vector<std::int64_t> leaving;
   std::vector<std::int64_t> arriving;
   for (const std::string& packet : packets(text)) {
@@ -147,54 +154,55 @@ TEST_CASE("a Perfetto trace holds stages, counters, asynchronous operations, tim
     }
   }
   CHECK(events["queue"] == "2000=-5 ");
-  // Two tracks of the name, for the operations overlap.
+  // The two operations overlap, so there are two tracks with this name.
   CHECK(std::count_if(names.begin(), names.end(),
-                      [](const auto& track) { return track.second == "SLoad"; }) == 2);
-  CHECK(events["SLoad"] ==
-        "5000(SLoad 5000(running 6000) 7000(running 8000) 8000) 5500(SLoad 5500(running 5600) "
+                      [](const auto& track) { return track.second == "Load"; }) == 2);
+  CHECK(events["Load"] ==
+        "5000(Load 5000(running 6000) 7000(running 8000) 8000) 5500(Load 5500(running 5600) "
         "5600) ");
   CHECK(events["worker 11 (loop) (off the CPU)"] == "2500(no CPU 3000) ");
-  CHECK(contains(events["worker 11 (loop)"], "1000(SDecode_3 4000) "));
+  CHECK(contains(events["worker 11 (loop)"], "1000(Decode 4000) "));
   for (const auto& [uuid, name] : names) {
     if (name == "worker 11 (loop) (off the CPU)") CHECK(names[parents[uuid]] == "worker 11 (loop)");
-    if (name == "SLoad" || name == "queue") CHECK(contains(names[parents[uuid]], "node, pid 7"));
+    if (name == "Load" || name == "queue") CHECK(contains(names[parents[uuid]], "node, pid 7"));
   }
-  REQUIRE(leaving.size() == 2);  // from stage to stage, and to the step
+  REQUIRE(leaving.size() == 2);  // one from stage to stage, and one to the step
   CHECK(std::set<std::int64_t>(leaving.begin(), leaving.end()) ==
         std::set<std::int64_t>(arriving.begin(), arriving.end()));
 }
 
-TEST_CASE("speedscope gets stages by their names, and neither counters nor time off the CPU") {
+TEST_CASE("a speedscope profile has stages by name, but no counters and no time off the CPU") {
   const temp_dir dir;
-  add_beside(dir);
+  add_side_log(dir);
   const auto document =
       parse_json(run({"viz", dir.path(), "-o", "-", "--format", "speedscope"}).out);
   std::set<std::string> frames;
   for (const auto& frame : document["shared"]["frames"].array())
     frames.insert(frame["name"].text());
-  CHECK(frames == std::set<std::string>{"SBatchWait", "step", "SDecode", "SLoad", "SCollate"});
+  CHECK(frames == std::set<std::string>{"BatchWait", "step", "Decode", "Load", "Collate"});
   CHECK(document["profiles"].size() == 3);
 }
 
-TEST_CASE("names of any bytes decode as text") {
+TEST_CASE("names of any bytes are text in a Perfetto trace") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SA%FF%0A,5,2\n");
   const std::string trace = dir.path() + "/t.pftrace";
   REQUIRE(run({"viz", dir.path(), "-o", trace, "--format", "perfetto"}).status == 0);
   if (!can_decode()) return;
   const std::string text = decoded(dir, trace);
-  CHECK(contains(text, R"(name: "SA%FF\n")"));
+  CHECK(contains(text, R"(name: "A%FF\n")"));
   CHECK(contains(text, "timestamp: 5\n"));
   CHECK(contains(text, "timestamp: 7\n"));
 }
 
-TEST_CASE("a speedscope profile is balanced, in order, and its frames add up") {
+TEST_CASE("a speedscope profile is balanced and in order, and its frames add up") {
   const result r = run({"viz", traces() + "/c_ooo_w4", "-o", "-", "--format", "speedscope"});
   REQUIRE(r.status == 0);
   const auto document = parse_json(r.out);
   const auto& frames = document["shared"]["frames"];
   CHECK(document["$schema"].text() == "https://www.speedscope.app/file-format-schema.json");
-  CHECK(frames.size() == 7 + 3);  // operations; preprocessing, wait, step without numbers
+  // These are 7 operations, and the preprocessing, wait and step without numbers.
+  CHECK(frames.size() == 7 + 3);
   REQUIRE(document["profiles"].size() == 5);
   std::map<std::string, std::int64_t> totals;
   for (const auto& profile : document["profiles"].array()) {
@@ -221,8 +229,8 @@ TEST_CASE("a speedscope profile is balanced, in order, and its frames add up") {
   }
   const auto reference =
       parse_json(read_file(traces() + "/c_ooo_w4/expected/reference_b8_gpu4.json"));
-  CHECK(totals["SLoader"] == reference["ops"]["SLoader"]["total_ns"].integer());
-  CHECK(totals["SToTensor"] == reference["ops"]["SToTensor"]["total_ns"].integer());
+  CHECK(totals["Loader"] == reference["ops"]["SLoader"]["total_ns"].integer());
+  CHECK(totals["ToTensor"] == reference["ops"]["SToTensor"]["total_ns"].integer());
 }
 
 TEST_CASE("every format can be compressed") {
@@ -242,7 +250,7 @@ TEST_CASE("every format can be compressed") {
   }
 }
 
-TEST_CASE("compat and a profiler trace go with Chrome's format only") {
+TEST_CASE("--compat and --torch-trace require Chrome's format") {
   for (const std::string other : {"--compat", "--torch-trace=x.json"}) {
     CHECK(
         run({"viz", traces() + "/quirks/good", "-o", "-", "--format", "perfetto", other}).status ==

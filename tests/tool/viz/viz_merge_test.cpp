@@ -1,4 +1,4 @@
-// Merging a run into a PyTorch profiler trace.
+// Tests merging a run into a PyTorch profiler trace.
 #include <zlib.h>
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "accelerator/trace/torch_trace.hpp"
 #include "catch.hpp"
-#include "commands/viz/torch_trace.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -46,7 +46,7 @@ void write_gzip(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a trace found beside the logs is merged, and written beside it") {
+TEST_CASE("a trace found in the logs' directory is merged, and the result is written there too") {
   const temp_dir dir;
   add_run(dir);
   dir.file("t.pt.trace.json", old_form);
@@ -55,23 +55,24 @@ TEST_CASE("a trace found beside the logs is merged, and written beside it") {
   REQUIRE(r.status == 0);
   const std::string text = read_file(dir.path() + "/t.pt.trace_fine.json");
   const auto document = parse_json(text);
-  CHECK(contains(text, R"("distributedInfo": {"rank": 3, "pid": 77})"));  // byte for byte
+  // This text must be copied byte for byte.
+  CHECK(contains(text, R"("distributedInfo": {"rank": 3, "pid": 77})"));
   CHECK(document["traceName"].text() == "t.json");
   CHECK(event_named(document, "aten::zeros")["ts"].integer() == 1700000000003000);
-  CHECK(event_named(document, "SLoader")["ts"].number() == 1700000000000000.0);
+  CHECK(event_named(document, "Loader")["ts"].number() == 1700000000000000.0);
   CHECK(contains(text, "1700000000002950.123"));
-  CHECK(event_named(document, "step 0")["pid"].integer() != 100);
+  CHECK(event_named(document, "step")["pid"].integer() != 100);
   std::set<std::int64_t> tids;
-  for (const auto* name : {"aten::zeros", "step 0", "SLoader"}) {
+  for (const auto* name : {"aten::zeros", "step", "Loader"}) {
     tids.insert(event_named(document, name)["tid"].integer());
   }
-  CHECK(tids.size() == 3);  // else slices of the profiler and ours would not nest
+  CHECK(tids.size() == 3);  // otherwise, slices of the profiler and of the run would not nest
 
   REQUIRE(run({"viz", dir.path(), "--coarse"}).status == 0);
   CHECK(std::filesystem::exists(dir.path() + "/t.pt.trace_coarse.json"));
 }
 
-TEST_CASE("what this tool or the original wrote is never taken for input") {
+TEST_CASE("files written by this tool or the original are never used as input") {
   const temp_dir dir;
   add_run(dir);
   dir.file("t.json", old_form);
@@ -90,7 +91,7 @@ TEST_CASE("what this tool or the original wrote is never taken for input") {
         1);
 }
 
-TEST_CASE("the original's form of a run without batches is no profiler's trace either") {
+TEST_CASE("the --compat output of a run without batches is not used as input either") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
   REQUIRE(run({"viz", dir.path(), "--compat", "-o", dir.path() + "/mine.json"}).status == 0);
@@ -98,7 +99,7 @@ TEST_CASE("the original's form of a run without batches is no profiler's trace e
   CHECK(run({"viz", dir.path(), "-o", "-"}).err.empty());
 }
 
-TEST_CASE("a trace or a run that is left out is told of") {
+TEST_CASE("a trace or run that is not merged is reported") {
   const temp_dir dir;
   dir.file("a/lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
   dir.file("b/lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
@@ -111,7 +112,7 @@ TEST_CASE("a trace or a run that is left out is told of") {
   CHECK(contains(other.err, "warning: " + dir.path() + "/a/t.json: not merged"));
 }
 
-TEST_CASE("in the new form times are relative to the trace's base") {
+TEST_CASE("in the new form, times are relative to the trace's base time") {
   const temp_dir dir;
   add_run(dir);
   const std::string path = dir.file("new/t.json",
@@ -119,14 +120,14 @@ TEST_CASE("in the new form times are relative to the trace's base") {
     "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1000000.5, "dur": 1}]})");
   const auto document = parse_json(run({"viz", dir.path(), "-o", "-", "--torch-trace", path}).out);
   CHECK(document["baseTimeNanoseconds"].integer() == 1699999999000000000);
-  CHECK(event_named(document, "SLoader")["ts"].number() == 1000000.0);
-  CHECK(event_named(document, "step 0")["ts"].number() == 1002950.123);
+  CHECK(event_named(document, "Loader")["ts"].number() == 1000000.0);
+  CHECK(event_named(document, "step")["ts"].number() == 1002950.123);
   const auto compat =
       parse_json(run({"viz", dir.path(), "-o", "-", "--compat", "--torch-trace", path}).out);
   CHECK(event_named(compat, "SLoader")["ts"].integer() == 1000000);
 }
 
-TEST_CASE("gzip, an array, an empty array and an empty object are merged") {
+TEST_CASE("gzip, arrays and empty traces are merged") {
   const temp_dir dir;
   add_run(dir);
   const std::string gz = dir.path() + "/new.json.gz";
@@ -140,15 +141,15 @@ TEST_CASE("gzip, an array, an empty array and an empty object are merged") {
     INFO(r.err);
     REQUIRE(r.status == 0);
     CHECK(parse_json(r.out).is_array());
-    CHECK(contains(r.out, "SLoader"));
+    CHECK(contains(r.out, "Loader"));
   }
   const std::string empty = dir.file("array/e.json", R"({"traceEvents":[ ]})");
   CHECK(event_named(parse_json(run({"viz", dir.path(), "-o", "-", "--torch-trace", empty}).out),
-                    "SLoader")
+                    "Loader")
             .is_object());
 }
 
-TEST_CASE("the key traceEvents counts at the top only") {
+TEST_CASE("the key traceEvents counts at the top level only") {
   const temp_dir dir;
   const auto scan = [&dir](const char* text) { return scan_json(dir.file("a.json", text)).kind; };
   CHECK(scan(R"({"a":{"traceEvents":[1]}})") == json_kind::not_trace);
@@ -166,7 +167,7 @@ TEST_CASE("the key traceEvents counts at the top only") {
   CHECK(scan((std::string(200000, '[')).c_str()) == json_kind::broken);
 }
 
-TEST_CASE("a found file that is no trace is passed over, a given one is an error") {
+TEST_CASE("a found file that is not a trace is ignored, and a given one is an error") {
   const temp_dir dir;
   add_run(dir);
   const std::string path = dir.file("config.json", R"({"workers": 4})");
@@ -181,13 +182,14 @@ TEST_CASE("a found file that is no trace is passed over, a given one is an error
   CHECK(run({"viz", dir.path(), "-o", "-", "--torch-trace", dir.path() + "/none"}).status == 1);
 }
 
-TEST_CASE("a damaged gzip file is an error, and is closed again") {
+TEST_CASE("a damaged gzip file is an error, and is closed") {
   const temp_dir dir;
   std::string text(4000, ' ');
   const std::string path = dir.path() + "/t.json.gz";
   write_gzip(path, "{\"traceEvents\":[" + text + "]}");
   std::string bytes = read_file(path);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // the length at its end
+  // This changes the length that gzip stores at the end of the file.
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
   dir.file("t.json.gz", bytes);
   const auto open_files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
@@ -198,7 +200,7 @@ TEST_CASE("a damaged gzip file is an error, and is closed again") {
   CHECK(open_files() == before);
 }
 
-TEST_CASE("of several traces one is taken, and said") {
+TEST_CASE("one of several traces is merged, and the others are reported") {
   const temp_dir dir;
   add_run(dir);
   dir.file("a.json", old_form);
@@ -209,7 +211,7 @@ TEST_CASE("of several traces one is taken, and said") {
   CHECK(std::filesystem::exists(dir.path() + "/b_fine.json"));
 }
 
-TEST_CASE("every run with a trace gets its own output, as the original makes them") {
+TEST_CASE("every run with a trace gets its own output, as with the original") {
   const temp_dir dir;
   for (const std::string sub : {"b1/", "b2/"}) {
     dir.file(sub + "lotustrace_log_main_pid_1", "SBatchWait_0,1,2\n");
@@ -221,13 +223,13 @@ TEST_CASE("every run with a trace gets its own output, as the original makes the
   CHECK(std::filesystem::exists(dir.path() + "/b2/t_fine.json"));
 }
 
-TEST_CASE("names as the original makes them") {
+TEST_CASE("output names are those of the original") {
   CHECK(merged_name("/x/t.pt.trace.json", false) == "/x/t.pt.trace_fine.json");
   CHECK(merged_name("/x/t.pt.trace.json.gz", true) == "/x/t.pt.trace_coarse.json");
   CHECK(merged_name("a.json.old.json", false) == "a_fine.json");
 }
 
-TEST_CASE("a profiled run is merged as the original did") {
+TEST_CASE("a profiled run is merged as by the original") {
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent");
     return;

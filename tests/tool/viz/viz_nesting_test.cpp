@@ -1,4 +1,5 @@
-// Slices of one track nest or follow each other, in every format, as viewers read the numbers.
+// Tests that the slices of a track nest or follow each other in every format, even with the numbers
+// as viewers read them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +16,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// A slice with the times that a viewer works with, as it has them: doubles.
+/// A slice with the times that a viewer calculates with, as doubles.
 struct seen_slice {
   double start = 0;
   double end = 0;
@@ -32,15 +33,16 @@ std::string drawn(const std::string& dir, const std::vector<std::string>& more) 
   return r.out;
 }
 
-/// The tracks of a Chrome trace. @param rebased  with every track's first start taken off its
-/// starts before durations are added, as speedscope does; else as they stand.
+/// Returns the tracks of a Chrome trace.
+/// @param rebased  whether to subtract the first start of a track from all its starts before adding
+///   durations, as speedscope does.
 std::vector<seen_track> chrome_tracks(const std::string& text, bool rebased) {
-  std::map<std::int64_t, std::vector<std::pair<double, double>>> of_tid;  // starts, durations
+  std::map<std::int64_t, std::vector<std::pair<double, double>>> of_tid;  // starts and durations
   const json document = parse_json(text);
   for (const json& event : document["traceEvents"].array()) {
     if (event["ph"].text() != "X") continue;
     const std::string category = event.has("cat") ? event["cat"].text() : "";
-    if (category != "op" && category != "batch") continue;  // a profiler's
+    if (category != "op" && category != "batch") continue;  // an event of the profiler
     of_tid[event["tid"].integer()].emplace_back(event["ts"].number(), event["dur"].number());
   }
   std::vector<seen_track> tracks;
@@ -57,7 +59,7 @@ std::vector<seen_track> chrome_tracks(const std::string& text, bool rebased) {
   return tracks;
 }
 
-/// How many slices of a track, in order of start and the longer first, overlap another partly.
+/// Returns how many slices of a track overlap only partly with another one.
 std::size_t partial_overlaps(seen_track track) {
   std::stable_sort(track.begin(), track.end(), [](const seen_slice& a, const seen_slice& b) {
     return a.start != b.start ? a.start < b.start : a.end > b.end;
@@ -83,7 +85,8 @@ void check_chrome(const std::string& dir, const std::vector<std::string>& more =
   }
 }
 
-/// Balanced, in order, and every closing is of what was opened last; returns the time of slices.
+/// Checks that opening and closing events are balanced and sorted, and that each closing event
+/// belongs to the slice that was opened last. Returns the sum of the slices' durations.
 std::int64_t check_speedscope(const std::string& dir) {
   INFO(dir);
   const json document = parse_json(drawn(dir, {"--format", "speedscope"}));
@@ -109,7 +112,7 @@ std::int64_t check_speedscope(const std::string& dir) {
   return total;
 }
 
-/// The names of threads, sorted, and the slices' ns in all.
+/// Returns the sorted names of threads, and the sum of all slices' durations in ns.
 std::pair<std::vector<std::string>, std::int64_t> chrome_threads(const std::string& dir) {
   std::vector<std::string> names;
   std::int64_t total = 0;
@@ -122,12 +125,13 @@ std::pair<std::vector<std::string>, std::int64_t> chrome_threads(const std::stri
   return {names, total};
 }
 
-/// A log of nested operations without a gap between neighbours: ends meet starts everywhere.
+/// A log of nested operations without gaps between neighbors: each operation begins when the
+/// previous one ends.
 class seamless_log {
  public:
   seamless_log(std::uint64_t seed, std::int64_t at_ns) : random_(seed), now_ns_(at_ns) {}
 
-  /// Appends an operation with its children before it, as logs have them.
+  /// Appends an operation after the operations inside it, as in a log.
   void operation(int depth) {
     const std::int64_t start = now_ns_;
     const std::uint64_t children = depth == 0 ? 0 : below(5);
@@ -150,7 +154,7 @@ class seamless_log {
 
 }  // namespace
 
-TEST_CASE("real runs nest as viewers add: in doubles") {
+TEST_CASE("slices of real runs nest in the double arithmetic of viewers") {
   std::vector<std::string> dirs{traces() + "/c_ooo_w4"};
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent; one run drawn");
@@ -173,7 +177,7 @@ TEST_CASE("slices whose ends meet do not overlap by rounding, however long the r
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     const temp_dir dir;
-    // Something that began long before gives the times more digits.
+    // A wait that began long before makes the times in the output longer by some digits.
     dir.file("lotustrace_log_main_pid_1", "SBatchWait_0," + std::to_string(epoch) + ",2000\n");
     seamless_log log(seed, epoch + static_cast<std::int64_t>(seed * seed * seed / 8) * hour);
     for (int i = 0; i < 300; ++i) log.operation(4);
@@ -186,7 +190,7 @@ TEST_CASE("slices whose ends meet do not overlap by rounding, however long the r
   }
 }
 
-TEST_CASE("merged into a trace of the old form, whose times are absolute, slices nest too") {
+TEST_CASE("slices nest after merging into a trace of the old form with absolute times") {
   const temp_dir dir;
   seamless_log log(99, 1'700'000'000'000'000'000);
   for (int i = 0; i < 300; ++i) log.operation(4);
@@ -197,10 +201,10 @@ TEST_CASE("merged into a trace of the old form, whose times are absolute, slices
   check_chrome(dir.path());
 }
 
-TEST_CASE("what overlaps partly gets a track of its own, whole") {
+TEST_CASE("a slice that overlaps others partly is drawn whole on a track of its own") {
   const temp_dir dir;
-  // A scope that crossed threads: it begins within one operation and ends within the next. And a
-  // step that outlasts the scope that it began in.
+  // A scope that moved between threads begins inside one operation and ends inside the next. A step
+  // ends after the scope in which it began.
   dir.file("lotustrace_log_worker_pid_5",
            "SInner,1000,100\nSFirst,1000,1000\nSAstray,1500,1000\nSBelow,1600,100\n"
            "SSecond,2000,1000\nSAgain,2600,1000\n");
@@ -215,7 +219,7 @@ TEST_CASE("what overlaps partly gets a track of its own, whole") {
   CHECK(check_speedscope(dir.path()) == whole);
 }
 
-TEST_CASE("what overlaps the overlapping gets a further track") {
+TEST_CASE("slices that overlap on that track get further tracks") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_5", "SA,1000,100\nSB,1030,100\nSC,1060,100\nSD,2000,5\n");
   check_chrome(dir.path());

@@ -1,4 +1,5 @@
-// What viz draws of stages, items, loaders, counters, asynchronous operations, time off the CPU.
+// Tests what viz draws for stages, items, loaders, counters, asynchronous operations and time off
+// the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,9 +17,10 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Threads 11 and 12 read and decode items, 13 collates two of them to a batch, 10 consumes. Item i
-/// is read from i ms for 2 ms, decoded for 3 ms from 2 ms later; decoding item 2 takes 20 ms.
-/// Batch 0 is items 0 and 1, batch 1 items 2 and 3.
+/// Writes a pipeline: threads 11 and 12 read and decode items, thread 13 collates two of them to a
+/// batch, thread 10 is the consumer. Item i is read from i ms on for 2 ms, and decoded from 2 ms
+/// later on for 3 ms; item 2 is decoded for 20 ms. Batch 0 consists of items 0 and 1, batch 1 of
+/// items 2 and 3.
 void add_stages(const temp_dir& dir, const std::string& folder = "") {
   std::string reads, decodes, beside_reads, beside_decodes;
   const auto span = [](const std::string& name, std::int64_t at_us, std::int64_t for_us) {
@@ -64,12 +66,14 @@ void add_stages(const temp_dir& dir, const std::string& folder = "") {
 std::multiset<std::string> slices(const json& document) {
   std::multiset<std::string> names;
   for (const json& event : document["traceEvents"].array()) {
-    if (event["ph"].text() == "X") names.insert(event["name"].text());
+    if (event["ph"].text() != "X") continue;
+    const std::string category = event["cat"].text();
+    if (category != "path" && category != "verdict") names.insert(numbered(event));
   }
   return names;
 }
 
-/// Arrows by the names of the slices that they leave and reach: those open at their ends.
+/// Returns the arrows, each as the names of the slices where it begins and ends.
 std::set<std::pair<std::string, std::string>> arrows(const json& document) {
   const std::vector<json> events = document["traceEvents"].array();
   std::map<std::int64_t, std::pair<std::string, std::string>> found;
@@ -86,11 +90,11 @@ std::set<std::pair<std::string, std::string>> arrows(const json& document) {
     }
     REQUIRE(inner != nullptr);
     auto& arrow = found[end["id"].integer()];
-    (phase == "s" ? arrow.first : arrow.second) = (*inner)["name"].text();
+    (phase == "s" ? arrow.first : arrow.second) = numbered(*inner);
   }
   std::set<std::pair<std::string, std::string>> all;
   for (const auto& [id, arrow] : found) all.insert(arrow);
-  CHECK(all.size() == found.size());  // none twice
+  CHECK(all.size() == found.size());  // no arrow may occur twice
   return all;
 }
 
@@ -98,7 +102,7 @@ std::int64_t ns(const json& us) {
   return std::llround(us.number() * 1000);
 }
 
-/// A process with its threads, that measured time off the CPU.
+/// Adds the information file of a process that measured its threads' time off the CPU.
 void add_info(const temp_dir& dir, const std::string& more = "cpu switches\n") {
   dir.file(".lotus_info_7_1",
            "pid 7\nparent 1\nhost Snode\n" + more +
@@ -107,60 +111,168 @@ void add_info(const temp_dir& dir, const std::string& more = "cpu switches\n") {
 
 }  // namespace
 
-TEST_CASE("spans of stages are slices of their own, with their item and batch") {
+TEST_CASE("stage spans are drawn as slices with their item and batch") {
   const temp_dir dir;
   add_stages(dir);
   const json document = draw(dir.path());
-  CHECK(slices(document) ==
-        std::multiset<std::string>{"SRead_0", "SRead_1", "SRead_2", "SRead_3", "SDecode_0",
-                                   "SDecode_1", "SDecode_2", "SDecode_3", "SIdct", "SIdct", "SIdct",
-                                   "SIdct", "SCollate_0", "SCollate_1", "SBatchWait_0",
-                                   "SBatchWait_1", "step 0", "step 1"});
-  const json decode = named(document, "SDecode_2").at(0);
+  CHECK(slices(document) == std::multiset<std::string>{
+                                "Read_0", "Read_1", "Read_2", "Read_3", "Decode_0", "Decode_1",
+                                "Decode_2", "Decode_3", "Idct", "Idct", "Idct", "Idct", "Collate_0",
+                                "Collate_1", "BatchWait_0", "BatchWait_1", "step_0", "step_1"});
+  const json decode = named(document, "Decode_2").at(0);
   CHECK(decode["cat"].text() == "stage");
   CHECK(decode["args"]["item"].integer() == 2);
   CHECK(decode["args"]["batch"].integer() == 1);
   CHECK(ns(decode["dur"]) == 20'000'000);
-  CHECK_FALSE(named(document, "SCollate_1").at(0)["args"].has("item"));
-  // Coarse: without the operations, but with the stages.
-  CHECK(slices(draw(dir.path(), {"--coarse"})).count("SIdct") == 0);
-  CHECK(slices(draw(dir.path(), {"--coarse"})).count("SDecode_2") == 1);
-  CHECK(slices(draw(dir.path(), {"--op", "Read"})).count("SDecode_2") == 0);
+  CHECK_FALSE(named(document, "Collate_1").at(0)["args"].has("item"));
+  // Draws the stages, but not the operations.
+  CHECK(slices(draw(dir.path(), {"--coarse"})).count("Idct") == 0);
+  CHECK(slices(draw(dir.path(), {"--coarse"})).count("Decode_2") == 1);
+  CHECK(slices(draw(dir.path(), {"--op", "Read"})).count("Decode_2") == 0);
 }
 
-TEST_CASE("arrows follow an item from stage to stage, into its batch, to the consumer") {
+TEST_CASE("arrows follow an item from stage to stage, into its batch and to the consumer") {
   const temp_dir dir;
   add_stages(dir);
   std::set<std::pair<std::string, std::string>> expected;
   for (int item = 0; item < 4; ++item) {
     const std::string number = '_' + std::to_string(item);
-    expected.insert({"SRead" + number, "SDecode" + number});
-    expected.insert({"SDecode" + number, "SCollate_" + std::to_string(item / 2)});
+    expected.insert({"Read" + number, "Decode" + number});
+    expected.insert({"Decode" + number, "Collate_" + std::to_string(item / 2)});
   }
-  expected.insert({"SCollate_0", "step 0"});
-  expected.insert({"SCollate_1", "step 1"});
+  expected.insert({"Collate_0", "step_0"});
+  expected.insert({"Collate_1", "step_1"});
   CHECK(arrows(draw(dir.path())) == expected);
-  // An arrow needs both its ends in the picture.
+  // An arrow is drawn only if both of its ends are drawn.
   CHECK(arrows(draw(dir.path(), {"--op", "Decode", "--op", "Read"})).size() == 4);
 }
 
-TEST_CASE("only the slowest items of a stage, on all their way") {
+TEST_CASE("--only-slowest STAGE:N draws the slowest items of a stage, in all stages") {
   const temp_dir dir;
   add_stages(dir);
   CHECK(slices(draw(dir.path(), {"--only-slowest", "Decode:1"})) ==
-        std::multiset<std::string>{"SRead_2", "SDecode_2", "SIdct"});
-  // A stage whose numbers are batches: their waits and steps too.
+        std::multiset<std::string>{"Read_2", "Decode_2", "Idct"});
+  // If a stage works on batches, the batches' waits and steps must be drawn too.
   CHECK(slices(draw(dir.path(), {"--only-slowest", "SCollate:1"})) ==
-        std::multiset<std::string>{"SCollate_0", "SBatchWait_0", "step 0"});
-  // A batch with all its items.
+        std::multiset<std::string>{"Collate_0", "BatchWait_0", "step_0"});
+  // A batch must be drawn with all its items.
   CHECK(slices(draw(dir.path(), {"--only-slowest", "1"})) ==
-        std::multiset<std::string>{"SRead_2", "SRead_3", "SDecode_2", "SDecode_3", "SIdct", "SIdct",
-                                   "SCollate_1", "SBatchWait_1", "step 1"});
+        std::multiset<std::string>{"Read_2", "Read_3", "Decode_2", "Decode_3", "Idct", "Idct",
+                                   "Collate_1", "BatchWait_1", "step_1"});
   const result none = run({"viz", dir.path(), "-o", "-", "--only-slowest", "Resize:1"});
   CHECK(none.status == 2);
   CHECK(none.err == "lotus-tool: --only-slowest: there is no stage 'Resize'\n");
   for (const std::string wrong : {"Decode:0", "Decode:", ":3", "x"}) {
     CHECK(run({"viz", dir.path(), "-o", "-", "--only-slowest", wrong}).status == 2);
+  }
+}
+
+TEST_CASE("slices of one stage share a name, and threads have their program's full name") {
+  const temp_dir dir;
+  add_stages(dir);
+  dir.file(".lotus_info_7_1",
+           "pid 7\nparent 1\nhost Snode\ncommand S/opt/bin/imagenet_pipeline%20--fast\n"
+           "thread 10 Strain\nthread 11 Simagenet_pipeli\nthread 12 Simagenet\n");
+  const json document = draw(dir.path());
+  std::multiset<std::string> names;
+  std::multiset<std::string> threads;
+  for (const json& event : document["traceEvents"].array()) {
+    if (event["ph"].text() == "X") names.insert(event["name"].text());
+    if (event["name"].text() == "thread_name") threads.insert(event["args"]["name"].text());
+  }
+  CHECK(names.count("BatchWait") == 2);
+  CHECK(names.count("Decode") == 4);
+  CHECK(names.count("step") == 2);
+  CHECK(threads.count("main 10 (train)") == 1);
+  CHECK(threads.count("worker 11 (imagenet_pipeline)") == 1);
+  CHECK(threads.count("worker 12 (imagenet)") == 1);
+  // With the original's events, names must contain the batches' numbers, as in the original.
+  const json compat = draw(dir.path(), {"--compat"});
+  CHECK(named(compat, "SBatchWait_1").size() == 1);
+  // speedscope must open with a thread that works, and have a title.
+  const json profile =
+      parse_json(run({"viz", dir.path(), "-o", "-", "--format", "speedscope"}).out);
+  CHECK(contains(profile["name"].text(), "pid 7"));
+  const auto active = static_cast<std::size_t>(profile["activeProfileIndex"].integer());
+  CHECK(contains(profile["profiles"][active]["name"].text(), "worker"));
+}
+
+TEST_CASE("the verdict and the critical path are tracks with the times that diagnose shows") {
+  const std::string folder = traces() + "/c_ooo_w4";
+  const json document = draw(folder);
+  const json judged = parse_json(run({"diagnose", folder, "--json"}).out);
+  std::map<std::string, std::int64_t> tracks;
+  for (const json& event : document["traceEvents"].array()) {
+    if (event["name"].text() != "thread_name") continue;
+    tracks[event["args"]["name"].text()] = event["tid"].integer();
+  }
+  REQUIRE(tracks.count("verdict") == 1);
+  REQUIRE(tracks.count("critical path") == 1);
+  std::size_t verdicts = 0;
+  std::map<std::string, double> path_us;
+  double last_us = 0;
+  for (const json& event : document["traceEvents"].array()) {
+    if (event["ph"].text() != "X") continue;
+    if (event["tid"].integer() == tracks["verdict"]) {
+      ++verdicts;
+      const json& screen = judged["screen"];
+      CHECK(event["name"].text() == screen["headline"].text());
+      CHECK(event["args"]["reason"].text() == screen["why"].text());
+      const json& first = screen["advice"][0];
+      const std::string suggestion =
+          event["args"][screen["advice"].size() == 1 ? "suggestion" : "suggestion 1"].text();
+      CHECK(suggestion.find(first["change"].text() + ": run time " + first["now"].text()) == 0);
+    }
+    if (event["tid"].integer() != tracks["critical path"]) continue;
+    CHECK(event["ts"].number() >= last_us - 0.001);
+    last_us = event["ts"].number() + event["dur"].number();
+    path_us[event["name"].text()] += event["dur"].number();
+    if (event["name"].text() == "Loader (critical path)") {
+      CHECK(contains(event["args"]["thread"].text(), "worker"));
+    }
+  }
+  CHECK(verdicts == 1);
+  std::size_t compared = 0;
+  for (const json& share : judged["critical_path"].array()) {
+    if (!share.has("name")) continue;
+    INFO(share["name"].text());
+    const double drawn_us = path_us[share["name"].text() + " (critical path)"];
+    CHECK(std::abs(drawn_us - share["ns"].number() / 1000) < 1);
+    ++compared;
+  }
+  CHECK(compared >= 5);
+  // The two tracks must be missing if only a part of the run is drawn, or with --compat.
+  for (const std::vector<std::string>& part :
+       {std::vector<std::string>{"--coarse"}, {"--op", "Loader"}, {"--compat"}}) {
+    for (const json& event : draw(folder, part)["traceEvents"].array()) {
+      if (event["name"].text() != "thread_name") continue;
+      CHECK(event["args"]["name"].text() != "critical path");
+    }
+  }
+}
+
+TEST_CASE("the verdict is drawn only for runs of up to 200,000 operations") {
+  constexpr std::int64_t batches = 40;
+  for (const std::int64_t calls : {200'000 / batches, 200'000 / batches + 1}) {
+    const temp_dir dir;
+    std::string worker;
+    std::string main;
+    for (std::int64_t i = 0; i < batches; ++i) {
+      const std::int64_t at = i * 20'000'000;
+      const std::string number = std::to_string(i) + ',';
+      for (std::int64_t call = 0; call < calls; ++call) {
+        worker += "SRead," + std::to_string(at + call * 3000) + ",2000\n";
+      }
+      worker += "SBatchPreprocessed_" + number + std::to_string(at) + ",19000000\n";
+      main += "SBatchWait_" + number + std::to_string(at) + ",19000100\nSBatchConsumed_" + number +
+              std::to_string(at + 19'000'200) + ",1000\n";
+    }
+    dir.file("lotustrace_log_worker_pid_11", worker);
+    dir.file("lotustrace_log_main_pid_10", main);
+    INFO(calls);
+    const result drawn = run({"viz", dir.path(), "-o", "-", "-q"});
+    REQUIRE(drawn.status == 0);
+    CHECK(contains(drawn.out, "critical path") == (calls * batches <= 200'000));
   }
 }
 
@@ -176,16 +288,16 @@ TEST_CASE("counters are tracks of their process") {
   CHECK(ns(values[0]["ts"]) == 1000);
   CHECK(values[0]["args"]["value"].integer() == 3);
   CHECK(values[1]["args"]["value"].integer() == -9000000000000000000);
-  CHECK(values[0]["pid"].integer() == named(document, "SRead")[0]["pid"].integer());
+  CHECK(values[0]["pid"].integer() == named(document, "Read")[0]["pid"].integer());
 }
 
-TEST_CASE("counters alone are drawn too") {
+TEST_CASE("a run with only counters is drawn") {
   const temp_dir dir;
   dir.file(".lotus_beside_lotustrace_log_pid_11", "counter,Squeue,2000,3,0\n");
   CHECK(named(draw(dir.path()), "queue").size() == 1);
 }
 
-TEST_CASE("an asynchronous operation has a track of its own, with when it ran") {
+TEST_CASE("an asynchronous operation has a track that shows when it ran") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_11", "SLoad,1000,500\nSLoad,1600,100\n");
   dir.file("lotustrace_log_worker_pid_12", "SLoad,4000,500\n");
@@ -202,14 +314,14 @@ TEST_CASE("an asynchronous operation has a track of its own, with when it ran") 
                                            std::to_string(ns(event["ts"])));
   }
   REQUIRE(by_id.size() == 2);
-  CHECK(by_id.begin()->second == std::vector<std::string>{"b SLoad 0", "b running 0",
+  CHECK(by_id.begin()->second == std::vector<std::string>{"b Load 0", "b running 0",
                                                           "e running 500", "b running 3000",
-                                                          "e running 3500", "e SLoad 3500"});
-  CHECK(by_id.rbegin()->second.front() == "b SLoad 600");
-  CHECK(slices(document) == std::multiset<std::string>{"SLoad", "SLoad", "SLoad"});
+                                                          "e running 3500", "e Load 3500"});
+  CHECK(by_id.rbegin()->second.front() == "b Load 600");
+  CHECK(slices(document) == std::multiset<std::string>{"Load", "Load", "Load"});
 }
 
-TEST_CASE("time off the CPU is a track below its thread, once for all loaders") {
+TEST_CASE("time off the CPU is one track below its thread for all loaders") {
   const temp_dir dir;
   add_info(dir);
   dir.file("lotustrace_log_worker_pid_11", "SRead,1000,9000\n");
@@ -226,7 +338,7 @@ TEST_CASE("time off the CPU is a track below its thread, once for all loaders") 
   CHECK(waits[0]["args"]["blocked_ns"].integer() == 100);
   CHECK(named(document, "blocked").size() == 2);
   CHECK(named(document, "off the CPU").size() == 1);
-  CHECK(waits[0]["tid"].integer() != named(document, "SRead")[0]["tid"].integer());
+  CHECK(waits[0]["tid"].integer() != named(document, "Read")[0]["tid"].integer());
   std::vector<std::string> threads;
   for (const json& thread : named(document, "thread_name")) {
     threads.push_back(thread["args"]["name"].text());
@@ -234,12 +346,12 @@ TEST_CASE("time off the CPU is a track below its thread, once for all loaders") 
   std::sort(threads.begin(), threads.end());
   CHECK(threads == std::vector<std::string>{"worker 11 (loop)", "worker 11 (loop)",
                                             "worker 11 (loop) (off the CPU)"});
-  // Where it was not measured there is no such track.
+  // Without measured CPU time, there must be no such track.
   add_info(dir, "cpu off\n");
   CHECK(named(draw(dir.path()), "blocked").empty());
 }
 
-TEST_CASE("loaders are groups of their own") {
+TEST_CASE("each loader is a group of tracks") {
   const temp_dir dir;
   add_info(dir);
   add_stages(dir);
@@ -251,19 +363,21 @@ TEST_CASE("loaders are groups of their own") {
     groups.insert(name.substr(std::min(name.find(", loader"), name.find(": node"))));
   }
   CHECK(groups == std::set<std::string>{": node, pid 7", ", loader val/2: node, pid 7"});
-  const std::vector<json> read = named(document, "SRead_0");
+  const std::vector<json> read = named(document, "Read_0");
   REQUIRE(read.size() == 2);
   CHECK(read[0]["pid"].integer() != read[1]["pid"].integer());
   CHECK(read[0]["tid"].integer() != read[1]["tid"].integer());
-  CHECK(named(document, "thread_name").size() == 8);
-  // The other loader has no such batch or stage.
+  // There are two logs for each loader, the tracks below them, and the tracks of the loader's
+  // verdict.
+  CHECK(named(document, "thread_name").size() == 12);
+  // The other loader does not have this batch or stage.
   dir.file("test/lotustrace_log_worker_pid_11", "SOther,100000000,10\n");
   const result r = run({"viz", dir.path(), "-o", "-", "--only-slowest", "Decode:1"});
   CHECK(r.status == 0);
   CHECK(r.err == "warning: " + dir.path() + "/test: skipped: it has no such batch or stage\n");
 }
 
-TEST_CASE("a profiler's trace beside a run is merged with all its loaders") {
+TEST_CASE("a profiler's trace in the run directory is merged with all loaders") {
   const temp_dir dir;
   add_info(dir);
   add_stages(dir);
@@ -273,6 +387,6 @@ TEST_CASE("a profiler's trace beside a run is merged with all its loaders") {
   const result r = run({"viz", dir.path(), "-q"});
   CHECK(r.err.empty());
   REQUIRE(r.status == 0);
-  CHECK(named(parse_json(read_file(dir.path() + "/t_fine.json")), "SRead_0").size() == 2);
+  CHECK(named(parse_json(read_file(dir.path() + "/t_fine.json")), "Read_0").size() == 2);
   CHECK(named(draw(dir.path()), "aten").size() == 1);
 }

@@ -1,4 +1,4 @@
-// What viz draws of the ranges that a program named.
+// Tests what viz draws for ranges that a program has named.
 #include <string>
 
 #include "catch.hpp"
@@ -7,7 +7,7 @@
 
 using namespace lotus::tool_test;
 
-TEST_CASE("ranges that the program named are a track below its thread, with their numbers") {
+TEST_CASE("ranges that the program named are on a track below their thread, with numbers") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7", "SCrop,1000,10\n");
   dir.file(".lotus_beside_lotustrace_log_pid_7",
@@ -19,12 +19,12 @@ TEST_CASE("ranges that the program named are a track below its thread, with thei
   CHECK(slice["dur"].number() == Approx(0.5));
   const json inner = named(document, "inner")[0];
   CHECK(inner["tid"].integer() == slice["tid"].integer());
-  // It overlaps the iteration partly.
+  // The range overlaps only partly with the iteration, so it must be on another track.
   CHECK(named(document, "across")[0]["tid"].integer() != slice["tid"].integer());
-  CHECK(named(document, "SCrop")[0]["tid"].integer() != slice["tid"].integer());
+  CHECK(named(document, "Crop")[0]["tid"].integer() != slice["tid"].integer());
   for (const char* format : {"perfetto", "speedscope"}) {
     const result r = run({"viz", dir.path(), "-o", dir.path() + "/out", "--format", format});
     CHECK(r.status == 0);
-    CHECK(contains(read_file(dir.path() + "/out"), "iteration_"));
+    CHECK(contains(read_file(dir.path() + "/out"), "iteration"));
   }
 }

@@ -1,3 +1,5 @@
+#include "viz_test.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -13,7 +15,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// A slice or an arrow's end with its times in ns, exact.
+/// A slice or an end of an arrow, with exact times in ns.
 struct event {
   std::string phase;
   std::string name;
@@ -50,7 +52,7 @@ std::int64_t ns(const json& us) {
   return std::llround(us.number() * 1000);
 }
 
-picture draw(const std::string& dir, const std::vector<std::string>& more = {}) {
+picture picture_of(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   const result r = run(arguments);
@@ -61,13 +63,13 @@ picture draw(const std::string& dir, const std::vector<std::string>& more = {}) 
   p.base = document["baseTimeNanoseconds"].integer();
   for (const auto& json : document["traceEvents"].array()) {
     const std::string phase = json["ph"].text();
-    const std::string name = json["name"].text();
+    const std::string name = numbered(json);
     if (name == "thread_name") {
       p.threads[{json["pid"].integer(), json["tid"].integer()}] = json["args"]["name"].text();
     }
     if (name == "process_name") p.processes[json["pid"].integer()] = json["args"]["name"].text();
     if (phase == "M") continue;
-    // Counters belong to a process, not to a thread.
+    // A counter belongs to a process and has no thread.
     const std::int64_t tid = json.has("tid") ? json["tid"].integer() : 0;
     event e{phase, name, json["pid"].integer(), tid, ns(json["ts"]), 0, 0};
     if (json.has("dur")) e.duration = ns(json["dur"]);
@@ -78,7 +80,7 @@ picture draw(const std::string& dir, const std::vector<std::string>& more = {}) 
   return p;
 }
 
-/// On every track, in the order of the file: starts do not fall, and slices nest.
+/// Checks for every track that slices are in order of their starts, and that they nest.
 void check_nesting(const picture& p) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<event>> open;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> last;
@@ -99,7 +101,7 @@ void check_nesting(const picture& p) {
   }
 }
 
-/// Every arrow has both ends, and each lies in a slice of its track.
+/// Checks that every arrow has two ends, each inside a slice of its track.
 void check_flows(const picture& p) {
   std::map<std::int64_t, std::string> ends;
   for (const event& e : p.events) {
@@ -121,13 +123,13 @@ void check_flows(const picture& p) {
 
 }  // namespace
 
-TEST_CASE("a batch from preprocessing to its consumption") {
-  const picture p = draw(traces() + "/quirks/good");
+TEST_CASE("viz draws a batch from preprocessing to consumption") {
+  const picture p = picture_of(traces() + "/quirks/good");
   CHECK(p.base == 1699999999990000000);
   check_nesting(p);
   check_flows(p);
-  REQUIRE(p.named("SBatchPreprocessed_0").size() == 1);
-  const event made = p.named("SBatchPreprocessed_0")[0];
+  REQUIRE(p.named("BatchPreprocessed_0").size() == 1);
+  const event made = p.named("BatchPreprocessed_0")[0];
   CHECK(made.start == 10000000);
   CHECK(made.duration == 2800000);
   CHECK(made.tid == 101);
@@ -135,46 +137,47 @@ TEST_CASE("a batch from preprocessing to its consumption") {
   const event leaves = p.of_phase("s")[0];
   CHECK(leaves.start == made.start + made.duration - 1);
   CHECK(leaves.tid == made.tid);
-  REQUIRE(p.named("step 0").size() == 1);
-  CHECK(p.of_phase("f")[0].start == p.named("step 0")[0].start);
+  REQUIRE(p.named("step_0").size() == 1);
+  CHECK(p.of_phase("f")[0].start == p.named("step_0")[0].start);
   CHECK(p.of_phase("f")[0].tid == 100);
-  CHECK(p.named("SToTensor")[0].start == 12600000);
-  CHECK(p.named("SToTensor")[0].duration == 900);
+  CHECK(p.named("ToTensor")[0].start == 12600000);
+  CHECK(p.named("ToTensor")[0].duration == 900);
   CHECK(p.processes.size() == 1);
   CHECK(p.processes.begin()->second == "good");
   CHECK(p.threads.at({100, 100}) == "main 100");
   CHECK(p.threads.at({100, 101}) == "worker 101");
 }
 
-TEST_CASE("coarse draws batches only") {
-  const picture p = draw(traces() + "/quirks/good", {"--coarse"});
+TEST_CASE("--coarse draws batches only") {
+  const picture p = picture_of(traces() + "/quirks/good", {"--coarse"});
   CHECK(p.of_phase("X").size() == 3);
-  CHECK(p.named("SLoader").empty());
+  CHECK(p.named("Loader").empty());
 }
 
-TEST_CASE("a step lasts until the next wait begins, past markers") {
+TEST_CASE("a step lasts until the next wait begins, and markers do not end it") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_1",
            "SBatchQueued_0,500,1000\n"
            "SBatchWait_1,1500,1000\nSBatchWait_0,1000,1000000\nSBatchConsumed_0,2000000,1000\n"
            "SBatchConsumed_1,3000000,1000\nSBatchWait_2,5000000,2000\n"
            "SBatchConsumed_2,6000000,1000\n");
-  const picture p = draw(dir.path());
+  const picture p = picture_of(dir.path());
   check_nesting(p);
-  CHECK(p.named("step 0")[0].duration == 1000000);
-  CHECK(p.named("step 1")[0].duration == 2000000);
-  CHECK(p.named("step 2")[0].duration == 1000);  // unknown: the logged placeholder
-  CHECK(p.named("SBatchWait_1").empty());
-  REQUIRE(p.named("SBatchWait_1 (out of order)").size() == 1);
-  CHECK(p.named("SBatchWait_1 (out of order)")[0].phase == "i");
-  CHECK(p.named("SBatchWait_0")[0].phase == "X");
-  CHECK(p.named("SBatchQueued_0")[0].phase == "i");
-  CHECK(p.of_phase("s").empty());  // nothing was preprocessed, so no arrow hangs in the air
+  CHECK(p.named("step_0")[0].duration == 1000000);
+  CHECK(p.named("step_1")[0].duration == 2000000);
+  // The step's end is unknown, so the duration is the placeholder in the log.
+  CHECK(p.named("step_2")[0].duration == 1000);
+  CHECK(p.named("BatchWait_1").empty());
+  REQUIRE(p.named("BatchWait (out of order)_1").size() == 1);
+  CHECK(p.named("BatchWait (out of order)_1")[0].phase == "i");
+  CHECK(p.named("BatchWait_0")[0].phase == "X");
+  CHECK(p.named("BatchQueued_0")[0].phase == "i");
+  CHECK(p.of_phase("s").empty());  // there is no preprocessing, so no arrow may begin
   CHECK(p.of_phase("f").empty());
 }
 
-TEST_CASE("arrows of different epochs are different") {
-  const picture p = draw(traces() + "/quirks/ids_repeat_two_epochs");
+TEST_CASE("arrows of different epochs have different ids") {
+  const picture p = picture_of(traces() + "/quirks/ids_repeat_two_epochs");
   check_nesting(p);
   check_flows(p);
   std::set<std::int64_t> ids;
@@ -182,8 +185,8 @@ TEST_CASE("arrows of different epochs are different") {
   CHECK(ids.size() == 2);
 }
 
-TEST_CASE("several runs are process groups of their own") {
-  const picture p = draw(traces() + "/quirks/subdirs");
+TEST_CASE("each of several runs is a process group") {
+  const picture p = picture_of(traces() + "/quirks/subdirs");
   check_nesting(p);
   check_flows(p);
   std::set<std::string> names;
@@ -195,7 +198,7 @@ TEST_CASE("several runs are process groups of their own") {
   CHECK(tids.size() == 4);
 }
 
-TEST_CASE("real runs nest, and their arrows meet slices") {
+TEST_CASE("slices of real runs nest, and their arrows begin and end at slices") {
   std::vector<std::string> dirs{traces() + "/c_ooo_w4"};
   if (shared_traces().empty()) {
     lotus_test::skip("the larger set of traces is absent; one run drawn");
@@ -206,40 +209,41 @@ TEST_CASE("real runs nest, and their arrows meet slices") {
   }
   for (const std::string& dir : dirs) {
     INFO(dir);
-    const picture p = draw(dir);
+    const picture p = picture_of(dir);
     check_nesting(p);
     check_flows(p);
     CHECK(p.of_phase("s").size() >= 19);
   }
-  CHECK(draw(traces() + "/c_ooo_w4").of_phase("i").size() == 44);
+  CHECK(picture_of(traces() + "/c_ooo_w4").of_phase("i").size() == 44);
 }
 
-TEST_CASE("a thread with a main and a worker log gets a track for each") {
+TEST_CASE("a thread with a main log and a worker log gets a track for each") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_9", "SBatchConsumed_0,5000,1000\nSBatchWait_1,9000,100\n");
   dir.file("lotustrace_log_worker_pid_9", "SOver,4000,3000\n");
-  const picture p = draw(dir.path());
+  const picture p = picture_of(dir.path());
   check_nesting(p);
   CHECK(p.threads.size() == 2);
 }
 
-TEST_CASE("numbers beyond 32 bits get numbers that viewers can hold") {
+TEST_CASE("process and thread numbers are replaced by ones that viewers can hold") {
   const temp_dir dir;
   dir.file("lotustrace_log_main_pid_18446744073709551615", "SBatchWait_0,1,2\n");
   dir.file("lotustrace_log_worker_pid_0", "SA,1,2\n");
-  for (const auto& [place, name] : draw(dir.path()).threads) {
+  for (const auto& [place, name] : picture_of(dir.path()).threads) {
     CHECK(place.first >= 1);
     CHECK(place.second >= 1);
     CHECK(place.second <= UINT32_MAX);
   }
 }
 
-TEST_CASE("a parent comes before its children, also from a log of ends") {
+TEST_CASE("a parent is written before its children, even from a log in order of ends") {
   const temp_dir dir;
   std::string log;
   for (int batch = 0; batch < 3; ++batch) {
     const std::int64_t at = batch * 100'000'000;
-    for (std::int64_t i = 0; i < 9000; ++i) {  // more than are held at once
+    // These are more operations than the reader keeps at once for sorting.
+    for (std::int64_t i = 0; i < 9000; ++i) {
       const std::int64_t start = at + i * 1000;
       log += "SFirst," + std::to_string(start) + ",400\n";
       log += "SSecond," + std::to_string(start + 400) + ",500\n";
@@ -248,28 +252,28 @@ TEST_CASE("a parent comes before its children, also from a log of ends") {
     log += "SBatchPreprocessed_" + std::to_string(batch) + ',' + std::to_string(at) + ",9000000\n";
   }
   dir.file("lotustrace_log_worker_pid_1", log);
-  check_nesting(draw(dir.path()));
+  check_nesting(picture_of(dir.path()));
 }
 
 TEST_CASE("names are decoded, and none can break the JSON") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1",
            "S%42atchWait_3,1,2\nSa%22%2C%0A%5C,1,2\nS%FF\xFE,1,2\nS</script>\x01,1,2\n");
-  const picture p = draw(dir.path());
-  CHECK(p.named("SBatchWait_3").size() == 1);
-  CHECK(p.named("Sa\",\n\\").size() == 1);
-  CHECK(p.named("S%FF%FE").size() == 1);
-  CHECK(p.named("S</script>\x01").size() == 1);
+  const picture p = picture_of(dir.path());
+  CHECK(p.named("BatchWait_3").size() == 1);
+  CHECK(p.named("a\",\n\\").size() == 1);
+  CHECK(p.named("%FF%FE").size() == 1);
+  CHECK(p.named("</script>\x01").size() == 1);
 }
 
-TEST_CASE("a very long name is drawn whole") {
+TEST_CASE("a very long name is drawn in full") {
   const temp_dir dir;
-  const std::string name = "S" + std::string(100'000, 'n');
-  dir.file("lotustrace_log_worker_pid_1", name + ",1,2\n" + name + ",5,2\n");
-  CHECK(draw(dir.path()).named(name).size() == 2);
+  const std::string name(100'000, 'n');
+  dir.file("lotustrace_log_worker_pid_1", 'S' + name + ",1,2\nS" + name + ",5,2\n");
+  CHECK(picture_of(dir.path()).named(name).size() == 2);
 }
 
-TEST_CASE("a log is never overwritten, nor made") {
+TEST_CASE("viz does not overwrite a log, nor create a file with the name of one") {
   const temp_dir dir;
   const std::string log = dir.file("lotustrace_log_worker_pid_1", "SA,1,2\n");
   CHECK(run({"viz", dir.path(), "-o", log}).status == 2);

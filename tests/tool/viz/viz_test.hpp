@@ -1,4 +1,4 @@
-// What tests of viz share.
+// Declares functions that the tests of viz share.
 #ifndef LOTUS_TESTS_VIZ_TEST_HPP
 #define LOTUS_TESTS_VIZ_TEST_HPP
 
@@ -10,7 +10,7 @@
 
 namespace lotus::tool_test {
 
-/// What `viz` draws of a folder, as Chrome reads it.
+/// Returns the output of `viz` for a folder as JSON.
 inline json draw(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -20,11 +20,23 @@ inline json draw(const std::string& dir, const std::vector<std::string>& more = 
   return parse_json(r.out);
 }
 
-/// The events of this name.
+/// Returns an event's name followed by its number, which is an argument: "BatchWait_0", "Decode_2",
+/// "Crop".
+inline std::string numbered(const json& event) {
+  std::string name = event["name"].text();
+  if (!event.has("args")) return name;
+  for (const auto* number : {"item", "batch", "number"}) {
+    if (event["args"].has(number)) {
+      return name + '_' + std::to_string(event["args"][number].integer());
+    }
+  }
+  return name;
+}
+
 inline std::vector<json> named(const json& document, const std::string& name) {
   std::vector<json> found;
   for (const json& event : document["traceEvents"].array()) {
-    if (event["name"].text() == name) found.push_back(event);
+    if (numbered(event) == name) found.push_back(event);
   }
   return found;
 }

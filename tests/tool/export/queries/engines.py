@@ -1,4 +1,4 @@
-"""Runs SQL files on sqlite3, DuckDB and Spark: each gives {file's name: rows}, cells as text or None."""
+"""Runs SQL files on sqlite3, DuckDB and Spark. Each function returns {file name: rows}; cells are texts or None."""
 import contextlib
 import csv
 import glob
@@ -30,21 +30,21 @@ def sqlite(database, queries, limit=None):
 
 
 def duckdb(folder, queries, limit=None):
-    """Of the Parquet files in tables/ of the folder."""
+    """Runs queries with DuckDB on the Parquet files in the subfolder tables/."""
     command = ['duckdb', '-init', f'{VIEWS}/duckdb.sql', '-csv', '-noheader', '-nullvalue', 'NULL', '-f']
     return {name_of(q): _rows(output([*command, q], cwd=folder, limit=limit)) for q in queries}
 
 
 def spark(programs, folder, queries, memory='1g', partitions=2, limit=None):
-    """The same, on a cluster of a master and two workers, which is stopped at the end. All are one
-    session, for every start takes seconds.
+    """Runs queries with Spark on a cluster of a master and two workers, which is stopped at the end. All
+    queries run in one session, because every start takes seconds.
     """
     together = os.path.join(folder, 'queries.sql')
     with open(together, 'w', encoding='utf-8') as file:
         for q in queries:
             file.write(f"SELECT '== {name_of(q)}';\n{read(q)};\n")
     with cluster(programs, folder, memory) as master:
-        # Few partitions where the data are small.
+        # Spark uses few partitions, because there is little data.
         said = output([f'{programs}/bin/spark-sql', '--master', master, '--executor-memory', memory,
                        '--conf', f'spark.sql.shuffle.partitions={partitions}', '--hivevar',
                        f'tables={folder}/tables', '-i', f'{VIEWS}/spark.sql', '-f', together],
@@ -56,7 +56,7 @@ def spark(programs, folder, queries, memory='1g', partitions=2, limit=None):
 
 
 def _same(one, other):
-    """Numbers as numbers: one engine prints 5.0 where another prints 5."""
+    """Compares two cells; numbers by value, because one engine prints 5.0 where another prints 5."""
     if one is None or other is None or one == other:
         return one == other
     try:
@@ -67,7 +67,7 @@ def _same(one, other):
 
 
 def compare(engine, answers, right):
-    """Says where answers differ from those of sqlite3; gives how many do."""
+    """Prints where answers differ from those of sqlite3; returns the number of differences."""
     faults = 0
     for name, rows in right.items():
         got = answers.get(name)
@@ -89,7 +89,7 @@ def has_spark(programs):
 
 @contextlib.contextmanager
 def cluster(programs, work, memory):
-    """Gives the address of the master."""
+    """Runs a Spark cluster; its value is the address of the master."""
     home, = glob.glob(f'{programs}/lib/python3*/site-packages/pyspark')
     port, page = _free_port(), _free_port()
     master = f'spark://127.0.0.1:{port}'
@@ -130,7 +130,7 @@ def _free_port():
 
 
 def output(command, text='', cwd=None, limit=None):
-    """What it prints. After so many seconds it is ended, with what it has started."""
+    """Returns the output of a command. After `limit` seconds, ends the command and all processes that it started."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
                           stderr=subprocess.PIPE, encoding='utf-8', start_new_session=True) as running:
         try:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The queries of tools/queries/ on 1,000 simulated ranks: every engine gives the same answers, and they
-name the faults that were planted, and nothing else.
+"""Tests the queries of tools/queries/ on 1,000 simulated ranks: every engine must give the same answers,
+which must contain the simulated faults and nothing else.
 
 queries_test.py TOOL QUERIES ENGINES WORK duckdb|spark
-TOOL: lotus-tool. ENGINES: what tools/engines.sh made. The engine named is compared with sqlite3.
+TOOL: lotus-tool. ENGINES: the folder that tools/engines.sh has created. The engine named is compared with sqlite3.
 """
 import glob
 import os
@@ -18,7 +18,7 @@ SEED = 20240607
 
 
 def check_planted(answers):
-    """Each query names what was planted for it, and no other."""
+    """Checks that each query finds the fault that was simulated for it, and nothing else."""
     def column(name, *places):
         return [tuple(row[p] for p in places) for row in answers[name + '.sql']]
 

@@ -1,8 +1,8 @@
-"""Logs of a simulated training job of many ranks, with faults that are known.
+"""Writes the logs of a simulated training job of many ranks, with known faults.
 
-All ranks step together: a step begins when the last of them has its batch. Each rank has workers
-that make batches in turn; an operation's time on the CPU and off it vary by themselves, and a little
-by rank.
+All ranks step together: a step begins when the last rank has received its batch. Each rank has
+workers that build batches in turn. The times of operations on and off the CPU are random, and depend
+a little on the rank.
 """
 import os
 import random
@@ -12,17 +12,17 @@ BEGIN_NS = 1_700_000_000_000_000_000
 HOUR_NS = 3600 * 1000 * MS
 RANKS_OF_HOST = 8
 
-# Operation: mean time on the CPU and off it, ms. Load calls the first two.
+# For each operation, its mean time on the CPU and off the CPU in ms. Load calls the first two.
 OPERATIONS = {'Read': (1, 9), 'Decode "jpeg", fast': (8, 0), 'Crop': (4, 0), 'Collate': (2, 0)}
 SLOW_DISK_HOST, SLOW_CPU_HOST = 'node017', 'node042'
-BUSY_HOST = 'node005'  # one operation does more there, which is not the CPU
+BUSY_HOST = 'node005'  # one operation has more work there; the CPU is not slow
 BAD_WORKER_RANK, BAD_WORKER = 723, 2
-LATE_RANK = 900  # it takes long to fetch what is ready
+LATE_RANK = 900  # its consumer takes long to fetch batches that are ready
 DRIFTING, DRIFT_HOUR = 'Crop', 2
 
 
 class Job:
-    """write(folder) makes a folder of logs for each rank."""
+    """A simulated job; write(folder) creates a folder of logs for each rank."""
 
     def __init__(self, seed, ranks=1000, workers=4, epochs=3, batches=8, items=2, faults=True):
         self.seed, self.ranks, self.workers, self.faults = seed, ranks, workers, faults
@@ -49,7 +49,7 @@ class Job:
 
 
 def _write_unknown(folder):
-    """A loader of which nobody knows host, rank and process; batch 1 comes before its turn."""
+    """Writes a loader with unknown host, rank and process, whose batch 1 arrives out of order."""
     os.makedirs(folder)
     lines = {'main': [f'SBatchWait_1,{BEGIN_NS + 5 * MS},1000', f'SBatchWait_0,{BEGIN_NS},{9 * MS}',
                       f'SBatchConsumed_0,{BEGIN_NS + 9 * MS},1000',
@@ -73,7 +73,7 @@ class _Rank:
         self.beside = [[] for _ in range(job.workers)]
 
     def times(self, name, worker, hour):
-        """Of a call: ns on the CPU, and off it."""
+        """Returns the times of a call: ns on the CPU and ns off the CPU."""
         cpu, off = (mean * MS * self.random.lognormvariate(0, 0.15) for mean in OPERATIONS[name])
         cpu *= self.speed[name]
         off *= self.speed[name]
@@ -109,7 +109,7 @@ class _Rank:
         free = [begin] * self.job.workers
         for batch in range(self.job.batches):
             worker = batch % self.job.workers
-            # The pipeline is held up by nothing but the work: the prefetch is as large as an epoch.
+            # Only the work itself limits the pipeline, because a whole epoch is prefetched.
             start = now = free[worker]
             for _ in range(self.job.items):
                 loaded = now
@@ -123,7 +123,7 @@ class _Rank:
             self.ready.append(now)
 
     def take(self, batch, free):
-        """Waits from `free` on; returns when the batch is there."""
+        """Waits from the time `free` on; returns the time when the batch is received."""
         late = 25 * MS if self.job.faults and self.number == LATE_RANK else 0
         there = max(free, self.ready[batch]) + late + int(self.random.uniform(0.05, 0.1) * MS)
         self.consumer.append(f'SBatchWait_{batch},{free},{there - free}')

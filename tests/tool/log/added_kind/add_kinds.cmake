@@ -1,14 +1,15 @@
 # Adds two kinds to copies of the headers that the recipe in include/README.md names: batch_dropped,
-# a kind of batch record, and gauge, whose lines stand beside.
+# a kind of batch record, and gauge, whose lines are in the side log.
 # cmake -DSOURCE=<checkout> -DTO=<folder> [-DCODE=<of batch_dropped>] [-DWITHOUT=row|batch_row]
 #       [-DCOMPILER=<compiler> -DCHECK=<header>] -P add_kinds.cmake
-# CHECK: whether that header still compiles.
+# CHECK: a header that must still compile.
 cmake_minimum_required(VERSION 3.21)
 if(NOT DEFINED CODE)
   set(CODE 7)
 endif()
 
-# patch(FILE COPY BEFORE TEXT): puts the text before what stands once in the file.
+# patch(FILE COPY BEFORE TEXT): inserts the text before another text, which must occur once in the
+# file.
 function(patch file copy before text)
   file(READ "${SOURCE}/${file}" content)
   string(FIND "${content}" "${before}" at)
@@ -21,11 +22,11 @@ function(patch file copy before text)
 endfunction()
 
 patch(include/lotus/record/record.hpp lotus/record/record.hpp
-    "};\n\n/// Ids of names are below" "  batch_dropped = 250,\n  gauge = 251,\n")
+    "  none = 0,\n" "  batch_dropped = 250,\n  gauge = 251,\n")
 set(rows "    case event_kind::batch_dropped:
       return {kind, main, alone, event, drawn::moment, ${CODE}, \"SBatchDropped_\", \"\", {batch}};
     case event_kind::gauge:
-      return {kind, beside, both, no_time, drawn::counter, by_name, \"\", \"gauge,\", {count, value}};
+      return {kind, side, both, no_time, drawn::counter, by_name, \"\", \"gauge,\", {count, value}};
 ")
 if(WITHOUT STREQUAL "row")
   set(rows "")

@@ -1,5 +1,6 @@
-// A kind of record that is new in the table, and in nothing else of the log's readers and writers:
-// it is compiled with the copies that add_kinds.cmake makes.
+// Tests that a new kind of record needs only a new row in the table of kinds, and no other change
+// to the code that reads and writes logs. This test is compiled with the headers that
+// add_kinds.cmake creates.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,9 +21,9 @@ namespace {
 
 constexpr auto main_log = static_cast<std::size_t>(detail::log_role::main);
 constexpr auto worker_log = static_cast<std::size_t>(detail::log_role::worker);
-constexpr auto beside_log = static_cast<std::size_t>(detail::log_role::side);
+constexpr auto side_log = static_cast<std::size_t>(detail::log_role::side);
 
-/// Among records of all other kinds.
+/// Returns records of all other kinds, mixed with records of the new kinds.
 std::vector<detail::record> records_with_new_kinds() {
   std::vector<detail::record> records = random_records(3, 20);
   for (std::uint64_t i = 0; i < 300; ++i) {
@@ -37,7 +38,7 @@ std::vector<detail::record> records_with_new_kinds() {
   return records;
 }
 
-/// What the lines of blocks say, as text would.
+/// Returns the lines of compact blocks as text.
 std::vector<std::string> lines_of(std::string_view blocks) {
   std::vector<std::string> text(detail::log_roles);
   compact_decoder decoder;
@@ -54,7 +55,7 @@ std::vector<std::string> lines_of(std::string_view blocks) {
     while (decoder.next(record)) {
       if (main.line_of(record, line)) append_text(line, text[main_log]);
       if (worker.line_of(record, line)) append_text(line, text[worker_log]);
-      if (compact_lines::line_of(record, side)) append_text(side, text[beside_log]);
+      if (compact_lines::line_of(record, side)) append_text(side, text[side_log]);
     }
     REQUIRE(decoder.error() == nullptr);
     blocks.remove_prefix(bytes);
@@ -62,7 +63,7 @@ std::vector<std::string> lines_of(std::string_view blocks) {
   return text;
 }
 
-/// Calls on_line of each line that the reader of text reads; all must be such.
+/// Calls on_line for each line of a text log. Fails the test if the reader rejects a line.
 template <class Line, class OnLine>
 void read_text(const std::string& text, OnLine&& on_line) {
   for (std::size_t at = 0; at < text.size();) {
@@ -81,7 +82,7 @@ void read_text(const std::string& text, OnLine&& on_line) {
 
 }  // namespace
 
-TEST_CASE("both readers read what both writers write of a new kind") {
+TEST_CASE("both readers read a new kind of record from both log formats") {
   const both recorded = record_both(records_with_new_kinds(), 500);
 
   std::vector<std::int64_t> dropped;
@@ -89,14 +90,14 @@ TEST_CASE("both readers read what both writers write of a new kind") {
     if (line.kind == record_kind::dropped) dropped.push_back(line.batch);
   });
   std::vector<std::pair<std::int64_t, std::uint64_t>> gauged;
-  read_text<side_line>(recorded.text[beside_log], [&](const side_line& line) {
+  read_text<side_line>(recorded.text[side_log], [&](const side_line& line) {
     if (line.kind == event_kind::gauge) gauged.emplace_back(line.value(), line.count());
   });
   REQUIRE(dropped.size() >= 300);
   REQUIRE(gauged.size() >= 300);
   const std::string first = "SBatchDropped_3,1000000001000,1000\n";
   CHECK(recorded.text[main_log].find(first) != std::string::npos);
-  CHECK(recorded.text[beside_log].find("gauge," + name_of(2) + "1000000001000,-1,1\n") !=
+  CHECK(recorded.text[side_log].find("gauge," + name_of(2) + "1000000001000,-1,1\n") !=
         std::string::npos);
 
   const std::vector<std::string> text = lines_of(recorded.compact);
@@ -107,7 +108,7 @@ TEST_CASE("both readers read what both writers write of a new kind") {
   }
 }
 
-TEST_CASE("the table says of a new kind how it is drawn") {
+TEST_CASE("the table of kinds says how a new kind is drawn") {
   CHECK(batch_kind_of(record_kind::dropped).line_prefix == "SBatchDropped");
   CHECK(batch_kind_of(record_kind::dropped).instant);
   CHECK_FALSE(batch_kind_of(record_kind::dropped).lasts_a_step);

@@ -1,4 +1,5 @@
-// Batches that stages made: which spans are whose, over epochs, by takings, in pieces.
+// Tests which spans belong to the preprocessing of a batch that several stages build, over several
+// epochs, with items that batches take, and in parts.
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -35,7 +36,7 @@ stage_span span(std::uint32_t stage, std::int64_t i, std::int64_t start, std::in
 
 }  // namespace
 
-TEST_CASE("batches made by stages only stand in the batches, epochs apart") {
+TEST_CASE("batches that only stages build are complete and separate for each epoch") {
   batch_records records;
   std::vector<stage_span> stages;
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
@@ -61,10 +62,10 @@ TEST_CASE("batches made by stages only stand in the batches, epochs apart") {
   REQUIRE(run.epochs().size() == 3);
   CHECK(run.epochs()[1].between_ns == maybe(20'000 - 10'475));
   CHECK(*run.steady_per_s() == Approx(1e9 / 100));
-  CHECK_FALSE(run.in_pieces());
+  CHECK_FALSE(run.in_parts());
 }
 
-TEST_CASE("workers, then a thread that pins: ready behind the last stage") {
+TEST_CASE("with a pin thread after the workers, a batch is ready when the last stage ends") {
   batch_records records;
   std::vector<stage_span> stages;
   for (std::int64_t i = 0; i < 6; ++i) {
@@ -72,7 +73,7 @@ TEST_CASE("workers, then a thread that pins: ready behind the last stage") {
     stages.push_back(span(decode_stage, i, 100 * i + 30, 30, 9));
     records.push_back(waited(i, 100 * i, 65));
     records.push_back(used(i, 100 * i + 65));
-    // The consumer's own stage behind the hand-over is no part of the making.
+    // The consumer's own stage after receiving the batch does not belong to its preprocessing.
     stages.push_back(span(collate_stage, i, 100 * i + 70, 10, 0));
   }
   const run_batches run(records, stages);
@@ -85,7 +86,7 @@ TEST_CASE("workers, then a thread that pins: ready behind the last stage") {
   }
 }
 
-TEST_CASE("an epoch that is left early leaves what its stages made to nobody") {
+TEST_CASE("stages of an epoch that was left early belong to no received batch") {
   std::vector<stage_span> stages;
   batch_records records;
   for (std::int64_t i = 0; i < 4; ++i) stages.push_back(span(decode_stage, i, 10 * i, 5, 1));
@@ -101,14 +102,15 @@ TEST_CASE("an epoch that is left early leaves what its stages made to nobody") {
   for (std::size_t i = 4; i < 8; ++i) CHECK(run.delay_ns(run.all()[i]) == maybe(2));
 }
 
-TEST_CASE("items go into batches by takings, through a shuffle buffer, in every epoch") {
+TEST_CASE(
+    "items that pass a shuffle buffer are assigned to the batches that took them, per epoch") {
   constexpr std::int64_t in_batch = 4;
   constexpr std::int64_t batches = 25;
   std::mt19937 random(7);
   std::vector<stage_span> stages;
   std::vector<batch_taking> takings;
   batch_records records;
-  std::vector<std::int64_t> first_ns;  // the truth, by epoch and batch
+  std::vector<std::int64_t> first_ns;  // expected values by epoch and batch
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
     const std::int64_t begin = 1'000'000 * epoch;
     std::vector<std::int64_t> start(in_batch * batches);
@@ -150,7 +152,7 @@ TEST_CASE("items go into batches by takings, through a shuffle buffer, in every 
   CHECK(items.size() == 2 * (in_batch * batches + batches));
 }
 
-TEST_CASE("stages whose numbers are no batches have items that no batch took") {
+TEST_CASE("stages whose numbers are not batch numbers have items that belong to no batch") {
   std::vector<stage_span> stages;
   batch_records records;
   for (std::int64_t item = 0; item < 100; ++item) {
@@ -160,10 +162,10 @@ TEST_CASE("stages whose numbers are no batches have items that no batch took") {
   const run_batches run(records, stages);
   CHECK(run.all().size() == 10);
   for (const batch& b : run.all()) CHECK(b.spans == 0);
-  CHECK(run.making().size() == 100);
+  CHECK(run.preprocessing_spans().size() == 100);
 }
 
-TEST_CASE("a batch that several threads preprocess is their union, not as many epochs") {
+TEST_CASE("a batch that several threads preprocess is one batch, not one per epoch") {
   batch_records records;
   for (std::int64_t i = 0; i < 30; ++i) {
     records.push_back(made(i, 100 * i, 20, 1));
@@ -172,7 +174,7 @@ TEST_CASE("a batch that several threads preprocess is their union, not as many e
     records.push_back(used(i, 100 * i + 61));
   }
   const run_batches run(records);
-  CHECK(run.in_pieces());
+  CHECK(run.in_parts());
   REQUIRE(run.all().size() == 30);
   for (const batch& b : run.all()) {
     CHECK(run.preprocess_ns(b) == maybe(50));
@@ -182,15 +184,15 @@ TEST_CASE("a batch that several threads preprocess is their union, not as many e
   }
 }
 
-TEST_CASE("CONSUMED behind the step: the hand-over is the end of the wait") {
+TEST_CASE("with CONSUMED after the step, a batch is received at the end of its wait") {
   batch_records records;
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 20; ++i) {
-    // Every fifth batch came early and lies aside: it has a marker, and no wait of its own.
+    // Every fifth batch arrived early and was buffered: it has a marker instead of a wait.
     const bool aside = i % 5 == 4;
     records.push_back(aside ? waited(i, now - 60, 1000) : waited(i, now, 3));
     now += aside ? 0 : 3;
-    now += 50;  // the step
+    now += 50;  // duration of the step
     records.push_back(used(i, now));
   }
   const run_batches run(records);
@@ -200,13 +202,13 @@ TEST_CASE("CONSUMED behind the step: the hand-over is the end of the wait") {
   }
 }
 
-TEST_CASE("workers at once: whose batches overlap, however many threads take turns") {
+TEST_CASE("the number of workers is that of overlapping batches, not of threads") {
   batch_records records;
   for (std::int64_t i = 0; i < 40; ++i) {
     records.push_back(made(i, 100 * i, 90, 1 + static_cast<std::uint32_t>(i % 4)));
   }
   CHECK(workers_at_once(run_batches(records)) == 1);
-  // A thread for every batch, two in flight.
+  // Each batch has its own thread, and two batches are in flight.
   records.clear();
   for (std::int64_t i = 0; i < 100; ++i) {
     records.push_back(made(i, 50 * i, 100, 1 + static_cast<std::uint32_t>(i)));

@@ -1,0 +1,175 @@
+// A program without markers whose threads do what its argument says, with known shares of time.
+#include <pthread.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__clang__)
+  #define PLANTED_FUNCTION __attribute__((noinline))
+#else
+  #define PLANTED_FUNCTION __attribute__((noinline, noclone))
+#endif
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+volatile std::uint64_t result;
+clock_type::time_point end_of_program;
+
+bool goes_on() {
+  return clock_type::now() < end_of_program;
+}
+
+}  // namespace
+
+/// Uses the CPU for about `ms` of its own CPU time.
+PLANTED_FUNCTION void burn(int ms) {
+  timespec begin{};
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  do {
+    std::uint64_t x = 1;
+    for (int i = 0; i < 20'000; ++i) x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+    result = x;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 < ms);
+}
+
+/// A queue of batches, filled by worker threads.
+class Loader {
+ public:
+  PLANTED_FUNCTION int next() {
+    std::unique_lock<std::mutex> hold(mutex_);
+    not_empty_.wait(hold, [this] { return !ready_.empty(); });
+    const int batch = ready_.front();
+    ready_.pop_front();
+    return batch;
+  }
+  PLANTED_FUNCTION void put(int batch) {
+    {
+      const std::lock_guard<std::mutex> hold(mutex_);
+      ready_.push_back(batch);
+    }
+    not_empty_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable not_empty_;
+  std::deque<int> ready_;
+};
+
+PLANTED_FUNCTION void make_batch() {
+  burn(8);
+  usleep(2000);
+}
+
+PLANTED_FUNCTION void worker_loop(Loader& loader) {
+  for (int i = 0; goes_on(); ++i) {
+    make_batch();
+    loader.put(i);
+  }
+  loader.put(-1);
+}
+
+/// Two workers make batches; the main thread waits for them, and works little.
+PLANTED_FUNCTION void pool() {
+  Loader loader;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2; ++i) workers.emplace_back(worker_loop, std::ref(loader));
+  while (loader.next() >= 0) burn(1);
+  for (std::thread& worker : workers) worker.join();
+}
+
+/// Holds a lock most of the time, and sleeps while it does.
+PLANTED_FUNCTION void hold_lock(std::mutex& lock) {
+  while (goes_on()) {
+    const std::lock_guard<std::mutex> hold(lock);
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+PLANTED_FUNCTION void want_lock(std::mutex& lock) {
+  while (goes_on()) {
+    {
+      const std::lock_guard<std::mutex> hold(lock);
+      burn(1);
+    }
+    usleep(500);  // lets the other thread have the lock
+  }
+}
+
+PLANTED_FUNCTION void locks() {
+  std::mutex lock;
+  std::thread holder(hold_lock, std::ref(lock));
+  want_lock(lock);
+  holder.join();
+}
+
+/// Reads from a pipe into which a thread writes every 10 ms.
+PLANTED_FUNCTION void write_pipe(int fd) {
+  while (goes_on()) {
+    burn(2);
+    usleep(8000);
+    if (write(fd, "x", 1) != 1) break;
+  }
+  close(fd);
+}
+
+PLANTED_FUNCTION void pipes() {
+  int ends[2];
+  if (pipe(ends) != 0) abort();
+  std::thread writer(write_pipe, ends[1]);
+  char c = 0;
+  while (read(ends[0], &c, 1) == 1) burn(1);
+  writer.join();
+}
+
+PLANTED_FUNCTION void sleeps() {
+  while (goes_on()) {
+    burn(5);
+    usleep(15'000);
+  }
+}
+
+/// Has a profiler of its own, whose signals must arrive although the program is sampled.
+PLANTED_FUNCTION int profiled() {
+  static volatile sig_atomic_t ticks = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { ticks = ticks + 1; };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
+  const itimerval every{{0, 10'000}, {0, 10'000}};
+  setitimer(ITIMER_PROF, &every, nullptr);
+  burn(400);
+  const itimerval off{};
+  setitimer(ITIMER_PROF, &off, nullptr);
+  return ticks >= 20 ? 0 : 1;
+}
+
+int main(int count, char** arguments) {
+  if (count < 3) return 2;
+  end_of_program = clock_type::now() + milliseconds(std::atoi(arguments[2]));
+  const auto is = [&](const char* what) { return std::strcmp(arguments[1], what) == 0; };
+  if (is("pool")) pool();
+  if (is("burn")) burn(std::atoi(arguments[2]));
+  if (is("locks")) locks();
+  if (is("pipes")) pipes();
+  if (is("sleeps")) sleeps();
+  if (is("profiled")) return profiled();
+  if (is("status")) return 7;
+  if (is("killed")) raise(SIGKILL);
+  return 0;
+}

@@ -1,0 +1,253 @@
+// Tests lotus-tool run and lotus-tool threads with programs that have no markers.
+#include <sys/wait.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+struct sampled_run {
+  int status = -1;
+  std::string out;
+  std::string err;
+  json threads = parse_json("{}");  ///< output of `threads --json`
+};
+
+/// Runs `lotus-tool run OPTIONS -- PROGRAM` and reads what was sampled.
+sampled_run sample(const temp_dir& dir, const std::string& program, bool has_samples = true) {
+  const std::string command = "cd '" + dir.path() + "' && unset LOTUS_LOG_FILE && exec '" +
+                              LOTUS_TOOL_PROGRAM + "' run --dir run -- " + program + " >out 2>err";
+  const int status = std::system(command.c_str());
+  REQUIRE(WIFEXITED(status));
+  sampled_run done;
+  done.status = WEXITSTATUS(status);
+  done.out = read_file(dir.path() + "/out");
+  done.err = read_file(dir.path() + "/err");
+  if (!has_samples) return done;
+  const result printed = run({"threads", dir.path() + "/run", "--json"});
+  INFO(done.err + printed.err);
+  REQUIRE(printed.status == 0);
+  done.threads = parse_json(printed.out);
+  return done;
+}
+
+const std::string planted = PLANTED_THREADS;
+
+/// Whether the kernel permits sampling of the CPU, which some containers forbid.
+bool cpu_was_sampled(const sampled_run& run) {
+  return run.threads["sampling"]["cpu_interval_ns"].integer() != 0;
+}
+
+/// Returns the group of threads that began with a function.
+json group_of(const sampled_run& run, const std::string& start) {
+  for (const json& group : run.threads["groups"].array()) {
+    if (group["start"].text() == start) return group;
+  }
+  FAIL("no group " << start << " in " << run.err);
+  return parse_json("{}");
+}
+
+double blocked(const json& group) {
+  double sum = 0;
+  for (const json& part : group["blocked"].array()) sum += part["share"].number();
+  return sum;
+}
+
+double sum_of_states(const json& group) {
+  return group["running"].number() + group["run_queue"].number() + blocked(group);
+}
+
+}  // namespace
+
+TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested markers") {
+  const temp_dir dir;
+  const sampled_run pool = sample(dir, planted + " pool 2000");
+  INFO(pool.err);
+  CHECK(pool.status == 0);
+  const std::string headline = pool.threads["headline"].text();
+  INFO(headline);
+  CHECK(contains(headline, "main waits "));
+  CHECK(contains(headline, "`Loader::next` (planted_threads.cpp:"));
+  CHECK(contains(headline, "for 2 threads in `worker_loop`, which "));
+  const json main = group_of(pool, "main");
+  CHECK(main["threads"].integer() == 1);
+  REQUIRE(!main["blocked"].array().empty());
+  const json wait = main["blocked"].array().front();
+  CHECK(wait["reason"].text() == "condition");
+  CHECK(wait["function"].text() == "Loader::next");
+  CHECK(wait["waits_for"].text() == "worker_loop");
+  const json workers = group_of(pool, "worker_loop");
+  CHECK(workers["threads"].integer() == 2);
+  for (const json& group : {main, workers}) CHECK(std::abs(sum_of_states(group) - 1) < 1e-6);
+  if (!cpu_was_sampled(pool)) return;
+  REQUIRE(!workers["functions"].array().empty());
+  CHECK(workers["functions"].array().front()["name"].text() == "burn");
+  CHECK(workers["functions"].array().front()["share"].number() > 0.8);
+  CHECK(contains(headline, " of their CPU time in `burn` "));
+
+  // The collapsed stacks contain both kinds of samples, with the time of main in microseconds.
+  const std::string stacks = dir.path() + "/stacks.txt";
+  CHECK(run({"export", dir.path() + "/run", "--format", "collapsed", "-o", stacks}).status == 0);
+  std::istringstream lines(read_file(stacks));
+  double main_us = 0;
+  bool burns = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("main;", 0) == 0) main_us += std::stod(line.substr(line.rfind(' ')));
+    burns = burns || (line.rfind("worker_loop;running;", 0) == 0 && contains(line, ";burn "));
+    CHECK((!contains(line, "Loader::next") || contains(line, "main;condition;") ||
+           contains(line, ";running;")));
+  }
+  CHECK(burns);
+  const double awake = 1 - main["run_queue"].number();
+  CHECK(std::abs(main_us / 1e6 - main["seconds"].number() * awake) < 0.05);
+
+  // The markers belong after the call of Loader::next and before the call of make_batch.
+  const std::string source =
+      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
+  const auto line_of = [&source](const std::string& text) {
+    std::int64_t line = 1;
+    for (std::size_t i = 0; i < source.find(text); ++i) line += source[i] == '\n' ? 1 : 0;
+    return line;
+  };
+  const std::vector<json> markers = pool.threads["suggested_markers"].array();
+  REQUIRE(markers.size() == 2);
+  CHECK(markers[0]["text"].text() == "LOTUS_BATCH_CONSUMED(i);");
+  CHECK(markers[0]["place"].text() == "after");
+  CHECK(markers[0]["line"].integer() == line_of("while (loader.next() >= 0)"));
+  CHECK(markers[1]["text"].text() == "LOTUS_BATCH_PREPROCESSED(i);");
+  CHECK(markers[1]["place"].text() == "before");
+  CHECK(markers[1]["line"].integer() == line_of("    make_batch();"));
+  CHECK(contains(pool.err, " before this line: LOTUS_BATCH_PREPROCESSED(i);"));
+}
+
+TEST_CASE("a static program without optimization and debug information is sampled too") {
+  const temp_dir dir;
+  const sampled_run pool = sample(dir, std::string(PLANTED_STATIC) + " pool 1500");
+  INFO(pool.err);
+  CHECK(contains(pool.threads["headline"].text(), "`Loader::next`"));
+  CHECK(contains(pool.threads["headline"].text(), "for 2 threads in `worker_loop`, which "));
+}
+
+TEST_CASE("a wait for a lock names the threads that hold the lock") {
+  const temp_dir dir;
+  const sampled_run locks = sample(dir, planted + " locks 1500");
+  INFO(locks.err);
+  const json wait = group_of(locks, "main")["blocked"].array().front();
+  CHECK(wait["reason"].text() == "lock");
+  CHECK(wait["function"].text() == "want_lock");
+  CHECK(wait["waits_for"].text() == "hold_lock");
+  CHECK(wait["sure"].boolean());
+  CHECK(wait["share"].number() > 0.5);
+  CHECK(group_of(locks, "hold_lock")["blocked"].array().front()["reason"].text() == "sleep");
+  CHECK(locks.threads["suggested_markers"].array().empty());
+}
+
+TEST_CASE("waits for a pipe and sleeps are recognized") {
+  const temp_dir dir;
+  const sampled_run pipes = sample(dir, planted + " pipes 1000");
+  INFO(pipes.err);
+  const json wait = group_of(pipes, "main")["blocked"].array().front();
+  CHECK(wait["reason"].text() == "pipe");
+  CHECK(wait["function"].text() == "pipes");
+  const temp_dir second;
+  const sampled_run sleeps = sample(second, planted + " sleeps 1000");
+  INFO(sleeps.err);
+  const json sleep = group_of(sleeps, "main")["blocked"].array().front();
+  CHECK(sleep["reason"].text() == "sleep");
+  CHECK(sleep["function"].text() == "sleeps");
+}
+
+TEST_CASE("a program that only runs has no waits") {
+  const temp_dir dir;
+  const sampled_run burns = sample(dir, planted + " burn 700");
+  INFO(burns.err);
+  const json main = group_of(burns, "main");
+  CHECK(blocked(main) < 0.1);
+  if (!cpu_was_sampled(burns)) return;
+  CHECK(main["functions"].array().front()["name"].text() == "burn");
+  CHECK(contains(burns.threads["headline"].text(), "of its CPU time in `burn`"));
+}
+
+TEST_CASE("exit status, signals, and the program's own profiler are not affected") {
+  const temp_dir dir;
+  CHECK(sample(dir, planted + " status 1", false).status == 7);
+  CHECK(sample(dir, planted + " killed 1", false).status == 128 + SIGKILL);
+  const sampled_run profiled = sample(dir, planted + " profiled 1", false);
+  INFO(profiled.err);
+  CHECK(profiled.status == 0);
+}
+
+TEST_CASE("threads of started processes are sampled") {
+  const temp_dir dir;
+  const sampled_run shell = sample(dir, "sh -c '\"" + planted + "\" pool 1200; sleep 0.2'");
+  INFO(shell.err);
+  CHECK(group_of(shell, "main")["blocked"].array().front()["reason"].text() == "process");
+  CHECK(group_of(shell, "worker_loop")["threads"].integer() == 2);
+  CHECK(contains(shell.threads["headline"].text(), "`planted_threads` waits "));
+}
+
+TEST_CASE("a program with markers is sampled too, and its own output stays the same") {
+  const temp_dir dir;
+  const sampled_run recorded = sample(dir, std::string(LOTUS_RECORDING_PROGRAM), false);
+  INFO(recorded.err);
+  CHECK(contains(recorded.err, " batches/s)"));
+  CHECK_FALSE(contains(recorded.err, "has no markers"));
+}
+
+TEST_CASE("a program without markers is not sampled with --no-threads") {
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() + "' && exec '" + LOTUS_TOOL_PROGRAM +
+                              "' run --no-threads --dir run -- " + planted +
+                              " sleeps 200 >out 2>err";
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(contains(read_file(dir.path() + "/err"), "may have reached no marker"));
+  const result none = run({"threads", dir.path()});
+  CHECK(none.status == 1);
+  CHECK(contains(none.err, "no sampled threads; record them with 'lotus-tool run -- PROGRAM'"));
+}
+
+TEST_CASE("waits whose code is unknown are shown without a function") {
+  const temp_dir dir;
+  dir.file(".lotus_threads_1_1",
+           "lotus-threads,1\nsampling,10000000,10,0.01,1\nmodule,/nowhere\nplace,0,10\nstack,\n"
+           "stack,0\nthread,1,1,100,100,1000000000,0,0,prog\n"
+           "thread,1,2,100,0,1000000000,1000000000,0,work\n"
+           "wait,0,0,100,condition,0,2,\nwait,0,1,20,condition,0,2,\ncpu,1,0,100\n");
+  const result printed = run({"threads", dir.path(), "--json"});
+  INFO(printed.err);
+  CHECK(printed.status == 0);
+  const json main = parse_json(printed.out)["groups"].array().front();
+  CHECK(main["blocked"].array().front()["function"].text().empty());
+  CHECK(run({"threads", dir.path()}).status == 0);
+}
+
+TEST_CASE("damaged lines of a file of samples are reported and ignored") {
+  const temp_dir dir;
+  const std::string good =
+      "lotus-threads,1\nsampling,0,10,0.01,1\nmodule,/nowhere\nplace,0,10\nstack,0\n"
+      "thread,1,1,100,100,1000000000,0,0,prog\n";
+  dir.file(".lotus_threads_1_1", good +
+                                     "wait,0,0,100,sleep,0,0,\nplace,7,10\nstack,9\n"
+                                     "cpu,0,5,1\nwait,0,0,1,never,0,0,\nwait,9,0,1,sleep,0,0,\n");
+  const result printed = run({"threads", dir.path(), "--json"});
+  INFO(printed.err);
+  CHECK(printed.status == 0);
+  CHECK(contains(printed.err, "no sample of a thread"));
+  const json main = parse_json(printed.out)["groups"].array().front();
+  CHECK(main["blocked"].array().size() == 1);
+  CHECK(main["blocked"].array().front()["share"].number() == 1);
+  const temp_dir other;
+  other.file(".lotus_threads_1_1", "something else\n");
+  CHECK(run({"threads", other.path()}).status == 1);
+}

@@ -1,0 +1,193 @@
+// Tests lotus-tool tune with a real program, whose stages sleep.
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+const std::string program = LOTUS_TUNED_PROGRAM;
+
+/// Runs `lotus-tool tune OPTIONS --json -- PROGRAM`, with the logs in a temporary directory.
+result tune(const temp_dir& dir, std::vector<std::string> options,
+            const std::vector<std::string>& command) {
+  unsetenv("LOTUS_LOG_FILE");
+  options.insert(options.begin(), {"tune", "-q", "--json", "--dir", dir.path() + "/logs"});
+  options.emplace_back("--");
+  options.insert(options.end(), command.begin(), command.end());
+  return run(options);
+}
+
+/// Whether a process exists that is not only waiting to be reaped.
+bool is_running(pid_t id) {
+  const std::string stat = "/proc/" + std::to_string(id) + "/stat";
+  return std::filesystem::exists(stat) && !contains(read_file(stat), ") Z ");
+}
+
+}  // namespace
+
+TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
+  const temp_dir dir;
+  const result r =
+      tune(dir, {"--set", "workers=1..8", "--set", "prefetch=1,2,4", "--for", "1s", "--runs", "5"},
+           {program, "{workers}", "{prefetch}"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const json j = parse_json(r.out);
+  // An exhaustive grid gives 52 batches/s with 1 worker, and from 4 workers with prefetch 2 on 193
+  // to 195, which is what the consumer takes. With prefetch 1 that needs 8 workers.
+  const double start = j["runs"][0]["batches_per_s"].number();
+  CHECK(j["batches_per_s"].number() > 0.95 * 3.73 * start);
+  CHECK(j["best"]["workers"].integer() >= 4);
+  CHECK(j["best"]["workers"].integer() <= 5);
+  CHECK(j["best"]["prefetch"].integer() >= 2);
+  CHECK(j["runs"].size() <= 5);
+  CHECK(j["runs"][0]["predicted"].is_null());
+  CHECK(j["runs"][1]["predicted"].number() > 2 * start);
+  CHECK(contains(j["command"].text(), "tuned_program "));
+  // What was recorded can be analyzed with the other commands.
+  CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
+}
+
+TEST_CASE("nothing runs after a trial, although the program ignores SIGTERM and starts processes") {
+  const temp_dir dir;
+  const std::string ids = dir.path() + "/ids";
+  const result r = tune(dir, {"--set", "workers=2,3", "--for", "1s", "--runs", "1"},
+                        {program, "{workers}", "2", "ignores-and-forks", ids});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const json j = parse_json(r.out);
+  CHECK(j["runs"][0]["batches"].integer() >= 5);
+  CHECK(contains(j["runs"][0]["notes"][0].text(), "ignored SIGTERM"));
+  std::istringstream list(read_file(ids));
+  std::size_t seen = 0;
+  for (pid_t id = 0; list >> id; ++seen) CHECK_FALSE(is_running(id));
+  CHECK(seen == 2);
+}
+
+TEST_CASE("tune says in one line why a program cannot be measured") {
+  const temp_dir dir;
+  const result fails = tune(dir, {"--set", "workers=1..4"}, {program, "{workers}", "1", "fails"});
+  CHECK(fails.status == 1);
+  const json first = parse_json(fails.out)["runs"][0];
+  CHECK(contains(first["fault"].text(), "exit status 3; it printed last: no such dataset"));
+  CHECK(parse_json(fails.out)["best"].is_null());
+  const result silent = tune(dir, {"--set", "workers=1..4", "--for", "200ms"},
+                             {program, "{workers}", "1", "nothing"});
+  CHECK(contains(silent.out, "recorded nothing in 2"));
+  CHECK(contains(tune(dir, {"--set", "workers=1,2"}, {"./nowhere", "{workers}"}).out,
+                 "./nowhere: cannot be run"));
+}
+
+TEST_CASE("settings with which the program fails are left out") {
+  const temp_dir dir;
+  const result r = tune(dir, {"--set", "workers=1..3", "--for", "1s"},
+                        {program, "{workers}", "2", "fails-with-3"});
+  INFO(r.out);
+  CHECK(r.status == 0);
+  CHECK(parse_json(r.out)["best"]["workers"].integer() == 2);
+}
+
+TEST_CASE("a program that prints megabytes is not blocked and does not fill the memory") {
+  const temp_dir dir;
+  const result r = tune(dir, {"--set", "workers=2,3", "--for", "3s", "--runs", "1"},
+                        {program, "{workers}", "2", "prints"});
+  INFO(r.out);
+  CHECK(r.status == 0);
+  CHECK(parse_json(r.out)["runs"][0]["fault"].is_null());
+}
+
+TEST_CASE("tune --metric searches without markers, also variables") {
+  const temp_dir dir;
+  const result r = tune(dir,
+                        {"--set", "workers=1..6", "--env", "FAST=1,2", "--metric", "([0-9.]+) it/s",
+                         "--for", "500ms", "--runs", "9"},
+                        {program, "{workers}", "1", "rate"});
+  INFO(r.out);
+  REQUIRE(r.status == 0);
+  const json j = parse_json(r.out);
+  CHECK(j["batches_per_s"].number() == 180);
+  CHECK(j["best"]["workers"].integer() == 3);
+  CHECK(j["best"]["FAST"].integer() == 2);
+  CHECK(contains(j["command"].text(), "FAST=2 "));
+  CHECK(j["limit"].is_null());
+  const result other =
+      tune(dir, {"--set", "workers=1,2", "--metric", "loss (.*)", "--for", "500ms"},
+           {program, "{workers}", "1", "rate"});
+  CHECK(other.status == 1);
+  CHECK(contains(other.out, "matches --metric"));
+}
+
+TEST_CASE("tune --target runs the fewest threads that reach it, else exits with 4") {
+  const temp_dir dir;
+  const std::vector<std::string> command{program, "{workers}", "2"};
+  const result r = tune(dir, {"--set", "workers=1..8", "--target", "95/s", "--for", "1s"}, command);
+  INFO(r.out);
+  CHECK(r.status == 0);
+  CHECK(parse_json(r.out)["best"]["workers"].integer() == 2);
+  CHECK(parse_json(r.out)["target_reached"].boolean());
+  CHECK(tune(dir, {"--set", "workers=1,2", "--target", "900/s", "--for", "1s", "--runs", "1"},
+             command)
+            .status == 4);
+}
+
+TEST_CASE("Ctrl-C ends the trial, and prints what is known") {
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() +
+                              "' && exec '" LOTUS_TOOL_PROGRAM
+                              "' tune --json --set workers=1..8 --for 1s -- '" +
+                              program + "' {workers} 2 >out 2>err";
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("LOTUS_LOG_FILE");
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  REQUIRE(child > 0);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string err = dir.path() + "/err";
+    if (std::filesystem::exists(err) && contains(read_file(err), "run 1 of 6")) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(child, SIGINT);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGINT);
+  const json j = parse_json(read_file(dir.path() + "/out"));
+  CHECK(j["best"].is_object());
+  CHECK(contains(j["ended"].text(), "interrupted by SIGINT"));
+}
+
+TEST_CASE("tune explains wrong options") {
+  const temp_dir dir;
+  const auto why = [&dir](const std::vector<std::string>& options) {
+    const result r = tune(dir, options, {"true", "{workers}"});
+    CHECK(r.status == 2);
+    return r.err;
+  };
+  CHECK(contains(why({}), "nothing to choose from"));
+  CHECK(contains(why({"--set", "workers"}), "expected NAME=VALUES"));
+  CHECK(contains(why({"--set", "workers=4..1"}), "expected a range"));
+  CHECK(contains(why({"--set", "workers=1,,2"}), "a value is empty"));
+  CHECK(contains(why({"--set", "prefetch=1,2"}), "the command has no {prefetch}"));
+  CHECK(contains(why({"--set", "workers=1,2", "--start", "worker=1"}), "did you mean 'workers'?"));
+  CHECK(contains(why({"--set", "workers=1,2", "--start", "workers=3"}), "not one of the values"));
+  CHECK(contains(why({"--set", "workers=1..4000", "--env", "A=1,2"}), "more than 4096"));
+  CHECK(contains(why({"--set", "workers=1,2", "--metric", "it/s"}), "needs a group"));
+  CHECK(contains(why({"--set", "workers=1,2", "--metric", "("}), "not a regular expression"));
+}

@@ -1,0 +1,261 @@
+// Tests what operations are blocked on, with a program that measures this itself and with given
+// files.
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/stats/stats_test.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Blocked time in ns as the program measured it, by operation and reason.
+using truth = std::map<std::string, std::map<std::string, double>>;
+
+/// Runs the program and returns what it measured.
+truth run_program(const temp_dir& dir, const std::string& seconds, const std::string& looks_per_s,
+                  const std::string& end, int& status) {
+  const std::string out = dir.path() + "/truth";
+  const std::string command = std::string(WAITS_PROGRAM) + " '" + dir.path() + "/lotustrace_log' " +
+                              seconds + ' ' + looks_per_s + ' ' + end + " > '" + out + '\'';
+  status = std::system(command.c_str());
+  truth measured;
+  std::ifstream in(out);
+  std::string operation;
+  std::string reason;
+  for (double ns = 0; in >> operation >> reason >> ns;) measured[operation][reason] = ns;
+  return measured;
+}
+
+json operations(const temp_dir& dir) {
+  return stats(dir.path())["runs"][0]["ops"];
+}
+
+std::int64_t samples_of(const json& operation) {
+  std::int64_t sum = 0;
+  if (!operation.has("blocked_on")) return 0;
+  for (const json& one : operation["blocked_on"].array()) sum += one["samples"].integer();
+  return sum;
+}
+
+/// Returns the names of the files about waits in a folder.
+std::vector<std::string> wait_files(const temp_dir& dir) {
+  std::vector<std::string> found;
+  for (const std::string& name : dir.names()) {
+    if (name.rfind(".lotus_waits_", 0) == 0) found.push_back(name);
+  }
+  return found;
+}
+
+/// Writes three workers that build a batch every 10 ms. They share a lock, which each holds for 10
+/// ms in turn.
+void write_lock_bound(const temp_dir& dir, const std::string& more_lines) {
+  constexpr int batches = 90;
+  constexpr int workers = 3;
+  std::string info = "lotus 0.1.0\nhost Shere\npid 1\nparent 0\ncpu switches\ncpus 8 -\n";
+  std::vector<thread_logs> worker(workers);
+  thread_logs consumer;
+  std::string looks = "object,1,decoder_mutex\n" + more_lines;
+  const auto tid = [](int batch) { return std::to_string(2 + (batch + workers) % workers); };
+  const auto look = [&](std::int64_t at_ms, int batch, int holder) {
+    looks += "look," + std::to_string(begin_ns + at_ms * ms) + ',' + tid(batch) + ",lock,1,5540," +
+             tid(holder) + ",10000000\n";
+  };
+  for (int i = 0; i < batches; ++i) {
+    thread_logs& of = worker[static_cast<std::size_t>(i % workers)];
+    const std::int64_t end_ms = 100 + 10 * (i + 1);
+    of.operation("Decode", end_ms - 30, 30);
+    of.off_cpu(end_ms - 10, 20, "0");
+    of.worker += columns("SBatchPreprocessed_" + std::to_string(i), end_ms - 30, 30) + '\n';
+    look(end_ms - 25, i, i - 2);
+    look(end_ms - 15, i, i - 1);
+    consumer.wait(i, end_ms - 9, 9);
+    consumer.consumed(i, end_ms);
+  }
+  dir.file(".lotus_info_1_a", info + "thread 1 S\nthread 2 S\nthread 3 S\nthread 4 S\n");
+  dir.file(".lotus_waits_1_a", looks);
+  consumer.write(dir, "", 1);
+  for (int w = 0; w < workers; ++w) worker[static_cast<std::size_t>(w)].write(dir, "", 2 + w);
+}
+
+/// Writes the logs of workers that spend 10 ms for each batch waiting for a lock, and then `sleeps`
+/// times 10 ms sleeping. A look sees each of these intervals.
+void write_sleeping(const temp_dir& dir, int workers, int sleeps) {
+  const int length_ms = 10 * (1 + sleeps);
+  std::vector<thread_logs> worker(static_cast<std::size_t>(workers));
+  thread_logs consumer;
+  std::string looks;
+  std::string info =
+      "lotus 0.1.0\nhost Shere\npid 1\nparent 0\ncpu switches\ncpus 8 -\nthread 1 S\n";
+  for (int i = 0; i < 45 * workers; ++i) {
+    thread_logs& of = worker[static_cast<std::size_t>(i % workers)];
+    const std::string look = ',' + std::to_string(2 + i % workers);
+    const std::int64_t end_ms = 100 + length_ms * (i + 1) / workers;
+    of.operation("Fetch", end_ms - length_ms, length_ms);
+    of.off_cpu(end_ms, length_ms, "0");
+    of.worker +=
+        columns("SBatchPreprocessed_" + std::to_string(i), end_ms - length_ms, length_ms) + '\n';
+    for (int at = 0; at <= sleeps; ++at) {
+      const std::int64_t at_ns = begin_ns + (end_ms - length_ms + 10 * at + 5) * ms;
+      const std::string holder = std::to_string(2 + (i + 1) % workers);
+      looks += "look," + std::to_string(at_ns) + look +
+               (at == 0 ? ",lock,1,5540," + holder : std::string(",sleep,1,0,0")) + ",10000000\n";
+    }
+    consumer.wait(i, end_ms - 1, 1);
+    consumer.consumed(i, end_ms);
+  }
+  for (int w = 0; w < workers; ++w) info += "thread " + std::to_string(2 + w) + " S\n";
+  dir.file(".lotus_info_1_a", info);
+  dir.file(".lotus_waits_1_a", looks);
+  consumer.write(dir, "", 1);
+  for (int w = 0; w < workers; ++w) worker[static_cast<std::size_t>(w)].write(dir, "", 2 + w);
+}
+
+}  // namespace
+
+TEST_CASE("samples of blocked threads find the share of each wait, and the holder of a lock") {
+  const temp_dir dir;
+  int status = 0;
+  truth measured = run_program(dir, "8", "4000", "stop", status);
+  REQUIRE(status == 0);
+  const json ops = operations(dir);
+  // Creating a thread waits too, in clone().
+  for (const char* const name : {"Mixed", "Pages"}) {
+    if (measured.count(name) == 0) continue;  // this process may not use userfaultfd
+    const json operation = ops[std::string("S") + name];
+    double all_ns = 0;
+    for (const auto& [reason, ns] : measured[name]) all_ns += ns;
+    std::map<std::string, double> found;
+    for (const json& one : operation["blocked_on"].array()) {
+      found[one["reason"].text()] += one["share"].number();
+    }
+    CAPTURE(name, samples_of(operation));
+    CHECK(samples_of(operation) > 300);
+    for (const auto& [reason, ns] : measured[name]) {
+      CAPTURE(reason, found[reason], ns / all_ns);
+      CHECK(std::abs(found[reason] - ns / all_ns) < 0.05);
+    }
+  }
+  bool lock_found = false;
+  for (const json& one : ops["SMixed"]["blocked_on"].array()) {
+    if (one["reason"].text() != "lock") continue;
+    lock_found = true;
+    CHECK(one["what"].text().rfind("decoder_mutex (0x", 0) == 0);
+    CHECK(one["held_by"].text() == "Hold");
+    CHECK(one["held_share"].number() >= 0.95);
+    CHECK(one["ns"].integer() <= ops["SMixed"]["blocked_ns"].integer());
+    break;  // the first one is the program's; others are of the library or of the C library
+  }
+  CHECK(lock_found);
+  CHECK(ops["SSpawn"]["blocked_on"][0]["reason"].text() == "process");
+  const std::string table = run({"stats", dir.path()}).out;
+  CHECK(contains(table, "Spawn waits "));
+  CHECK(contains(table, "waits for a child process"));
+}
+
+TEST_CASE("samples of waits survive a kill, and a forked child records its own") {
+  for (const char* const end : {"kill", "fork"}) {
+    CAPTURE(end);
+    const temp_dir dir;
+    int status = 0;
+    run_program(dir, "2", "1000", end, status);
+    CHECK((std::string(end) == "kill" || status == 0));
+    CHECK(samples_of(operations(dir)["SMixed"]) > 30);
+  }
+}
+
+TEST_CASE("compact logs and their conversion keep the samples of waits") {
+  const temp_dir dir;
+  int status = 0;
+  setenv("LOTUS_FORMAT", "compact", 1);
+  run_program(dir, "2", "1000", "stop", status);
+  unsetenv("LOTUS_FORMAT");
+  const json mixed = operations(dir)["SMixed"];
+  CHECK(samples_of(mixed) > 30);
+  const temp_dir text;
+  REQUIRE(run({"unpack", dir.path(), "-o", text.path()}).status == 0);
+  CHECK(operations(text)["SMixed"]["blocked_on"].canonical() == mixed["blocked_on"].canonical());
+}
+
+TEST_CASE("without a budget no waits are sampled") {
+  const temp_dir dir;
+  int status = 0;
+  run_program(dir, "0.3", "0", "stop", status);
+  CHECK(status == 0);
+  CHECK(wait_files(dir).empty());
+  CHECK_FALSE(operations(dir)["SMixed"].has("blocked_on"));
+}
+
+TEST_CASE("damaged lines are reported in one line, and nothing else is lost") {
+  const temp_dir good;
+  write_lock_bound(good, "");
+  const temp_dir bad;
+  write_lock_bound(bad, "look,1,2\nnothing,1,x\nlook,1,1,lock,zz,0,0,0\nobject,0,zero\n,\n");
+  CHECK(operations(bad).canonical() == operations(good).canonical());
+  const result told = run({"stats", bad.path()});
+  CHECK(told.status == 0);
+  CHECK(contains(told.err, "_1_a:2: "));
+  CHECK(contains(told.err, "5 such lines ignored, all others are used"));
+  CHECK(told.err.find("such lines") == told.err.rfind("such lines"));
+  CHECK(run({"stats", bad.path(), "--strict"}).status == 1);
+  // An incomplete last line is still being written.
+  const temp_dir growing;
+  write_lock_bound(growing, "");
+  std::ofstream(growing.path() + "/.lotus_waits_1_a", std::ios::app) << "look,17000";
+  CHECK(run({"stats", growing.path()}).err.empty());
+}
+
+TEST_CASE("two threads that sleep under a lock as often as they wait for it are lock-bound") {
+  const temp_dir dir;
+  write_sleeping(dir, 2, 1);
+  const result found = run({"diagnose", dir.path()});
+  INFO(found.out);
+  CHECK(contains(found.out, "A lock is the bottleneck"));
+  CHECK(contains(run({"stats", dir.path()}).out,
+                 "Fetch waits for a lock held by Fetch on other threads during 50 % "));
+}
+
+TEST_CASE("a lock for which one of many threads waits is not the bottleneck") {
+  const temp_dir dir;
+  write_sleeping(dir, 8, 5);
+  const result found = run({"diagnose", dir.path()});
+  INFO(found.out);
+  CHECK_FALSE(contains(found.out, "lock-bound"));
+  CHECK(
+      contains(run({"stats", dir.path()}).out, "Fetch sleeps during 83 % of its time and waits "));
+}
+
+TEST_CASE("preprocessing that waits for one lock is lock-bound") {
+  const temp_dir dir;
+  write_lock_bound(dir, "");
+  const result text = run({"diagnose", dir.path()});
+  INFO(text.out);
+  const json found = parse_json(run({"diagnose", dir.path(), "--json"}).out);
+  CHECK(found["verdict"].text() == "lock-bound");
+  CHECK(found["bound_by"]["kind"].text() == "lock");
+  CHECK(found["bound_by"]["name"].text() == "decoder_mutex (0x5540)");
+  CHECK(contains(found["sentence"].text(),
+                 "Decode waits for the lock decoder_mutex held by Decode on other threads: 67 %"));
+  for (const char* const list : {"moves", "possible"}) {
+    for (const json& move : found[list].array()) CHECK_FALSE(move["change"].has("workers"));
+  }
+  CHECK(contains(text.out, "A lock is the bottleneck"));
+  const json one = found["blocked_on"]["ops"]["Decode"][0];
+  CHECK(one["held_by"].text() == "Decode");
+  CHECK(one["samples"].integer() == 180);
+  CHECK(operations(dir)["SDecode"]["blocked_on"][0]["ns"].integer() == 90 * 20 * ms);
+  CHECK(contains(
+      run({"stats", dir.path()}).out,
+      "Decode waits for the lock decoder_mutex held by Decode on other threads during 67 % "));
+  CHECK(run({"diagnose", dir.path(), "--fail-if", "lock-bound"}).status == 3);
+}
