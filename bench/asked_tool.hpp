@@ -1,4 +1,4 @@
-// lotus-tool, asked about runs.
+// Runs lotus-tool and reads its JSON output, for benchmarks of its accuracy.
 #ifndef LOTUS_BENCH_ASKED_TOOL_HPP
 #define LOTUS_BENCH_ASKED_TOOL_HPP
 
@@ -18,7 +18,8 @@
 
 namespace bench {
 
-/// A temporary folder, gone in the end. Throws std::runtime_error where there can be none.
+/// A temporary folder, which the destructor removes. Throws std::runtime_error if it cannot be
+/// created.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -33,7 +34,7 @@ class temporary_folder {
     std::filesystem::remove_all(path_, ignored);
   }
 
-  /// An empty folder in it; what was there is gone.
+  /// Returns the path of an empty folder in the temporary one; empties the folder if it exists.
   std::string empty(const std::string& name) const {
     const std::filesystem::path folder = path_ / name;
     std::filesystem::remove_all(folder);
@@ -47,11 +48,11 @@ class temporary_folder {
 
 class asked_tool {
  public:
-  /// @param tool  path of lotus-tool.
+  /// @param tool  the path of lotus-tool.
   asked_tool(std::string tool, const temporary_folder& folder)
       : tool_(std::move(tool)), out_(folder.empty("answers") + "/answer.json") {}
 
-  /// What a command prints with --json. Throws std::runtime_error where it fails.
+  /// Returns the JSON output of a command of lotus-tool. Throws std::runtime_error if that fails.
   nlohmann::json ask(const std::string& words) const {
     const std::string command = "'" + tool_ + "' " + words + " --json -q >'" + out_ + "'";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);

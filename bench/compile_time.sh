@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Prints what a file costs that uses the library: CPU time to compile it, as a ratio to the floor, a
-# file that includes <atomic> and <string_view>, and the bytes of code and data in its object. The
-# least of several runs, in turn, so that a busy machine disturbs all alike.
+# Prints the cost of using the library in a source file: the CPU time of compiling the file,
+# relative to a floor (a file that includes only <atomic> and <string_view>), and the size of code
+# and data in its object file in bytes. Prints the minimum of several runs; the files are compiled
+# alternately, so that other load on the machine affects all of them equally.
 #
-# bench/compile_time.sh [REPETITIONS [COMPILER [LEVEL]]]
-# TRACY: a checkout of Tracy, or a folder with tracy/Tracy.hpp, to compare with its front end.
+# Usage: bench/compile_time.sh [REPETITIONS [COMPILER [LEVEL]]] The environment variable TRACY may
+# name a folder with tracy/Tracy.hpp, to compare with Tracy.
 set -euo pipefail
 repetitions=${1:-9}
 compiler=${2:-c++}
@@ -16,7 +17,7 @@ cd "$work_dir"
 
 declare -A flags least=()
 files=()
-# file NAME FLAGS LINE...: one more to be measured.
+# file NAME FLAGS LINE...: adds a source file with these lines to the files that are measured.
 file() {
   printf '%s\n' "${@:3}" >"$1.cpp"
   files+=("$1")
@@ -58,7 +59,7 @@ if [[ -n ${TRACY-} ]]; then
     'void work(); void f() { ZoneScopedN("Work"); work(); }'
 fi
 
-# CPU milliseconds, user and system, of one compilation of $1.
+# Prints the CPU milliseconds, user and system, of one compilation of $1.
 cpu_ms() {
   local TIMEFORMAT='%3U %3S' seconds
   # shellcheck disable=SC2086

@@ -1,9 +1,11 @@
-// Prints how good the first move is that lotus-tool diagnose proposes, on this machine:
+// Measures how good the first suggestion of lotus-tool diagnose is on this machine.
 //
-//   first_moves TOOL [TIMES [PIPELINES]]    path of lotus-tool; runs of each (3); only the first
+// Usage: first_moves TOOL [TIMES [PIPELINES]]. TOOL: path of lotus-tool. TIMES: number of runs of
+// each setting (default 3). PIPELINES: use only this many of the pipelines.
 //
-// Runs a pipeline, asks for its first move, and for what each setting of a grid would make; then
-// runs the move, the grid's winner and three neighbours of that, in turn.
+// Runs each pipeline and asks lotus-tool for its first suggestion, and for the predicted throughput
+// of each setting of a grid. Then runs the suggested setting, the setting with the best prediction,
+// and three settings close to the best one, alternately.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -88,7 +90,7 @@ std::vector<pipeline> make_pipelines() {
   return all;
 }
 
-/// The move's setting; what it leaves as it was stays.
+/// Returns setting `s` with the first suggestion applied.
 setting first_move(const json& diagnosis, setting s) {
   if (diagnosis["moves"].empty()) return s;
   const json& change = diagnosis["moves"][0]["change"];
@@ -124,7 +126,8 @@ std::vector<setting> neighbours(const setting& s) {
           {s.workers, prefetch, s.ordered}};
 }
 
-/// @return what the first move makes of what the best setting that was run makes.
+/// @return  the throughput with the first suggestion divided by the best throughput of all settings
+/// that were run.
 double judge(const bench::temporary_folder& folder, const bench::asked_tool& tool,
              const pipeline& p, int times) {
   const std::string run = folder.empty("run") + "/run";

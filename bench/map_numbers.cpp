@@ -1,9 +1,11 @@
-// Prints how exact lotus-tool map is, on this machine:
+// Measures the accuracy of lotus-tool map on this machine.
 //
-//   map_numbers TOOL PROBE [TIMES]    paths of lotus-tool and map_probe
+// Usage: map_numbers TOOL PROBE [TIMES]. TOOL and PROBE: the paths of lotus-tool and map_probe;
+// TIMES: the number of repetitions.
 //
-// Recall and precision of `map run`, CPU shares of `map join` against what threads measured
-// themselves, samples of neighbouring operations, and the cost of resume and pause.
+// Prints: recall and precision of `map run`; the CPU shares of `map join`, compared with the
+// threads' own measurements; samples that belong to neighboring operations; the cost of resume and
+// pause.
 #include <time.h>
 
 #include <algorithm>
@@ -33,7 +35,7 @@ std::string shell_quoted(const std::string& text) {
   return out + '\'';
 }
 
-/// Runs a command by the shell; both paths in it are quoted. Returns its stdout.
+/// Runs a shell command and returns its stdout.
 std::string output_of(const std::string& command, const fs::path& dir) {
   const std::string file = (dir / "out.txt").string();
   if (std::system((command + " >" + shell_quoted(file)).c_str()) != 0) {
@@ -54,7 +56,7 @@ std::vector<std::vector<std::string>> table_of(const std::string& csv) {
   return rows;
 }
 
-/// "(anonymous namespace)::copy_rows" is copy_rows.
+/// Returns the last part of a qualified name: "copy_rows" for "(anonymous namespace)::copy_rows".
 std::string last_name(const std::string& function) {
   const std::size_t colon = function.rfind(':');
   return colon == std::string::npos ? function : function.substr(colon + 1);
@@ -80,7 +82,8 @@ class measurement {
     fs::remove_all(dir_, ignored);
   }
 
-  /// @param rule  "--confidence 0.99 --span 0.3ms" or "--runs N".
+  /// @param rule  options that set the number of runs: "--confidence 0.99 --span 0.3ms" or
+  ///   "--runs N".
   void recall_and_precision(const char* what, const std::string& rule) {
     functions_of found;
     std::size_t wrong_samples = 0;
@@ -146,7 +149,7 @@ class measurement {
   functions_of truth_;
 };
 
-/// In this process: what a pair costs with the built-in collector.
+/// Measures the cost of a resume and a pause of the built-in collector in this process.
 void resume_and_pause() {
   setenv("LOTUS_COLLECTOR", "builtin", 1);
   const std::string log = (fs::temp_directory_path() / "lotus-map-pair/log").string();

@@ -1,8 +1,8 @@
-// Twelve operations whose functions are known: what lotus-tool map finds is compared with --truth.
+// Runs twelve operations with known functions and times, to test the results of lotus-tool map.
 //
 //   map_probe                    each operation once, in a LOTUS_MAP_REGION: for `map run`
 //   map_probe --truth            prints "operation,function,microseconds"
-//   map_probe --run THREADS MS   all operations in scopes, on so many threads, for so long: for
+//   map_probe --run THREADS MS   all operations in scopes, on THREADS threads for MS ms: for
 //                                `map record` and `map join`; prints "operation,cpu seconds"
 #include <time.h>
 
@@ -25,7 +25,7 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Arithmetic that takes about a microsecond a unit; how many rounds that is is measured first.
+/// Number of rounds of arithmetic that take a microsecond; measured when the program starts.
 double rounds_per_us = 0;
 
 __attribute__((always_inline)) inline double work(double us) {
@@ -38,7 +38,7 @@ __attribute__((always_inline)) inline double work(double us) {
   return x;
 }
 
-// The name makes each body its own: the compiler would fold equal ones into one function.
+// Each function contains its name, because the compiler would merge identical functions into one.
 #define FUNCTION(name)                               \
   __attribute__((noinline)) double name(double us) { \
     __asm__ volatile("" : : "r"(#name));             \
@@ -79,7 +79,8 @@ struct operation {
     #function, function, us \
   }
 
-/// Functions of 0.3 ms are shorter than an interval at 1 kHz; copy_rows and checksum are shared.
+/// The operations. Functions of 0.3 ms test times below the sampling interval of 1 ms; copy_rows
+/// and checksum test functions that several operations call.
 const std::vector<operation>& operations() {
   static const std::vector<operation> all{
       {"Load",

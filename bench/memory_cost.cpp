@@ -1,8 +1,9 @@
-// What counting a program's allocations costs: a malloc and a free, bare, with liblotus_memory.so,
-// and under heaptrack, on one thread and on two.
+// Measures the cost of counting allocations: the time of a malloc and a free without counting, with
+// liblotus_memory.so, and under heaptrack, on one thread and on two.
 //
-// lotus_memory_cost_bench LIBRARY [TIMES]: starts itself anew for each, in turn, so that all of a
-// round see the same machine. Minimum and median of the rounds.
+// Usage: lotus_memory_cost_bench LIBRARY [TIMES]. In each of TIMES rounds, the program starts
+// itself again for one measurement after the other, so that all of them see the same state of the
+// machine. Prints minimum and median of the rounds.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@
 
 namespace {
 
-/// Least time of a pair in ns; `window` blocks are alive at a time.
+/// Returns the minimum time of a malloc and a free in ns, while `window` blocks are allocated.
 double pair_ns(std::size_t bytes, std::size_t window) {
   using clock = std::chrono::steady_clock;
   constexpr std::size_t pairs = 20'000;
@@ -53,7 +54,7 @@ double on_two_threads_ns(std::size_t bytes) {
   return (took[0] + took[1]) / 2;
 }
 
-/// An operation that allocates once, recorded; also of a program that nobody counts.
+/// Returns the time of a recorded operation that allocates once, in ns.
 double operation_ns() {
   using clock = std::chrono::steady_clock;
   constexpr int operations = 2'000;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Prints what the recording that docs/guides/production.md recommends costs three programs: CPU time
-# beside the same program unrecorded, in turn, and the bytes that it writes, beside those that what
-# is kept could be coded in.
+# Measures the cost of the recording that docs/guides/production.md recommends, with three programs.
+# Runs each program with and without recording, alternately. Prints the ratio of the CPU times, the
+# bytes written to the logs, and the bytes that an optimal code of the kept records would need.
 #
-# bench/production.sh BUILD [REPETITIONS]; BUILD holds bench/production_work, bench/record_entropy
-# and, where there is one, examples/imagenet_pipeline.
+# Usage: bench/production.sh BUILD [REPETITIONS]; BUILD contains bench/production_work,
+# bench/record_entropy and, if it was built, examples/imagenet_pipeline.
 set -euo pipefail
 build=$(cd "${1:?BUILD is missing}" && pwd)
 repetitions=${2:-9}
@@ -13,7 +13,7 @@ work_dir=$(mktemp -d)
 trap 'rm -r "$work_dir"' EXIT
 cd "$work_dir"
 
-# cpu_ms COMMAND...: CPU milliseconds, user and system.
+# cpu_ms COMMAND...: prints the CPU milliseconds of a command, user and system.
 cpu_ms() {
   local TIMEFORMAT='%3U %3S' seconds
   seconds=$({ time "$@" >out 2>&1; } 2>&1)
@@ -21,7 +21,7 @@ cpu_ms() {
   echo $((10#${BASH_REMATCH[1]}${BASH_REMATCH[2]} + 10#${BASH_REMATCH[3]}${BASH_REMATCH[4]}))
 }
 
-# The bytes that were written to the logs of run/, those that are gone again too.
+# Prints the number of bytes written to the logs in run/, including logs that were deleted again.
 bytes_written() {
   local kept gone
   kept=$(find run -name '.lotus_compact_*' -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }')
@@ -35,7 +35,7 @@ records_written() {
 
 median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 
-# measure NAME OFF-COMMAND -- ON-COMMAND
+# measure NAME OFF-COMMAND -- ON-COMMAND: measures a program without and with recording.
 measure() {
   local name=$1 off=() on=() which=off
   for word in "${@:2}"; do

@@ -1,4 +1,5 @@
-// What production.sh runs with and without a recording: production_work tokenizer|service.
+// Two programs, which production.sh runs with and without recording. Usage: production_work
+// tokenizer|service.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -25,8 +26,8 @@ std::string text_of(std::size_t words, std::uint64_t seed) {
   return text;
 }
 
-/// As its author would instrument it: five nested operations a word, each of a fraction of a
-/// microsecond.
+/// A tokenizer with much instrumentation: five nested operations per word, each of which takes a
+/// fraction of a microsecond.
 class tokenizer {
  public:
   std::uint64_t encode(std::string_view text) {
@@ -37,15 +38,15 @@ class tokenizer {
       const std::size_t end = std::min(text.find(' '), text.size());
       word_.assign(text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
-      sum += pieces();
+      sum += segments();
     }
     return sum;
   }
 
  private:
-  /// Merges the pair of neighbours that hashes least, again and again, as byte pair encoding does
-  /// with the most frequent one.
-  std::uint64_t pieces() {
+  /// Repeatedly merges the adjacent pair with the smallest hash. (Byte pair encoding merges the
+  /// most frequent pair.)
+  std::uint64_t segments() {
     LOTUS_SCOPE("Pieces");
     lower();
     parts_.assign(word_.begin(), word_.end());
@@ -76,7 +77,7 @@ class tokenizer {
   std::unordered_map<std::string, std::uint64_t> ids_;
 };
 
-/// Batches of 64 texts, as fast as it goes.
+/// Processes batches of 64 texts as fast as possible.
 std::uint64_t tokenize() {
   const std::string text = text_of(200, 1);
   tokenizer tokens;
@@ -88,7 +89,7 @@ std::uint64_t tokenize() {
   return sum;
 }
 
-/// 2,000 requests a second: six records each.
+/// Processes 2,000 requests per second, with six records each.
 std::uint64_t serve() {
   std::uint64_t sum = 0;
   auto next = std::chrono::steady_clock::now();

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the questions of tools/queries/ cost where there are many spans; prints, judges nothing.
+"""Prints what the queries of tools/queries/ cost with many spans; there is no limit that must be kept.
 
 bench/queries_scale.py TOOL WORK [--ranks 64] [--spans 1000000] [--engines sqlite,duckdb,spark]
                        [--times 10] [--limit 600]
-One rank of so many spans is simulated and exported by TOOL (lotus-tool); the other ranks are it with
-times that differ by up to 10 %. DuckDB is asked again with --times as many ranks (1: not). A query
-that takes longer than the limit, in seconds, is ended. Memory is what all processes of an engine
-hold at once. Whole, it needs 30 GB below WORK, which are gone at the end, and most of an hour.
+Simulates one rank with --spans spans and exports it with TOOL (lotus-tool). The other ranks are copies
+whose times differ by up to 10 %. DuckDB runs once more with --times as many ranks, unless that is 1.
+A query that takes longer than --limit seconds is ended. Memory is the peak of all processes of an engine
+together. By default, takes most of an hour and 30 GB below WORK, which it deletes at the end.
 """
 import argparse
 import glob
@@ -28,7 +28,7 @@ HOURS = 12
 
 
 class Measured:
-    """Seconds, and peak memory of all processes that this one has started, in MB."""
+    """Measures seconds, and the peak memory of all child processes in MB."""
 
     def __enter__(self):
         self.peak_mb, self.running, self.begin = 0, True, time.monotonic()
@@ -67,12 +67,12 @@ def _resident_mb(parent):
 
 
 def scaled(column, rank):
-    """SQL: the column, up to 10 % more or less; integers only, so alike on every engine."""
+    """Returns SQL that varies a column by up to 10 %; with integers, so that all engines agree."""
     by = f'{column} * (4500 + start_ns % 99991 * (7 + {rank}) % 1000)'
     return f'CAST(({by} - {by} % 5000) / 5000 AS BIGINT) AS {column}'
 
 
-# The columns of the tables that get rows for every rank; the other tables stay those of one.
+# Tables that get rows for every rank, with their columns; other tables have the rows of one rank.
 OF_EACH_RANK = {
     'spans': 'run host rank pid tid thread loader name batch epoch start_ns dur_ns self_ns cpu_ns depth',
     'batches': 'run host rank pid loader batch epoch queued_ns preprocess_ns wait_ns delay_ns '
@@ -82,7 +82,7 @@ OF_EACH_RANK = {
 
 
 def of_many_ranks(table, ranks):
-    """SQL: the rows of one rank, for each of many; `ranks` holds their numbers in `r`."""
+    """Returns SQL that repeats the rows of one rank for each rank in the column r of `ranks`."""
     made = {'run': 'r AS run', 'host': "'node' || CAST((r - r % 8) / 8 AS INTEGER) AS host",
             'rank': 'r AS rank'}
     source = f'one.{table}'
@@ -126,7 +126,7 @@ def say(engine, what, measured):
 
 
 def ask_each(engine, ask, limit):
-    """Every query by itself, beside one that asks nothing."""
+    """Runs and measures each query alone, and an empty query for comparison."""
     total, worst_mb = 0, 0
     answers = {}
     floor = os.path.abspath('nothing.sql')
@@ -169,7 +169,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     os.environ['SQLITE_TMPDIR'] = work
-    os.chdir(work)  # DuckDB leaves here what memory does not hold
+    os.chdir(work)  # DuckDB puts here what does not fit into memory
     try:
         measure(options, asked, work)
     finally:

@@ -1,4 +1,4 @@
-// What a benchmark took, beside the floor of the same run.
+// Prints the times of benchmarks relative to that of the benchmark "floor" in the same run.
 #ifndef LOTUS_BENCH_RATIO_TABLE_HPP
 #define LOTUS_BENCH_RATIO_TABLE_HPP
 
@@ -15,10 +15,11 @@
 
 namespace bench {
 
-inline constexpr std::uint64_t chunk = 4096;  ///< records between two drains, which are not timed
+/// Number of records that are timed before each drain; drains are not timed.
+inline constexpr std::uint64_t chunk = 4096;
 inline constexpr std::uint64_t flat_out_records = 2'000'000;
 
-/// Keeps each benchmark's repetitions and prints the ratios when all have run.
+/// Stores the repetitions of each benchmark and prints the ratios when all have run.
 class ratio_table : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -55,7 +56,7 @@ class ratio_table : public benchmark::ConsoleReporter {
   }
 
  private:
-  using key = std::pair<std::string, std::int64_t>;  // name and threads
+  using key = std::pair<std::string, std::int64_t>;  // name of the benchmark and number of threads
 
   double lowest(const key& k) {
     const auto& t = times_ns_[k];

@@ -26,7 +26,7 @@
 namespace bench {
 namespace {
 
-/// Work that takes as many instructions each time, whoever else runs.
+/// Computes for about `ms` milliseconds. The amount of work is fixed, even if the machine is busy.
 void burn(double ms) {
   static const double turns_per_ms = [] {
     double best = 0;
@@ -54,7 +54,7 @@ void sleep_ms(double ms) {
   if (ms > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
-/// Lets so many threads in at once, in the order in which they come.
+/// Limits how many threads run an operation at the same time; admits them in the order of arrival.
 class gate {
  public:
   void enter(int at_once) {
@@ -76,7 +76,7 @@ class gate {
 };
 
 void do_operation(const real_operation& op, int batch) {
-  static gate shared;  // at most one operation of a loader is limited
+  static gate shared;  // one gate suffices, because a loader limits at most one operation
   std::mt19937_64 random(std::hash<std::string>{}(op.name) + static_cast<std::uint64_t>(batch));
   random.discard(8);
   const double factor =
@@ -88,7 +88,7 @@ void do_operation(const real_operation& op, int batch) {
   if (op.at_once > 0) shared.leave();
 }
 
-/// Batches in the order in which they came, at most so many.
+/// A bounded queue of batch numbers.
 class queue {
  public:
   explicit queue(std::size_t most) : most_{most} {}
@@ -122,7 +122,8 @@ void step(const real_loader& loader) {
   burn(loader.step_cpu_ms);
 }
 
-/// As PyTorch's: batches are given out in turn, the next one when one is handed over.
+/// Works like PyTorch's DataLoader: dispatches batches to the workers in turn; after the first
+/// ones, dispatches one batch each time a batch is received.
 void run_workers(const real_loader& loader) {
   std::vector<std::unique_ptr<queue>> work;
   queue made{SIZE_MAX};
@@ -165,7 +166,7 @@ void run_workers(const real_loader& loader) {
   for (std::thread& t : threads) t.join();
 }
 
-/// A chain of operations, each with threads of its own.
+/// Runs the operations as stages, each with threads of its own.
 void run_stages(const real_loader& loader) {
   std::vector<std::unique_ptr<queue>> between;
   for (std::size_t s = 0; s <= loader.operations.size(); ++s) {
@@ -208,7 +209,7 @@ void run_stages(const real_loader& loader) {
   source.detach();
 }
 
-/// Processes that burn CPUs as long as this lives.
+/// Runs processes that keep CPUs busy as long as this object exists.
 class neighbours {
  public:
   explicit neighbours(int count) {
@@ -239,7 +240,7 @@ class neighbours {
 }  // namespace
 
 void run_real(const real_loader& loader, const std::string& folder) {
-  const neighbours beside(loader.neighbours);
+  const neighbours busy_neighbours(loader.neighbours);
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child == 0) {

@@ -1,7 +1,7 @@
-// Bytes that a record of compact logs would take at least, did each of its numbers stand alone:
-// record_entropy DIR, a run's folder. A name counts by its entropy of order zero. So does of a
-// number how many bits it has, and then the bits behind the first: who coded it so would reach
-// this, and a time is hardly ever told twice.
+// Estimates how many bytes per record compact logs would need at least, if each number in a record
+// were coded independently. Usage: record_entropy DIR, where DIR is a run directory. For names,
+// counts the entropy of their frequencies. For numbers, counts the entropy of their lengths in
+// bits, plus all bits but the first.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -23,13 +23,13 @@ namespace {
 
 namespace detail = lotus::detail;
 
-/// Of one symbol that stands so often among so many.
+/// Returns the bits for one symbol that occurs `count` times among `all`.
 double bits_of(std::uint64_t count, std::uint64_t all) {
   const auto n = static_cast<double>(count);
   return count == 0 ? 0 : n * std::log2(static_cast<double>(all) / n);
 }
 
-/// The numbers of one meaning.
+/// Statistics of the numbers that have the same meaning, such as all durations of one operation.
 class number {
  public:
   void add_difference(std::uint64_t value) {
@@ -107,7 +107,7 @@ class records {
     }
   }
 
-  std::map<std::string, named> named_;  ///< by kind and name
+  std::map<std::string, named> named_;  ///< statistics by record kind and name
   std::string name_;
   number end_;
   number duration_;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the report's page of a million spans costs: report_page.py LOTUS_TOOL ENGINES [LOADS [BATCHES]]
+"""Measures the report's page with a million spans: report_page.py LOTUS_TOOL ENGINES [LOADS [BATCHES]]
 
-ENGINES is the folder of tools/engines.sh, for Playwright. Prints how long the page takes to make, its size, when its verdict
-is on the screen, how long a zoom or a move takes, and the heap, in Chromium: medians, and the range of all loads.
+ENGINES is the folder of tools/engines.sh, which contains Playwright. Prints the time to write the page, and its size; and for
+Chromium, as medians and ranges of all loads: the time until the verdict is visible, the time of a zoom or move, and the heap.
 """
 import json
 import os
@@ -18,12 +18,12 @@ tool, engines = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
 loads = int(sys.argv[3]) if len(sys.argv) > 3 else 9
 batches = int(sys.argv[4]) if len(sys.argv) > 4 else 8000
 chromium = shutil.which("chromium")
-workers, samples = 4, 25  # five lines a sample
+workers, samples = 4, 25  # a sample has five lines
 ms = 10**6
 
 
 def write_logs(run):
-    """Batches of samples, each decoded and three times transformed; the workers' durations differ a little."""
+    """Writes the logs of workers that decode each sample and transform it three times, in varying times."""
     lines = 0
     main = []
     for worker in range(workers):
@@ -60,9 +60,9 @@ from playwright.sync_api import sync_playwright
 WATCH = '''
 window.shown = undefined;
 new PerformanceObserver((list) => {
-  const of = list.getEntries().find((entry) => entry.element && entry.element.closest(".verdict"));
-  if (of && window.shown === undefined) window.shown = of.startTime;
-}).observe({ type: "largest-contentful-paint", buffered: true });
+  const of = list.getEntries().find((entry) => entry.identifier === "verdict");
+  if (of && window.shown === undefined) window.shown = of.renderTime;
+}).observe({ type: "element", buffered: true });
 '''
 WORK = '''async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -115,7 +115,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         run, page = os.path.join(folder, "run"), os.path.join(folder, "page.html")
         empty = os.path.join(folder, "empty.html")
-        pathlib.Path(empty).write_text("<p class=verdict><b class=sentence>preprocessing-bound</b></p>", encoding="ascii")
+        pathlib.Path(empty).write_text("<p elementtiming=verdict>preprocessing-bound</p>", encoding="ascii")
         os.mkdir(run)
         print(f"{write_logs(run):,} lines")
         made = []

@@ -1,7 +1,7 @@
-// What a record costs, beside the floor: two reads of the clock and one 24-byte store.
+// Measures the cost of recording relative to a floor: two clock readings and one 24-byte store.
 //
-// Machines differ and are shared, so only the ratios to the floor, measured in the same run, carry
-// over. Prints them as a table at the end: minimum and median of the repetitions.
+// Only the ratios to the floor of the same run can be compared between machines, because machines
+// differ and may be busy. A table at the end shows minimum and median of the repetitions.
 
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -28,7 +28,7 @@ void barrier() {
   asm volatile("" ::: "memory");
 }
 
-/// Runs `body` in chunks, timing those alone; what a drain costs is measured by record_to_text.
+/// Runs `body` in chunks, and times only these, not the drains between them (see record_to_text).
 template <class Body>
 void timed_chunks(benchmark::State& state, std::uint64_t records_per_call, Body&& body) {
   using clock = std::chrono::steady_clock;
@@ -118,7 +118,7 @@ void late_wait_cost(benchmark::State& state) {
   });
 }
 
-/// A piece begins and ends; the operation around them is not counted.
+/// Measures the begin and end of one segment of an asynchronous operation that exists already.
 void async_piece_cost(benchmark::State& state) {
   lotus::async_scope operation{"bench"};
   operation.suspend();
@@ -176,7 +176,7 @@ double process_cpu_s() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// CPU of all threads, user and system, from the scope to what stands in the file.
+/// Measures the user and system CPU time of all threads from scopes to the finished log file.
 void record_to_file(benchmark::State& state) {
   for (auto _ : state) {
     const double before = process_cpu_s();
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::ratio_table table;
-  // Before start(): what a program pays that carries Lotus and does not record.
+  // Benchmarks before start() measure the cost in a program that never records.
   benchmark::RegisterBenchmark("empty_loop", empty_loop)->Repetitions(9);
   benchmark::RegisterBenchmark("not_started", not_started_cost)->Repetitions(9);
   benchmark::RunSpecifiedBenchmarks(&table);
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
   benchmark::ClearRegisteredBenchmarks();
   lotus::stop();
   if (!lotus::start(std::string{directory} + "/bench")) return 1;
-  // First, before the others have filled the page cache with what the disk has yet to write.
+  // This runs first, because later the page cache is full of data to be written to the disk.
   time_record_to_file("record_to_text");
   struct {
     const char* name;

@@ -1,6 +1,6 @@
-// What start() takes with what others left in the directory: 5 ms at most are promised.
-//   lotus_start_cost_bench [rounds]
-// The floor is start() in an empty directory.
+// Measures the time of lotus::start() in a directory with files of earlier processes; it should be
+// at most 5 ms. For comparison also measures start() in an empty directory. Usage:
+// lotus_start_cost_bench [rounds]
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 struct left {
   const char* what;
   int rings;
-  std::uint32_t records;  ///< in each
-  int others;             ///< files of no use, with names of rings and of information
+  std::uint32_t records;  ///< number of records in each ring
+  int others;  ///< number of other files with names like those of ring files or information files
 };
 
 constexpr left cases[] = {
@@ -46,13 +46,13 @@ lotus::options options_for(const fs::path& dir, std::uint32_t records) {
   return o;
 }
 
-/// The ring file of a process that was killed with so many records.
+/// Creates the ring file of a process that was killed after `records` records. Returns its path.
 fs::path leave_ring(const fs::path& dir, std::uint32_t records) {
   fs::create_directories(dir);
   const pid_t pid = fork();
   if (pid == 0) {
     if (!lotus::start(options_for(dir, records))) _exit(1);
-    usleep(500'000);  // the early drains are over
+    usleep(500'000);  // waits until drain rounds are 100 ms apart
     for (std::uint32_t i = 0; i < records; ++i) LOTUS_SCOPE("Left");
     raise(SIGKILL);
   }
@@ -75,7 +75,7 @@ void fill(const fs::path& dir, const left& l, const fs::path& ring) {
   }
 }
 
-/// In a process of its own. Returns milliseconds.
+/// Calls start() in a new process. Returns the time of the call in ms.
 double start_ms(const fs::path& dir) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(1);
@@ -87,16 +87,16 @@ double start_ms(const fs::path& dir) {
     const std::chrono::duration<double, std::milli> took =
         std::chrono::steady_clock::now() - before;
     const double ms = took.count();
-    const bool told = write(ends[1], &ms, sizeof(ms)) == sizeof(ms);
-    _exit(started && told ? 0 : 1);
+    const bool passed_on = write(ends[1], &ms, sizeof(ms)) == sizeof(ms);
+    _exit(started && passed_on ? 0 : 1);
   }
   close(ends[1]);
   double ms = 0;
-  const bool told = read(ends[0], &ms, sizeof(ms)) == sizeof(ms);
+  const bool passed_on = read(ends[0], &ms, sizeof(ms)) == sizeof(ms);
   close(ends[0]);
   int status = 0;
   waitpid(pid, &status, 0);
-  if (told && status == 0) return ms;
+  if (passed_on && status == 0) return ms;
   std::fprintf(stderr, "start() failed in %s\n", dir.c_str());
   std::exit(1);
 }

@@ -1,12 +1,13 @@
-// Prints how right lotus-tool whatif is, on this machine:
+// Measures how accurate the predictions of lotus-tool whatif are on this machine.
 //
-//   whatif_numbers TOOL [--examples DIR] [--times N] [--only TEXT]
+// Usage: whatif_numbers TOOL [--examples DIR] [--times N] [--only TEXT]
 //
-// TOOL: path of lotus-tool; DIR: the examples' programs, which are run as well; N: runs of each
-// (5); TEXT: pairs in whose names it stands.
-// Runs A as it is and B with a change, in turn; asks of each A what B would make, and tells what
-// B made. Beside it what simple rules say of the same A, and how far the medians of two series of
-// B, made in turn as well, lie apart: nobody can say of B more than B itself repeats.
+// TOOL: path of lotus-tool. DIR: folder of the example programs; without it they are not run. N:
+// number of runs of each program (default 5). TEXT: run only pairs whose names contain this text.
+// Of each pair of programs, runs A, which is unchanged, and B, which has one change, alternately.
+// Predicts the throughput of B from each run of A, and compares the prediction with the measured B.
+// For comparison, prints the predictions of simple rules, and the difference between the medians of
+// two series of B: no prediction can be more accurate.
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -28,7 +29,7 @@ using bench::pair;
 using bench::quantile;
 using nlohmann::json;
 
-/// Errors of one group, in per cent.
+/// The errors of the predictions for one group of pairs, in percent.
 struct group {
   std::vector<double> errors;
   std::size_t covered = 0;
@@ -47,10 +48,10 @@ struct group {
   }
 };
 
-/// Workers ÷ mean preprocess time, or the consumer's; that with 0.8 as cedar's optimizer has it;
-/// and the fullest queue: what is behind the one that holds more than half of what it may is the
-/// limit.
-/// @param ready_share  of the batches that may be out, those that lay ready, in the mean.
+/// Returns the throughput that simple rules predict. "W / mean": workers ÷ mean preprocess time, or
+/// the consumer's rate if that is lower. "0.8 W / mean": the same with a factor of 0.8, as in
+/// cedar's optimizer. "the fullest queue": the consumer limits if the queue is over half full.
+/// @param ready_share  mean number of ready batches divided by the maximum number in flight.
 std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p,
                                            double ready_share) {
   const json& preprocessing = diagnosis["preprocessing_capacity"];
@@ -63,7 +64,7 @@ std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p,
           {"the fullest queue", ready_share > 0.5 ? std::min(consumer, now) : now}};
 }
 
-/// What was said of a change, run by run.
+/// The predictions of whatif for one change, one from each run.
 struct sayings {
   std::vector<double> per_s, low, high;
 
@@ -75,11 +76,12 @@ struct sayings {
   }
   double error(double truth) const { return 100 * (median(per_s) / truth - 1); }
   bool covers(double truth) const { return median(low) <= truth && truth <= median(high); }
-  /// An interval as wide as this is no answer.
+  /// Returns whether the predicted interval is so wide that it predicts nothing.
   bool is_silent() const { return median(high) > 1.5 * median(low); }
 };
 
-/// Answers about what does not scale: right, or wide enough to leave it open.
+/// Counts the predictions for work that does not scale: the right ones, and those whose interval is
+/// so wide that they predict nothing.
 struct open_answers {
   std::size_t right = 0;
   std::size_t silent = 0;

@@ -37,11 +37,12 @@ class pair_list {
     added.workers = static_cast<double>(now) / a.workers;
     added.more = now > a.workers;
     if (!added.more) return;
-    real_loader between = a;  // or beyond, where there is none
+    // `between` has a number of workers between the two or, if there is none, more than both.
+    real_loader between = a;
     between.workers = now > 2 * a.workers ? 2 * a.workers : 2 * now;
     added.also = run_of(between);
   }
-  /// A lock, a device or a neighbour stands in the way.
+  /// Adds a pair whose number of workers changes while a lock, device or process prevents scaling.
   void contended(const std::string& name, const real_loader& a, int now) {
     workers(name, a, now);
     all.back().contended = true;
@@ -57,7 +58,7 @@ class pair_list {
     b.ordered = false;
     add(name + ", in any order", a, b, "--unordered");
   }
-  /// @param share  of an operation that is left; 0: it is gone.
+  /// @param share  the fraction of the operation's time that remains; 0: the operation is removed.
   void faster(const std::string& name, const real_loader& a, std::size_t op, double share) {
     real_loader b = a;
     b.operations[op].cpu_ms *= share;
@@ -173,10 +174,11 @@ recorded_run program(const std::string& command) {
   };
 }
 
-/// Pairs of a program with --workers.
+/// Adds pairs of runs of a program that has the option --workers.
 class program_pairs {
  public:
-  /// @param usual  its other options, where it is only workers that change.
+  /// @param usual  all options except --workers, for pairs in which only the number of workers
+  ///   changes.
   program_pairs(std::vector<pair>& all, std::string name, std::string command, std::string usual)
       : all_(all), name_(std::move(name)), command_(std::move(command)), usual_(std::move(usual)) {}
 

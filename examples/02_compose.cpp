@@ -1,5 +1,6 @@
-// Chains of operations: fixed, put together at run time, and straight code. A chain of k operations
-// takes k + 1 readings of the clock, and the log gets a line for each operation and one for all.
+// Records chains of operations in three forms: fixed at compile time, assembled at run time, and in
+// plain code. The log contains one line for each operation and one for the chain. A chain of k
+// operations reads the clock k + 1 times.
 #include <algorithm>
 #include <cstdio>
 #include <lotus/lotus.hpp>
@@ -9,11 +10,11 @@
 
 using series = std::vector<double>;
 
-// Logged under the name of its type: SSmooth.
+// Recorded under the name of its type, as "SSmooth".
 struct Smooth {
   int width;
 
-  // Takes its input by move and returns what goes on to the next operation.
+  // Receives its input by move and returns the input of the next operation.
   series operator()(series in) const {
     const auto last = in.end() - width;
     for (auto at = in.begin(); at < last; ++at) *at = std::accumulate(at, at + width, 0.0) / width;
@@ -32,17 +33,17 @@ int main() {
   series input(100'000);
   std::iota(input.begin(), input.end(), 1.0);
 
-  // Fixed: no virtual call, no allocation.
+  // Fixed at compile time: no virtual call, no allocation.
   auto fixed = lotus::compose(Smooth{8}, lotus::op("Normalize", normalize));
   const series a = fixed(input);
 
-  // Put together at run time.
+  // A chain that is assembled at run time.
   lotus::chain<series> listed;
   listed.add("Smooth", Smooth{8});
   listed.add("Normalize", normalize);
   const series b = listed(input);
 
-  // Straight code, timed by its ends.
+  // In plain code: each operation is measured from the end of the previous one.
   series c = input;
   {
     lotus::laps lap;

@@ -1,4 +1,4 @@
-// A queue between threads that makes the faster side wait.
+// Provides a queue of limited size between threads: the faster side waits for the slower one.
 #ifndef EXAMPLES_BOUNDED_QUEUE_HPP
 #define EXAMPLES_BOUNDED_QUEUE_HPP
 
@@ -9,13 +9,13 @@
 #include <optional>
 #include <utility>
 
-/// Thread safety: all functions, any number of threads at both ends.
+/// A queue of at most `capacity` values. Any number of threads may push and pop.
 template <class T>
 class bounded_queue {
  public:
   explicit bounded_queue(std::size_t capacity) : capacity_{capacity} {}
 
-  /// Waits while the queue is full. After finish() or close() the value is dropped.
+  /// Appends a value; waits while the queue is full. Drops the value after finish() or close().
   void push(T value) {
     std::unique_lock hold{lock_};
     not_full_.wait(hold, [&] { return values_.size() < capacity_ || finished_; });
@@ -24,7 +24,8 @@ class bounded_queue {
     not_empty_.notify_one();
   }
 
-  /// Waits while the queue is empty. Nothing after close(), nor after finish() when all is taken.
+  /// Removes a value; waits while the queue is empty. Returns nullopt after close(), or after
+  /// finish() when the queue is empty.
   std::optional<T> pop() {
     std::unique_lock hold{lock_};
     not_empty_.wait(hold, [&] { return !values_.empty() || finished_; });
@@ -35,13 +36,13 @@ class bounded_queue {
     return value;
   }
 
-  /// Nothing more comes; what is queued can still be taken. Nobody waits any more.
+  /// Marks the end of the values and wakes all waiting threads. Queued values can still be removed.
   void finish() {
     const std::lock_guard hold{lock_};
     end_waits();
   }
 
-  /// Drops what is queued, too.
+  /// Like finish(), but also drops the queued values.
   void close() {
     const std::lock_guard hold{lock_};
     values_.clear();

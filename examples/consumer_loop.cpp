@@ -1,5 +1,5 @@
-// The loop of a training, and the three lines that tell what it waits for. With the argument "late"
-// it says "consumed" behind the step, as is easily done.
+// A training loop with the three lines that record its waits for batches. With the argument "late",
+// the program records SBatchConsumed only after the step, which is a common mistake.
 #include <cmath>
 #include <cstddef>
 #include <deque>
@@ -17,14 +17,14 @@ using batch = std::vector<double>;
 constexpr std::size_t batches = 24;
 
 batch make(std::size_t i) {
-  LOTUS_BATCH_PREPROCESSED(i);  // on whichever thread makes it
+  LOTUS_BATCH_PREPROCESSED(i);  // may be on any thread
   LOTUS_SCOPE("Fill");
   batch b(100'000);
   std::iota(b.begin(), b.end(), static_cast<double>(i));
   return b;
 }
 
-/// Makes batches on threads of their own, two ahead.
+/// Builds batches on threads of its own, at most two batches ahead of the consumer.
 class loader {
  public:
   loader() {
@@ -62,14 +62,14 @@ double consume(loader& loader) {
     lotus::wait_for_batch wait;
     const batch b = loader.next();
     wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);  // at once: what follows, up to the next wait, is the step
+    LOTUS_BATCH_CONSUMED(i);  // at once: the step lasts from here to the next wait
     loss += train(b);
   }
   return loss;
 }
 
-/// What not to do. The step would count as waiting, so lotus-tool takes the end of the wait for the
-/// hand-over, and says so.
+/// Shows a mistake: LOTUS_BATCH_CONSUMED after the step, so that the step would count as waiting.
+/// lotus-tool prints a warning, and assumes that the batch was received at the end of the wait.
 double consume_late(loader& loader) {
   double loss = 0;
   for (std::size_t i = 0; i < batches; ++i) {

@@ -1,5 +1,5 @@
-// Tasks that pause, and go on on another thread (C++20): a scope belongs to one thread, so what
-// stands across a co_await is a lotus::async_scope, which pauses with the coroutine.
+// Coroutines that pause and continue on another thread (C++20). A scope belongs to one thread, so
+// an operation with a co_await needs a lotus::async_scope, which pauses with the coroutine.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Goes on with coroutines, each not before its time, on whichever thread is free.
+/// Resumes coroutines at or after the times that they request, on any free thread.
 class thread_pool {
  public:
   using clock = std::chrono::steady_clock;
@@ -41,8 +41,8 @@ class thread_pool {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// co_await pool.after(5ms): as an answer of a disk or of the network, which keeps no thread
-  /// busy.
+  /// Pauses a coroutine, as in co_await pool.after(5ms). Simulates waiting for a disk or the
+  /// network without blocking a thread.
   auto after(clock::duration delay) {
     struct timer {
       thread_pool& pool;
@@ -58,7 +58,8 @@ class thread_pool {
   struct entry {
     clock::time_point due;
     std::coroutine_handle<> task;
-    bool operator<(const entry& other) const { return due > other.due; }  // the earliest on top
+    // Reversed, so that the priority queue returns the earliest entry first.
+    bool operator<(const entry& other) const { return due > other.due; }
   };
 
   void post(std::coroutine_handle<> task, clock::duration delay) {
@@ -93,8 +94,8 @@ class thread_pool {
   std::vector<std::thread> threads_;
 };
 
-/// Waits for `inner`; the scope pauses as long as the coroutine does. This is all that a task
-/// library needs to be seen.
+/// Awaits `inner` and suspends the scope meanwhile. This is all that is needed to instrument a
+/// coroutine library.
 template <class Awaiter>
 struct paused {
   lotus::async_scope& scope;
@@ -102,7 +103,7 @@ struct paused {
 
   bool await_ready() { return inner.await_ready(); }
   auto await_suspend(std::coroutine_handle<> task) {
-    scope.suspend();  // first: the task may run on before this function has returned
+    scope.suspend();  // first, because the task may continue before this function has returned
     return inner.await_suspend(task);
   }
   decltype(auto) await_resume() {
@@ -113,7 +114,7 @@ struct paused {
 template <class Awaiter>
 paused(lotus::async_scope&, Awaiter) -> paused<Awaiter>;
 
-/// A coroutine that nobody waits for: it answers by a promise.
+/// The return type of a coroutine that is not awaited, but returns its result through a promise.
 struct task {
   struct promise_type {
     task get_return_object() { return {}; }
@@ -128,13 +129,13 @@ using batch = std::vector<double>;
 constexpr std::size_t batches = 24;
 
 task make(thread_pool& pool, std::size_t number, std::promise<batch> made) {
-  co_await pool.after(0ms);  // onto a thread of the pool
+  co_await pool.after(0ms);  // continues on a thread of the pool
   batch b;
   {
     lotus::async_scope load{"Load"};
     for (int part = 0; part < 3; ++part) {
       co_await paused{load, pool.after(2ms)};
-      LOTUS_STAGE("Read", number);  // of one thread: ends before the next co_await
+      LOTUS_STAGE("Read", number);  // allowed, because it ends before the next co_await
       b.resize(b.size() + 50'000, 1.0);
     }
   }

@@ -1,5 +1,5 @@
 # cmake -Dstatus=... -Dmessage=... -P expect_failure.cmake -- COMMAND...
-# Fails unless the command ends with this status after one line on stderr that holds the message.
+# Fails unless the command ends with this status and prints one line on stderr with the message.
 set(command "")
 set(after_dashes FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")

@@ -1,6 +1,7 @@
-// Clips from video files, a batch each. FFmpeg decodes several frames at once on threads of its
-// own, which have no scopes: "Decode" is mostly a wait for them, as its time on the CPU shows;
-// lotus-tool map names them. Takes a folder of videos; by default clips/, made where missing.
+// Builds batches of clips from video files. FFmpeg decodes several frames at once on threads of its
+// own, which have no scopes. So the operation "Decode" mostly waits for these threads, as its CPU
+// time shows; lotus-tool map shows which functions they run. Argument: a folder of videos (default:
+// clips/, which is created if it is missing).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ void make_clips(const std::filesystem::path& directory) {
   }
 }
 
-/// Makes small RGB pictures of frames, and keeps what it needs for that.
+/// Converts frames to small RGB pictures.
 class scaler {
  public:
   void append(const AVFrame& in, clip& out) {

@@ -1,8 +1,8 @@
-// The image-classification pipeline of the Lotus paper, for real: JPEG files go through decoding,
-// RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize and Collation in worker threads or
-// processes; a consumer takes batches in order and pretends to train.
+// The image-classification pipeline of the Lotus paper with real work: worker threads or processes
+// apply decoding, RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize and Collation to
+// JPEG files; a consumer receives batches in order and simulates training.
 //
-// Where to look: preprocessing.cpp (what a worker does, and how it is recorded), batch_loader.cpp
+// Source files in imagenet/: preprocessing.cpp (what a worker does and records), batch_loader.cpp
 // (the consumer), worker_threads.cpp and worker_processes.cpp, transforms.cpp.
 #include <atomic>
 #include <chrono>
@@ -43,8 +43,8 @@ struct run_result {
 
 std::atomic<bool> interrupted{false};
 
-/// Ctrl-C ends the run after the batch at hand, so that everything is tidied up; a second one ends
-/// it at once.
+/// Makes Ctrl-C end the run after the current batch, with all cleanup; a second one ends it at
+/// once.
 void end_early_on_interrupt() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = true; };
@@ -64,7 +64,7 @@ std::unique_ptr<imagenet::workers> start_workers(const imagenet::pipeline_option
     return imagenet::start_worker_processes(chosen.workers, new_maker);
   }
   return imagenet::start_worker_threads(
-      chosen.workers, imagenet::batch_loader::most_tasks(chosen.workers), new_maker);
+      chosen.workers, imagenet::batch_loader::max_tasks(chosen.workers), new_maker);
 }
 
 run_result run_pipeline(const imagenet::pipeline_options& chosen,
@@ -79,7 +79,7 @@ run_result run_pipeline(const imagenet::pipeline_options& chosen,
     loader.begin_epoch(files.size(), epoch, chosen.seed);
     while (loader.has_next() && !interrupted) {
       const imagenet::batch_slot batch = loader.next();
-      // A GPU would train on batch.images and batch.labels here; the processors are free meanwhile.
+      // A GPU would train on batch.images and batch.labels here; the CPUs are free meanwhile.
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{chosen.step_ms});
       ++result.batches;
       result.images += batch.size->made;

@@ -1,9 +1,10 @@
-// The six operations of the ImageNet pipeline, each in a LOTUS_MAP_REGION, so that lotus-tool finds
-// the C and C++ functions behind them:
+// Runs the six operations of the ImageNet pipeline, each in a LOTUS_MAP_REGION, so that lotus-tool
+// can find the C and C++ functions that they call:
 //
 //   lotus-tool map run -- ./map_imagenet_ops photo.jpg
 //
-// Without a file it draws one. Run on its own it does everything once and nothing is collected.
+// Without a file, the program draws an image. If the program is not started by lotus-tool, it runs
+// each operation once and collects no samples.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::size_t batch_images = 128;
 constexpr int jpeg_quality = 90;
-constexpr std::size_t most_passes = 64;  // warm-up included
+constexpr std::size_t max_passes = 64;  // maximum number of passes, including the warm-up
 
 std::vector<std::uint8_t> jpeg_to_read(int argc, char** argv) {
   if (argc > 1) return imagenet::read_file(argv[1]);
@@ -38,8 +39,9 @@ void run_operations(const std::vector<std::uint8_t>& jpeg) {
     loaded = imagenet::decode_jpeg(jpeg);
   }
 
-  // The crop uses its sample up; copying one inside of the region would be seen there.
-  std::vector<imagenet::sample> samples(most_passes, {loaded, imagenet::random_source{7}});
+  // The crop consumes its sample, so each pass needs a copy. The copies are made before the region,
+  // because inside the region they would be sampled too.
+  std::vector<imagenet::sample> samples(max_passes, {loaded, imagenet::random_source{7}});
   const imagenet::RandomResizedCrop crop{imagenet::crop_px};
   imagenet::sample cropped;
   LOTUS_MAP_REGION("RandomResizedCrop", samples, cropped) {

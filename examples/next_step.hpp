@@ -1,4 +1,4 @@
-// What to do with the logs, for those who have just run an example.
+// Prints the commands that a user can run on the logs of an example.
 #ifndef EXAMPLES_NEXT_STEP_HPP
 #define EXAMPLES_NEXT_STEP_HPP
 
@@ -6,7 +6,8 @@
 #include <iostream>
 #include <string>
 
-/// @param log_file  where the logs' names begin; "none": there are none, and nothing is printed.
+/// @param log_file  the prefix of the logs' names; "none": there are no logs, and nothing is
+///   printed.
 inline void print_next_step(const std::string& log_file) {
   if (log_file == "none") return;
   const std::filesystem::path logs{log_file};

@@ -1,5 +1,5 @@
-// Workers that make whole batches with OpenCV, and a consumer that takes whichever comes first.
-// Takes a folder of JPEGs: images/ as imagenet_pipeline makes it.
+// Worker threads build whole batches with OpenCV; the consumer receives batches in any order.
+// Argument: a folder of JPEGs, such as images/ of imagenet_pipeline.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -30,7 +30,7 @@ struct batch {
 constexpr std::size_t batch_images = 8;
 constexpr int size_px = 224;
 
-/// One line for each operation, and STransform around all.
+/// Returns a chain; the log contains a line for each operation, and STransform for the whole chain.
 auto transform() {
   return lotus::compose(
       lotus::op("Resize",
@@ -87,7 +87,7 @@ double run(const std::string& directory) {
     try {
       for (std::size_t i = next++; i < batches; i = next++) made.push(make(all, i));
     } catch (...) {
-      made.finish();  // the consumer waits for no batch that never comes
+      made.finish();  // otherwise the consumer would wait forever
       throw;
     }
   };
@@ -99,7 +99,7 @@ double run(const std::string& directory) {
     lotus::wait_for_batch wait;
     const std::optional<batch> b = made.pop();
     if (!b) break;
-    wait.got(b->number);  // known only now
+    wait.got(b->number);  // the number is known only now
     LOTUS_BATCH_CONSUMED(b->number);
     loss += train(*b);
   }
@@ -111,7 +111,8 @@ double run(const std::string& directory) {
 
 int main(int argc, char** argv) {
   try {
-    cv::setNumThreads(0);  // OpenCV's own threads would work unseen: their scope only waits
+    // OpenCV's own threads have no scopes, so their work would not be recorded.
+    cv::setNumThreads(0);
     if (!lotus::start("run/lotustrace_log")) return 1;
     std::cout << "loss: " << run(argc > 1 ? argv[1] : "images") << "\n";
     print_next_step("run/lotustrace_log");

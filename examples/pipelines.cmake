@@ -1,7 +1,8 @@
-# A pipeline of each shape, each with the library that people write it with.
+# Builds one example for each kind of pipeline, with a library that is commonly used for it.
 lotus_example(consumer_loop)
 lotus_example(train_and_val)
 lotus_example(service)
+lotus_example(production)
 
 function(look_for_coroutines)
   include(CheckCXXSourceCompiles)

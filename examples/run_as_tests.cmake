@@ -1,6 +1,6 @@
-# Runs the examples as tests. They leave something only in this build folder.
+# Runs the examples as tests, which write only to the build folder.
 
-# lotus_example_test(NAME COMMAND...): succeeds when the command does.
+# lotus_example_test(NAME COMMAND...): succeeds if the command does.
 function(lotus_example_test name)
   add_test(NAME example_${name} COMMAND ${ARGN})
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/tests/${name}")
@@ -9,7 +9,8 @@ function(lotus_example_test name)
       WORKING_DIRECTORY "${folder}" TIMEOUT 120 LABELS examples)
 endfunction()
 
-# lotus_example_fails(NAME STATUS MESSAGE COMMAND...): ends with this status and says this.
+# lotus_example_fails(NAME STATUS MESSAGE COMMAND...): succeeds if the command ends with this status
+# and prints this message.
 function(lotus_example_fails name status message)
   lotus_example_test(${name} "${CMAKE_COMMAND}" -Dstatus=${status} "-Dmessage=${message}"
       -P "${CMAKE_CURRENT_SOURCE_DIR}/expect_failure.cmake" -- ${ARGN})
@@ -18,6 +19,11 @@ endfunction()
 lotus_example_test(quick_start example_quick_start 3)
 lotus_example_test(01_scope example_01_scope)
 lotus_example_test(02_compose example_02_compose)
+
+if(TARGET lotus-tool)
+  lotus_example_test(production "${CMAKE_CURRENT_SOURCE_DIR}/production/operate.sh"
+      "$<TARGET_FILE:example_production>" "$<TARGET_FILE:lotus-tool>")
+endif()
 
 if(TARGET example_imagenet_pipeline)
   set(pipeline example_imagenet_pipeline
@@ -28,14 +34,14 @@ if(TARGET example_imagenet_pipeline)
   lotus_example_test(imagenet_not_recorded ${pipeline} --log-file none)
   lotus_example_test(map_imagenet_ops example_map_imagenet_ops)
   lotus_example_test(imagenet_help example_imagenet_pipeline --help)
-  # Only one makes the images that all read.
+  # This test creates the images that all other tests read.
   set_tests_properties(example_imagenet_threads PROPERTIES FIXTURES_SETUP lotus_example_images)
   set_tests_properties(
       example_imagenet_processes example_imagenet_no_workers example_imagenet_not_recorded
       PROPERTIES FIXTURES_REQUIRED lotus_example_images)
 
   if(LOTUS_SANITIZE MATCHES "thread")
-    # The thread sanitizer would end a forked worker that starts a thread: the one that writes logs.
+    # ThreadSanitizer would end a forked process that starts a thread, as lotus does to write logs.
     set_tests_properties(example_imagenet_processes PROPERTIES
         ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
   endif()

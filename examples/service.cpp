@@ -1,5 +1,5 @@
-// A service has no batches: its requests are the numbers of one stage. That a request stood in the
-// queue begins on one thread and ends on another: an async_scope.
+// A service without batches: a stage records the number of each request. A request enters the queue
+// on one thread and leaves it on another, so its time in the queue is recorded with an async_scope.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -76,7 +76,7 @@ class service {
     while (auto next = queue_.pop()) {
       request& r = **next;
       r.queued.suspend();
-      LOTUS_STAGE("Request", r.number);  // what is recorded in this block belongs to this request
+      LOTUS_STAGE("Request", r.number);  // all operations inside this block belong to the request
       r.answer.set_value(rank(split(r.text)));
     }
   }

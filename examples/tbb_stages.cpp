@@ -1,6 +1,7 @@
-// Stages on oneTBB's threads: read, decode, augment, collate. Images hop from thread to thread, so
-// each stage says which image it works for, and LOTUS_BATCH_TAKES which batch that ends up in.
-// Takes a folder of JPEGs, one subfolder a class: images/ as imagenet_pipeline makes it.
+// Stages on oneTBB's threads: read, decode, augment, collate. Images change threads between stages,
+// so each stage records the number of its image, and LOTUS_BATCH_TAKES records which batch the
+// image becomes part of. Argument: a folder of JPEGs with one subfolder per class, such as images/
+// of imagenet_pipeline.
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <cstddef>
@@ -26,7 +27,7 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-/// An image on its way: each stage fills in more.
+/// An image in the pipeline. Each stage sets more members.
 struct photo {
   std::size_t number = 0;
   std::vector<std::uint8_t> jpeg;
@@ -35,7 +36,7 @@ struct photo {
 };
 using photo_ptr = std::shared_ptr<photo>;
 
-/// What a stage's span is for. There is none at the end of the source.
+/// Returns the number of the image on which a stage works; nullopt at the end of the source.
 std::optional<std::size_t> number_of(const photo_ptr& p) {
   return p ? std::optional{p->number} : std::nullopt;
 }
@@ -46,9 +47,9 @@ struct batch {
 };
 using batch_ptr = std::shared_ptr<batch>;
 constexpr std::size_t batch_images = 8;
-constexpr std::size_t most_in_flight = 16;
+constexpr std::size_t max_in_flight = 16;
 
-/// Runs the pipeline to its end. What a stage throws comes out here.
+/// Runs the pipeline to its end. Rethrows the exceptions of its stages.
 void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue<batch>& made) {
   std::size_t read = 0;
   batch current;
@@ -87,7 +88,7 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
 
   using tbb::filter_mode;
   tbb::parallel_pipeline(
-      most_in_flight,
+      max_in_flight,
       tbb::make_filter<void, photo_ptr>(filter_mode::serial_in_order,
                                         lotus::staged("Read", number_of, read_next)) &
           tbb::make_filter<photo_ptr, photo_ptr>(filter_mode::parallel,
@@ -96,7 +97,7 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
                                                  lotus::staged("Augment", number_of, augment)) &
           tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order,
                                                  lotus::staged("Collate", number_of, collate)) &
-          // May wait for the consumer, which is no work: no stage.
+          // This filter is not recorded as a stage, because it may only wait for the consumer.
           tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, hand_over));
 }
 
@@ -121,7 +122,7 @@ float run(const std::string& directory) {
   while (true) {
     lotus::wait_for_batch wait;
     const std::optional<batch> b = made.pop();
-    if (!b) break;  // not a wait for a batch: nothing is logged
+    if (!b) break;  // at the end there is no batch; without got(), no wait is recorded
     wait.got(b->number);
     LOTUS_BATCH_CONSUMED(b->number);
     loss += train(*b);

@@ -1,4 +1,4 @@
-# The paper's three pipelines with libtorch: torch_<name>, and each once as a test.
+# Builds the three libtorch pipelines of the Lotus paper, torch_<name>, and runs each as a test.
 include("${PROJECT_SOURCE_DIR}/tools/cmake/torch.cmake")
 if(NOT lotus_torch_found)
   return()
@@ -8,7 +8,7 @@ if(NOT TARGET lotus_imagenet)
   return()
 endif()
 
-# lotus_torch_example(NAME [SOURCE...]): <build>/examples/NAME, from NAME.cpp.
+# lotus_torch_example(NAME [SOURCE...]): builds <build>/examples/NAME from NAME.cpp.
 function(lotus_torch_example name)
   lotus_example(${name} torch_common/options.cpp ${ARGN})
   target_link_libraries(example_${name} PRIVATE lotus_imagenet CLI11::CLI11)
@@ -29,7 +29,7 @@ if(LOTUS_BUILD_TESTS)
       ${small} --count 5 --size 64)
   lotus_example_test(torch_no_workers example_torch_segmentation
       --count 3 --size 24 --workers 0 --log-file none)
-  # What the examples leave, the tool reads.
+  # These tests check that lotus-tool can read the logs of the examples.
   if(TARGET lotus-tool)
     foreach(pair image_classification:RandomResizedCrop segmentation:GaussianNoise detection:Resize)
       string(REPLACE ":" ";" pair "${pair}")

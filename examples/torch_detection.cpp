@@ -1,8 +1,8 @@
 // The object-detection pipeline of the Lotus paper with libtorch: JPEG files with boxes, four
-// transforms, batches of two padded to one size, and a small convolutional network that learns
-// where the objects are.
+// transforms, batches of two images padded to one size, and a small convolutional network that
+// learns to find the objects.
 //
-// The lines with "lotus" or "traced" are all that it takes to see inside.
+// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 
@@ -30,14 +30,14 @@ using torch::data::transforms::Collation;
 using torch::data::transforms::Normalize;
 using torch::data::transforms::Transform;
 
-/// A picture and its boxes: float32 [boxes, 4], left, top, right and bottom in pixels.
+/// A picture and its boxes, a float32 tensor [boxes, 4] with left, top, right and bottom in pixels.
 using photo = torch::data::Example<imagenet::image, torch::Tensor>;
 using tensors = torch::data::Example<>;
 
-/// Images of one size; the boxes of each.
+/// Images, padded to one size, and the boxes of each image.
 using padded_batch = torch::data::Example<torch::Tensor, std::vector<torch::Tensor>>;
 
-/// Decodes images; the boxes are made up, and always the same for an image.
+/// Decodes images. The boxes are invented, but always the same for an image.
 class boxed_images : public torch::data::datasets::Dataset<boxed_images, photo> {
  public:
   explicit boxed_images(std::vector<imagenet::labelled_file> files) : files_{std::move(files)} {}
@@ -62,7 +62,8 @@ class boxed_images : public torch::data::datasets::Dataset<boxed_images, photo> 
   std::vector<imagenet::labelled_file> files_;
 };
 
-/// Makes the shorter edge as long as asked, unless the longer one would pass 5/3 of that.
+/// Resizes the image so that the shorter edge has the requested length, or less if the longer edge
+/// would otherwise exceed 5/3 of that length.
 struct Resize : Transform<photo, photo> {
   explicit Resize(std::int64_t edge_px) : shorter{static_cast<double>(edge_px)} {}
   photo apply(photo in) override {
@@ -92,7 +93,7 @@ struct RandomHorizontalFlip : Transform<photo, photo> {
   }
 };
 
-/// Rows of RGB bytes to one plane of floats from 0 to 1 a channel.
+/// Converts RGB bytes to floats from 0 to 1, with one plane per channel.
 struct ToTensor : Transform<photo, tensors> {
   tensors apply(photo in) override {
     const torch::Tensor bytes = torch::from_blob(
@@ -126,8 +127,8 @@ struct PadToOneSize : Collation<padded_batch, std::vector<tensors>> {
   }
 };
 
-constexpr std::int64_t cell_px =
-    16;  ///< the model says for each cell how likely a box begins there
+/// Edge of a cell, for which the model predicts whether it contains the center of a box.
+constexpr std::int64_t cell_px = 16;
 
 torch::nn::Sequential make_model(std::int64_t width) {
   namespace nn = torch::nn;
@@ -136,7 +137,7 @@ torch::nn::Sequential make_model(std::int64_t width) {
                         nn::ReLU{}, nn::Conv2d{nn::Conv2dOptions{2 * width, 1, 3}.padding(1)}};
 }
 
-/// 1 in the cells where boxes have their middle, else 0.
+/// Returns the desired prediction: 1 for each cell that contains the center of a box, else 0.
 torch::Tensor wanted_cells(const padded_batch& batch, const torch::Tensor& like) {
   torch::Tensor wanted = torch::zeros_like(like);
   for (std::size_t i = 0; i < batch.target.size(); ++i) {
@@ -152,7 +153,7 @@ torch::Tensor wanted_cells(const padded_batch& batch, const torch::Tensor& like)
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers are the parallelism
+  torch::set_num_threads(1);  // the workers already run in parallel
   torch::manual_seed(chosen.seed);
   imagenet::pipeline_options wanted;
   wanted.make_images = chosen.data;

@@ -1,7 +1,7 @@
 // The image-classification pipeline of the Lotus paper with libtorch: JPEG files, five transforms,
-// batches, and a small convolutional network that learns from them.
+// batches, and a small convolutional network that is trained on them.
 //
-// The lines with "lotus" or "traced" are all that it takes to see inside.
+// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 
@@ -27,7 +27,7 @@ using torch::data::transforms::Normalize;
 using torch::data::transforms::Stack;
 using torch::data::transforms::Transform;
 
-/// Decodes DIR/class/*.jpg.
+/// The images of a folder with one subfolder per class.
 class image_folder : public torch::data::datasets::Dataset<image_folder, photo> {
  public:
   explicit image_folder(std::vector<imagenet::labelled_file> files) : files_{std::move(files)} {}
@@ -60,7 +60,7 @@ struct RandomHorizontalFlip : Transform<photo, photo> {
   }
 };
 
-/// Rows of RGB bytes to one plane of floats from 0 to 1 a channel.
+/// Converts RGB bytes to floats from 0 to 1, with one plane per channel.
 struct ToTensor : Transform<photo, torch::data::Example<>> {
   torch::data::Example<> apply(photo in) override {
     imagenet::image& picture = in.data.picture;
@@ -87,11 +87,11 @@ torch::nn::Sequential make_model(std::int64_t width, std::int64_t classes) {
 }
 
 std::int64_t count_classes(const std::vector<imagenet::labelled_file>& files) {
-  return files.back().label + 1;  // sorted by class
+  return files.back().label + 1;  // correct because files are sorted by class
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers are the parallelism
+  torch::set_num_threads(1);  // the workers already run in parallel
   torch::manual_seed(chosen.seed);
   imagenet::pipeline_options wanted;
   wanted.make_images = chosen.data;

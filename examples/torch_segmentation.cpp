@@ -1,7 +1,7 @@
 // The image-segmentation pipeline of the Lotus paper with libtorch: 3-D volumes, five transforms,
 // batches of two, and a small convolutional network that learns to find the organ.
 //
-// The lines with "lotus" or "traced" are all that it takes to see inside.
+// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 #include <torch/serialize.h>
@@ -25,7 +25,7 @@ using pipeline::dice;
 using torch::data::transforms::Stack;
 using torch::data::transforms::Transform;
 
-/// An image and its labels, both [1, depth, height, width].
+/// An image and the labels of its voxels, both tensors [1, depth, height, width].
 using volume = torch::data::Example<>;
 
 class volume_dataset : public torch::data::datasets::Dataset<volume_dataset> {
@@ -43,8 +43,8 @@ class volume_dataset : public torch::data::datasets::Dataset<volume_dataset> {
   std::vector<std::string> paths_;
 };
 
-/// Cuts out a cube: around a voxel of the organ in 40 of 100 cases, else anywhere. To find such a
-/// voxel, all must be looked at.
+/// Cuts out a cube: in 40 % of cases around a voxel of the organ, otherwise anywhere. Finding such
+/// a voxel is slow, because the transform looks at all voxels.
 struct RandBalancedCrop : Transform<volume, volume> {
   explicit RandBalancedCrop(std::int64_t edge_voxels) : edge{edge_voxels} {}
   volume apply(volume in) override {
@@ -69,7 +69,7 @@ struct RandBalancedCrop : Transform<volume, volume> {
   std::int64_t edge;
 };
 
-/// Mirrors along each axis in one of three cases.
+/// Mirrors the volume along each axis with a probability of one third.
 struct RandomFlip : Transform<volume, volume> {
   volume apply(volume in) override {
     for (std::int64_t axis = 1; axis < 4; ++axis) {
@@ -80,7 +80,7 @@ struct RandomFlip : Transform<volume, volume> {
   }
 };
 
-/// To the types that the model wants; always into memory of its own.
+/// Converts the volume to the types that the model expects; always copies.
 struct Cast : Transform<volume, volume> {
   volume apply(volume in) override {
     const auto dense = torch::MemoryFormat::Contiguous;
@@ -112,7 +112,7 @@ torch::nn::Sequential make_model(std::int64_t width) {
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers are the parallelism
+  torch::set_num_threads(1);  // the workers already run in parallel
   torch::manual_seed(chosen.seed);
   const pipeline::volume_files files{chosen.data, chosen.count, chosen.size * 4 / 3, chosen.seed};
 

@@ -1,5 +1,5 @@
-// Training and validation in one process: two loaders, each of which numbers its batches from 0.
-// LOTUS_LOADER keeps them apart: "val" is to lotus-tool a run of its own, in run/val.
+// Training and validation in one process, with two loaders that both number their batches from 0.
+// LOTUS_LOADER separates their records: lotus-tool shows "val" as a run of its own, in run/val.
 #include <cmath>
 #include <cstddef>
 #include <lotus/lotus.hpp>
@@ -19,10 +19,10 @@ struct batch {
   std::vector<double> values;
 };
 
-/// Makes batches on two threads, for as long as it lives.
+/// Builds batches on two threads of its own.
 class loader {
  public:
-  /// @param name  empty: the default loader of the run.
+  /// @param name  name of the loader; empty: the default loader.
   loader(std::string name, std::size_t batches) : name_{std::move(name)} {
     for (std::size_t worker = 0; worker < 2; ++worker) {
       workers_.emplace_back([=] { work(worker, batches); });
@@ -40,7 +40,7 @@ class loader {
 
  private:
   void work(std::size_t first, std::size_t batches) {
-    LOTUS_LOADER(name_);  // all that this thread records
+    LOTUS_LOADER(name_);  // for all records of this thread
     for (std::size_t i = first; i < batches; i += 2) {
       made_.push({i, make(i)});
     }
@@ -60,10 +60,10 @@ class loader {
   std::vector<std::thread> workers_;
 };
 
-/// One pass over what the loader gives, in whatever order that comes.
+/// Receives all batches of one epoch, in any order.
 template <class Step>
 void run_epoch(loader& loader, std::size_t batches, Step step) {
-  LOTUS_LOADER(loader.name());  // the consumer's side of it
+  LOTUS_LOADER(loader.name());  // assigns the consumer's records to this loader
   for (std::size_t i = 0; i < batches; ++i) {
     lotus::wait_for_batch wait;
     const batch b = loader.next();

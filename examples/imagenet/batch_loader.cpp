@@ -26,7 +26,7 @@ void batch_loader::begin_epoch(std::size_t sample_count, std::uint64_t epoch, st
   epoch_ = epoch;
   given_ = 0;
   next_ = 0;
-  for (std::size_t i = 0; i < most_tasks(worker_count_); ++i) give_next_task();
+  for (std::size_t i = 0; i < max_tasks(worker_count_); ++i) give_next_task();
 }
 
 batch_slot batch_loader::next() {

@@ -1,4 +1,5 @@
-// Where batches lie: a fixed number of slots that worker threads and worker processes see alike.
+// Provides the memory for batches: a fixed number of slots in memory that worker threads and worker
+// processes share.
 #ifndef IMAGENET_BATCH_SLOTS_HPP
 #define IMAGENET_BATCH_SLOTS_HPP
 
@@ -9,26 +10,28 @@
 
 namespace imagenet {
 
-/// Floats of one image as the pipeline makes it.
+/// Number of floats in one image of a batch.
 constexpr std::size_t image_floats = std::size_t{3} * 224 * 224;
 
-/// One batch, in memory owned by batch_slots.
+/// The memory of one batch, which batch_slots owns.
 struct batch_slot {
   struct counts {
-    std::uint32_t wanted = 0;  ///< by the consumer
-    std::uint32_t made = 0;    ///< by the worker; fewer when files could not be decoded
+    std::uint32_t wanted = 0;  ///< number of samples that the consumer requested
+    /// Number of samples that the worker built; less than `wanted` if files cannot be decoded.
+    std::uint32_t made = 0;
   };
 
   counts* size = nullptr;
-  std::uint32_t* samples = nullptr;  ///< [wanted] numbers of the files
-  std::int32_t* labels = nullptr;    ///< [made]
-  float* images = nullptr;           ///< [made][3][224][224]
+  std::uint32_t* samples = nullptr;  ///< array of `wanted` file numbers
+  std::int32_t* labels = nullptr;    ///< array of `made` labels
+  float* images = nullptr;           ///< array [made][3][224][224] of floats
 };
 
-/// Thread safety: none needed; a slot belongs to one side at a time, and messages hand it over.
+/// The slots. They need no locks: each slot belongs to the consumer or to one worker, and is passed
+/// on with the task or batch.
 class batch_slots {
  public:
-  /// Errors: as shared_memory.
+  /// Errors: those of shared_memory.
   batch_slots(std::size_t count, std::size_t batch_size)
       : count_{count}, batch_size_{batch_size}, memory_{count * slot_bytes()} {}
 

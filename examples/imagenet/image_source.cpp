@@ -28,7 +28,7 @@ std::string make_temporary_directory() {
   return path;
 }
 
-/// Lets one process at a time work in a directory, which is made if there is none.
+/// Lets only one process at a time generate images in a directory; creates the directory if needed.
 class directory_lock {
  public:
   explicit directory_lock(const std::string& path) {
@@ -50,7 +50,7 @@ std::string kilobytes(double bytes) {
   return std::to_string(std::lround(bytes / 1000)) + " KB";
 }
 
-/// @return the directory of the set, which may have been made by an earlier run.
+/// @return  the directory of the images; images that an earlier run generated are used again.
 std::string made_images(const std::string& parent, const pipeline_options& chosen) {
   const fs::path set = fs::path{parent} / ("images_" + std::to_string(chosen.count) + "_seed_" +
                                            std::to_string(chosen.seed));

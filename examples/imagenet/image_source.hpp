@@ -1,4 +1,4 @@
-// Which images the pipeline reads: the user's, or a made set.
+// Provides the images that the pipeline reads: those of the user, or generated ones.
 #ifndef IMAGENET_IMAGE_SOURCE_HPP
 #define IMAGENET_IMAGE_SOURCE_HPP
 
@@ -10,11 +10,10 @@
 
 namespace imagenet {
 
-/// Owns the temporary directory when there is one, and removes it.
+/// The directory of the images. The destructor removes the directory if it is temporary.
 class image_source {
  public:
-  /// Says on stdout what it makes.
-  /// Errors: std::runtime_error, one line for the user.
+  /// Generates images if the user chose none, and reports it on stdout. Errors: std::runtime_error.
   explicit image_source(const pipeline_options& chosen);
   image_source(const image_source&) = delete;
   image_source& operator=(const image_source&) = delete;

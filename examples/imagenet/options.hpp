@@ -1,4 +1,4 @@
-// The command line of imagenet_pipeline.
+// Parses the command line of imagenet_pipeline.
 #ifndef IMAGENET_OPTIONS_HPP
 #define IMAGENET_OPTIONS_HPP
 
@@ -12,8 +12,8 @@
 namespace imagenet {
 
 struct pipeline_options {
-  std::string images;       ///< ImageFolder directory; empty: make a set
-  std::string make_images;  ///< where made sets are kept; empty: in a temporary directory
+  std::string images;       ///< folder with a subfolder per class; empty: images are generated
+  std::string make_images;  ///< directory for generated images; empty: a temporary one
   std::size_t count = 600;
   std::uint64_t seed = 1;
   std::size_t workers = 4;
@@ -21,11 +21,12 @@ struct pipeline_options {
   std::size_t batch_size = 32;
   std::uint64_t epochs = 1;
   double step_ms = 20;
-  std::string log_file = "run/lotustrace_log";  ///< "none": do not record
+  /// Prefix of the logs' names; "none": do not record.
+  std::string log_file = "run/lotustrace_log";
 };
 
-/// Prints what there is to print: help, or one line on stderr that says what is wrong.
-/// @return nothing when the program should end now, with `exit_status`.
+/// Parses the command line. Prints the help, or one line on stderr that describes the error.
+/// @return  nullopt if the program should end now with `exit_status`.
 std::optional<pipeline_options> parse_options(int argc, char** argv, int& exit_status);
 
 }  // namespace imagenet

@@ -1,4 +1,4 @@
-// What a worker does with a task: the pipeline whose time the log tells.
+// Provides the function with which a worker builds a batch, and which records its operations.
 #ifndef IMAGENET_PREPROCESSING_HPP
 #define IMAGENET_PREPROCESSING_HPP
 
@@ -11,10 +11,10 @@
 
 namespace imagenet {
 
-/// Makes the batches that a task's slot asks for: loads, transforms and collates its samples. A
-/// file that cannot be decoded is said on stderr and left out.
+/// Returns a function that builds the batch for a task: loads, transforms and collates its samples.
+/// A file that cannot be decoded is reported on stderr and left out.
 /// @param files, slots  must outlive the result.
-/// @param seed  with a sample's number and epoch, all that its augmentation depends on.
+/// @param seed  determines the augmentation of each sample, with the sample's number and the epoch.
 batch_maker new_batch_maker(const std::vector<labelled_file>& files, const batch_slots& slots,
                             std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// Random numbers that are the same with every standard library.
+// Provides random numbers that are the same with every standard library.
 #ifndef IMAGENET_RANDOM_SOURCE_HPP
 #define IMAGENET_RANDOM_SOURCE_HPP
 
@@ -9,22 +9,23 @@
 
 namespace imagenet {
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
-/// The distributions of <random> differ between standard libraries, so the few needed stand here.
+/// The generator SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+/// OOPSLA 2014). Has its own distributions, because those of <random> differ between libraries.
 class random_source {
  public:
   random_source() = default;
-  /// Sources with different numbers are independent of each other.
+  /// Sources with different seeds, epochs or indices are independent of each other.
   explicit random_source(std::uint64_t seed, std::uint64_t epoch = 0, std::uint64_t index = 0)
       : state_{mixed(mixed(mixed(seed) + epoch) + index)} {}
 
   std::uint64_t next() { return mixed(state_ += golden_ratio); }
 
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
-  /// In [low, high).
+  /// Returns a number in [low, high).
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// In [0, count); for counts so far below 2^64 that the bias does not matter.
+  /// Returns a number in [0, count). `count` must be far below 2^64, so that the bias is
+  /// negligible.
   std::uint64_t below(std::uint64_t count) { return next() % count; }
 
  private:
@@ -40,7 +41,7 @@ class random_source {
   std::uint64_t state_ = 0;
 };
 
-/// Puts `values` into a random order (Fisher and Yates).
+/// Shuffles `values` (Fisher and Yates).
 template <class T>
 void shuffle(std::vector<T>& values, random_source& random) {
   for (std::size_t left = values.size(); left > 1; --left) {

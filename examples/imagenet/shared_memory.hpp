@@ -1,4 +1,4 @@
-// Memory that this process and the children it forks see together.
+// Provides memory that a process shares with the processes that it forks.
 #ifndef IMAGENET_SHARED_MEMORY_HPP
 #define IMAGENET_SHARED_MEMORY_HPP
 
@@ -11,11 +11,11 @@
 
 namespace imagenet {
 
-/// Owns a mapping, zeroed at first, page-aligned. All of it is there from the start, so that no
-/// batch pays for being the first in its place.
+/// Owns shared memory, which is filled with zeros and aligned to pages. All pages are allocated in
+/// advance, so that the first batches do not take longer.
 class shared_memory {
  public:
-  /// Errors: std::system_error when there is not so much memory.
+  /// Errors: std::system_error if there is not enough memory.
   explicit shared_memory(std::size_t size_bytes)
       : size_bytes_{size_bytes},
         begin_{mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,

@@ -12,16 +12,16 @@
 namespace imagenet {
 namespace {
 
-constexpr double least_area = 0.08;
-constexpr double least_ratio = 3.0 / 4.0;
+constexpr double min_area = 0.08;
+constexpr double min_ratio = 3.0 / 4.0;
 constexpr double greatest_ratio = 4.0 / 3.0;
 
-/// The part in the middle, as large as the permitted ratios let it be.
+/// Returns the largest part in the middle of the picture with a permitted ratio of width to height.
 box middle(const image& picture) {
   const double ratio = static_cast<double>(picture.width) / picture.height;
   box part{0, 0, picture.width, picture.height};
-  if (ratio < least_ratio) {
-    part.height = std::min(picture.height, static_cast<int>(std::lround(part.width / least_ratio)));
+  if (ratio < min_ratio) {
+    part.height = std::min(picture.height, static_cast<int>(std::lround(part.width / min_ratio)));
   } else if (ratio > greatest_ratio) {
     part.width =
         std::min(picture.width, static_cast<int>(std::lround(part.height * greatest_ratio)));
@@ -31,12 +31,13 @@ box middle(const image& picture) {
   return part;
 }
 
-/// As torchvision does it: ten tries, then the middle.
+/// Returns a random part with a permitted ratio or, after ten failed attempts, the middle, as
+/// torchvision does.
 box random_box(const image& picture, random_source& random) {
   const double area = static_cast<double>(picture.width) * picture.height;
   for (int tries = 0; tries < 10; ++tries) {
-    const double target_area = area * random.uniform(least_area, 1.0);
-    const double ratio = std::exp(random.uniform(std::log(least_ratio), std::log(greatest_ratio)));
+    const double target_area = area * random.uniform(min_area, 1.0);
+    const double ratio = std::exp(random.uniform(std::log(min_ratio), std::log(greatest_ratio)));
     const auto width = static_cast<int>(std::lround(std::sqrt(target_area * ratio)));
     const auto height = static_cast<int>(std::lround(std::sqrt(target_area / ratio)));
     if (width < 1 || height < 1 || width > picture.width || height > picture.height) continue;

@@ -1,5 +1,5 @@
-// The transforms of the paper's image-classification pipeline, as callables. The log shows them
-// under the names of their types.
+// Provides the transforms of the Lotus paper's image-classification pipeline as callables. Logs
+// contain them under the names of their types.
 #ifndef IMAGENET_TRANSFORMS_HPP
 #define IMAGENET_TRANSFORMS_HPP
 
@@ -10,25 +10,25 @@
 
 namespace imagenet {
 
-/// Cuts out 8 to 100 % of the image's area at a ratio of width to height of 3/4 to 4/3, and resizes
-/// that to a square.
+/// Cuts out a random part, with 8 to 100 % of the image's area and a ratio of width to height from
+/// 3/4 to 4/3, and resizes the part to a square.
 struct RandomResizedCrop {
   int size_px;
   sample operator()(sample in) const;
 };
 
-/// Mirrors left and right with the given probability.
+/// Mirrors the image horizontally with the given probability.
 struct RandomHorizontalFlip {
   double probability = 0.5;
   void operator()(sample& inout) const;
 };
 
-/// 0 to 255, channels interleaved -> 0 to 1, one plane a channel.
+/// Converts bytes from 0 to 255, interleaved, to floats from 0 to 1 with one plane per channel.
 struct ToTensor {
   tensor operator()(const sample& in) const;
 };
 
-/// (value - mean) / std, by channel.
+/// Computes (value - mean) / std for each channel.
 struct Normalize {
   std::array<float, channels> mean;
   std::array<float, channels> std;
@@ -37,7 +37,8 @@ struct Normalize {
 
 constexpr int crop_px = 224;
 
-/// All of the above with the mean and std of ImageNet: takes a sample, returns a tensor.
+/// Returns a callable that applies all of these transforms to a sample, with ImageNet's mean and
+/// standard deviation, and returns a tensor.
 inline auto training_transform() {
   return lotus::compose(RandomResizedCrop{crop_px}, RandomHorizontalFlip{}, ToTensor{},
                         Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});

@@ -64,7 +64,7 @@ struct socket_pair {
   file_descriptor second{-1};
 };
 
-/// False when the other side is gone.
+/// Returns false if the other end of the socket is closed.
 bool send_task(int socket, const batch_task& task) {
   ssize_t sent = -1;
   do {
@@ -73,7 +73,7 @@ bool send_task(int socket, const batch_task& task) {
   return sent == ssize_t{sizeof task};
 }
 
-/// False when the other side is gone.
+/// Returns false if the other end of the socket is closed.
 bool receive_task(int socket, batch_task& task) {
   ssize_t got = -1;
   do {
@@ -82,7 +82,7 @@ bool receive_task(int socket, batch_task& task) {
   return got == ssize_t{sizeof task};
 }
 
-/// How a process ended, in words; empty when it ended well.
+/// Describes how a process ended, given its wait status; empty if it succeeded.
 std::string ending(int status) {
   if (WIFSIGNALED(status))
     return std::string{"was ended by signal: "} + strsignal(WTERMSIG(status));
@@ -90,14 +90,15 @@ std::string ending(int status) {
   return {};
 }
 
-/// Tasks go to each process through a socket of its own, whose closing by either side tells the
-/// other that it is gone. What is made is told through one socket, so that it keeps its order.
+/// Workers that are forked processes. Each process receives its tasks through a socket of its own.
+/// When a process ends, the kernel closes its ends of sockets, so that the other side notices. All
+/// processes report finished batches through one common socket, so that their order is kept.
 class worker_processes : public workers {
  public:
   worker_processes(std::size_t count, const std::function<batch_maker()>& new_maker)
       : stop_memory_{sizeof(std::atomic<bool>)},
         stop_{*new (stop_memory_.data()) std::atomic<bool>{false}} {
-    // A child would print what is buffered once more.
+    // Writes buffered output now, because each child would print its copy of the buffer again.
     static_cast<void>(std::fflush(nullptr));
     try {
       while (processes_.size() < count) start_process(new_maker);
@@ -122,7 +123,7 @@ class worker_processes : public workers {
       if (errno != EINTR) throw_errno("poll");
     }
     batch_task task;
-    // What a worker had made before it died counts.
+    // Batches that a worker finished before it died are read first.
     if ((events[0].revents & POLLIN) != 0 && receive_task(made_.first.get(), task)) return task;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       if (events[i + 1].revents != 0) throw_failed(processes_[i]);
@@ -142,7 +143,8 @@ class worker_processes : public workers {
     const pid_t pid = fork();
     if (pid < 0) throw_errno("fork");
     if (pid == 0) {
-      // Held open here, they would hide the parent's end from the other workers.
+      // Closes the parent's ends of sockets, which this worker has inherited. If they stayed open
+      // here, other workers would not notice the end of the parent.
       processes_.clear();
       tasks.first = file_descriptor{-1};
       made_.first = file_descriptor{-1};
@@ -152,7 +154,8 @@ class worker_processes : public workers {
   }
 
   [[noreturn]] void work_and_exit(int tasks, const std::function<batch_maker()>& new_maker) {
-    // Ctrl-C reaches every process of the terminal; the parent decides.
+    // Ctrl-C sends SIGINT to all processes of the terminal, but the parent decides when workers
+    // end.
     static_cast<void>(signal(SIGINT, SIG_IGN));
     static_cast<void>(signal(SIGTERM, SIG_DFL));
     int status = 0;
@@ -168,7 +171,7 @@ class worker_processes : public workers {
       status = 1;
     }
     lotus::stop();
-    std::_Exit(status);  // what else there is to tidy up is the parent's
+    std::_Exit(status);  // skips destructors, because the parent does all other cleanup
   }
 
   [[noreturn]] static void throw_failed(process& p) {
@@ -196,7 +199,7 @@ class worker_processes : public workers {
 
   shared_memory stop_memory_;
   std::atomic<bool>& stop_;
-  socket_pair made_;  ///< first: the consumer's end; second: the workers'
+  socket_pair made_;  ///< for finished batches; first: consumer's end; second: workers' end
   std::vector<process> processes_;
 };
 

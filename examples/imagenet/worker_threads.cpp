@@ -16,11 +16,11 @@ namespace {
 
 class worker_threads : public workers {
  public:
-  worker_threads(std::size_t count, std::size_t most_tasks,
+  worker_threads(std::size_t count, std::size_t max_tasks,
                  const std::function<batch_maker()>& new_maker)
-      : made_{most_tasks} {
+      : made_{max_tasks} {
     for (std::size_t i = 0; i < count; ++i) {
-      tasks_.push_back(std::make_unique<bounded_queue<batch_task>>(most_tasks));
+      tasks_.push_back(std::make_unique<bounded_queue<batch_task>>(max_tasks));
     }
     for (auto& tasks : tasks_) {
       threads_.emplace_back([this, &tasks = *tasks, new_maker] { work(tasks, new_maker); });
@@ -86,9 +86,9 @@ class consumer_itself : public workers {
 
 }  // namespace
 
-std::unique_ptr<workers> start_worker_threads(std::size_t count, std::size_t most_tasks,
+std::unique_ptr<workers> start_worker_threads(std::size_t count, std::size_t max_tasks,
                                               const std::function<batch_maker()>& new_maker) {
-  return std::make_unique<worker_threads>(count, most_tasks, new_maker);
+  return std::make_unique<worker_threads>(count, max_tasks, new_maker);
 }
 
 std::unique_ptr<workers> no_workers(const std::function<batch_maker()>& new_maker) {

@@ -1,4 +1,4 @@
-// Those who make batches: threads, processes, or the consumer itself.
+// Provides the workers, which build batches in threads, in processes, or in the consumer itself.
 #ifndef IMAGENET_WORKERS_HPP
 #define IMAGENET_WORKERS_HPP
 
@@ -11,41 +11,42 @@ namespace imagenet {
 
 enum class worker_kind { thread, process };
 
-/// "Make batch `number` of `epoch` in `slot`", and the answer that it is made. Goes through pipes.
+/// A request to build batch `number` of `epoch` in `slot`. The same struct is the answer that the
+/// batch is built. May be sent through sockets.
 struct batch_task {
   std::uint64_t epoch = 0;
   std::uint64_t number = 0;
   std::uint64_t slot = 0;
 };
 
-/// Makes one batch. Each worker has one of its own.
+/// A function that builds one batch. Each worker has its own.
 using batch_maker = std::function<void(const batch_task&)>;
 
-/// Each worker has a queue of tasks; all put what they have made into one queue.
-/// Thread safety: one thread, the consumer's, calls.
+/// Workers that take tasks from one queue each and put finished batches into a common queue. Only
+/// one thread, the consumer, may call these functions.
 class workers {
  public:
   workers() = default;
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
-  /// Stops all workers, without making what is still queued, and waits for their end.
+  /// Stops all workers, without building the queued batches, and waits until they have ended.
   virtual ~workers() = default;
 
   /// Puts a task into a worker's queue.
   virtual void give(std::size_t worker, const batch_task& task) = 0;
-  /// Waits for the next batch that any worker has made, in the order in which they were made.
-  /// Errors: std::runtime_error when a worker has failed.
+  /// Returns the next finished batch of any worker, in the order in which batches were finished;
+  /// waits if there is none. Errors: std::runtime_error if a worker has failed.
   virtual batch_task take() = 0;
 };
 
-/// @param new_maker  called once in each worker.
-/// @param most_tasks  never are more tasks than that given and not yet taken.
-std::unique_ptr<workers> start_worker_threads(std::size_t count, std::size_t most_tasks,
+/// @param new_maker  called once in each worker; returns the worker's function.
+/// @param max_tasks  maximum number of tasks passed to give() and not yet returned by take().
+std::unique_ptr<workers> start_worker_threads(std::size_t count, std::size_t max_tasks,
                                               const std::function<batch_maker()>& new_maker);
-/// The same with forked processes. Errors: std::system_error.
+/// Starts worker processes by fork(). Errors: std::system_error.
 std::unique_ptr<workers> start_worker_processes(std::size_t count,
                                                 const std::function<batch_maker()>& new_maker);
-/// The same without workers: take() makes the batch.
+/// Returns an object without threads and processes: take() itself builds the batch.
 std::unique_ptr<workers> no_workers(const std::function<batch_maker()>& new_maker);
 
 }  // namespace imagenet

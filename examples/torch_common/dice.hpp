@@ -1,4 +1,4 @@
-// Random numbers for transforms.
+// Provides random numbers for transforms.
 #ifndef EXAMPLES_TORCH_COMMON_DICE_HPP
 #define EXAMPLES_TORCH_COMMON_DICE_HPP
 
@@ -9,8 +9,8 @@
 
 namespace pipeline {
 
-/// This thread's random numbers. A transform cannot hold its own: the loader copies it to each
-/// worker, and all of them would throw the same.
+/// Returns this thread's source of random numbers. A transform cannot own a source, because the
+/// loader copies the transform to each worker, and all copies would draw the same numbers.
 inline imagenet::random_source& dice() {
   static std::atomic<std::uint64_t> threads{0};
   thread_local imagenet::random_source own{threads++};

@@ -14,7 +14,7 @@
 namespace pipeline {
 namespace {
 
-/// A validator that stays out of the help, where its range would crowd out the text.
+/// Returns a validator for a range. It has no description, which would make the help hard to read.
 template <class T>
 CLI::Validator between(T least, T most) {
   CLI::Validator range = CLI::Range(least, most);

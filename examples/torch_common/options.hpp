@@ -1,4 +1,4 @@
-// The command line that the torch examples share.
+// Parses the command line of the torch examples.
 #ifndef EXAMPLES_TORCH_COMMON_OPTIONS_HPP
 #define EXAMPLES_TORCH_COMMON_OPTIONS_HPP
 
@@ -10,24 +10,25 @@
 namespace pipeline {
 
 struct options {
-  std::string name;       ///< of the program
-  std::string in_short;   ///< what it does, for the help
-  std::string samples;    ///< what it reads, for the help: "images"
-  std::string data;       ///< directory that keeps what is made; empty: a temporary one
-  std::size_t count = 0;  ///< samples
-  std::int64_t size = 0;  ///< of a sample's edge as the model gets it, in pixels or voxels
+  std::string name;       ///< name of the program
+  std::string in_short;   ///< description of the program, for the help
+  std::string samples;    ///< what the program reads, such as "images"; for the help
+  std::string data;       ///< directory for generated data; empty: a temporary one
+  std::size_t count = 0;  ///< number of samples
+  /// Length of a sample's edge for the model, in pixels or voxels.
+  std::int64_t size = 0;
   std::size_t batch_size = 0;
   std::size_t workers = 2;
   std::size_t epochs = 1;
-  std::int64_t model_width = 8;  ///< channels of its first layer; 0: no training
+  std::int64_t model_width = 8;  ///< channels of the model's first layer; 0: no training
   std::uint64_t seed = 1;
-  std::string log_file = "run/lotustrace_log";  ///< "none": do not record
+  std::string log_file = "run/lotustrace_log";  ///< prefix of the logs; "none": do not record
 };
 
-/// A whole main(): reads the command line, runs, and tells where the logs are and what to do next.
-/// Errors: one line on stderr.
-/// @param defaults  what holds for what the command line does not say.
-/// @return the exit status: 2 for wrong use, 1 for any other failure.
+/// The body of main(): parses the command line, calls `run`, and prints where the logs are and what
+/// to do next. Prints an error as one line on stderr.
+/// @param defaults  the values of options that are not on the command line.
+/// @return  the exit status: 2 for a usage error, 1 for any other failure.
 int run_program(int argc, char** argv, options defaults,
                 const std::function<void(const options&)>& run);
 

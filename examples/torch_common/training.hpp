@@ -1,4 +1,4 @@
-// A training loop, the consumer of the examples' batches.
+// A training loop, which is the consumer in the torch examples.
 #ifndef EXAMPLES_TORCH_COMMON_TRAINING_HPP
 #define EXAMPLES_TORCH_COMMON_TRAINING_HPP
 
@@ -14,8 +14,8 @@
 
 namespace pipeline {
 
-/// Goes through all batches of all epochs and learns from each.
-/// @param loss_of  loss_of(batch): the model's, as a tensor of one value.
+/// Receives all batches of all epochs and trains the model with each.
+/// @param loss_of  loss_of(batch) returns the loss of the model as a tensor with one value.
 template <class Loader, class Loss>
 void train(Loader& loader, const torch::nn::Module& model, const Loss& loss_of,
            const options& chosen) {

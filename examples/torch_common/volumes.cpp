@@ -28,7 +28,8 @@ std::string make_temporary_directory() {
   return path;
 }
 
-/// Which voxels of a volume lie in an ellipsoid. Centre and radii are parts of the edges.
+/// Returns for each voxel of a volume whether the voxel is inside an ellipsoid. Center and radius
+/// are fractions of the volume's edges.
 torch::Tensor ellipsoid(const std::vector<std::int64_t>& edges, const std::vector<double>& centre,
                         double radius) {
   torch::Tensor distance = torch::zeros({1, 1, 1});
@@ -41,12 +42,12 @@ torch::Tensor ellipsoid(const std::vector<std::int64_t>& edges, const std::vecto
   return distance < 1;
 }
 
-void make_volume(const std::string& path, std::int64_t least_edge, imagenet::random_source random) {
+void make_volume(const std::string& path, std::int64_t min_edge, imagenet::random_source random) {
   std::vector<std::int64_t> edges;
   std::vector<double> centre;
   for (int axis = 0; axis < 3; ++axis) {
-    edges.push_back(least_edge + static_cast<std::int64_t>(
-                                     random.below(static_cast<std::uint64_t>(least_edge) / 2 + 1)));
+    edges.push_back(min_edge + static_cast<std::int64_t>(
+                                   random.below(static_cast<std::uint64_t>(min_edge) / 2 + 1)));
     centre.push_back(random.uniform(0.3, 0.7));
   }
   const torch::Tensor organ = ellipsoid(edges, centre, random.uniform(0.15, 0.3));
@@ -58,7 +59,8 @@ void make_volume(const std::string& path, std::int64_t least_edge, imagenet::ran
 
 }  // namespace
 
-// By way of the other constructor, so that what throws here has the directory removed.
+// Delegates to the other constructor, so that an exception here runs the destructor, which removes
+// the directory.
 volume_files::volume_files(const std::string& directory, std::size_t count,
                            std::int64_t edge_voxels, std::uint64_t seed)
     : volume_files{} {
@@ -72,7 +74,7 @@ volume_files::volume_files(const std::string& directory, std::size_t count,
     paths_.push_back((set / (std::to_string(i) + ".pt")).string());
     if (fs::exists(paths_.back())) continue;
     if (made++ == 0) std::cout << "making volumes in " << set.string() << " ..." << std::endl;
-    // Under another name first, so that an interrupted run leaves no half volume.
+    // Writes to another name first, so that an interrupted run leaves no incomplete volume.
     const std::string unfinished = paths_.back() + ".part";
     make_volume(unfinished, edge_voxels, imagenet::random_source{seed, 0, i});
     fs::rename(unfinished, paths_.back());

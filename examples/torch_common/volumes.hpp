@@ -1,4 +1,4 @@
-// 3-D volumes as a scanner makes them, with what is to be found in them.
+// Generates 3-D volumes like those of a medical scanner, with labels for their contents.
 #ifndef EXAMPLES_TORCH_COMMON_VOLUMES_HPP
 #define EXAMPLES_TORCH_COMMON_VOLUMES_HPP
 
@@ -9,14 +9,15 @@
 
 namespace pipeline {
 
-/// Volumes in a directory, made where they are not yet there. Owns it when it is temporary.
+/// Volumes in a directory, generated if missing. The destructor removes a temporary directory.
 class volume_files {
  public:
-  /// Says on stdout what it makes: `count` files of an image, [1, depth, height, width] float32 of
-  /// mean 0 and standard deviation 1, and as many labels, uint8: 0, an organ 1, a tumour in it 2.
-  /// @param directory   where they are kept; empty: in a temporary directory.
-  /// @param edge_voxels  the least edge; the edges are up to half as much longer.
-  /// Errors: std::exception, one line for the user.
+  /// Generates `count` image files, float32 tensors [1, depth, height, width] with mean 0 and
+  /// standard deviation 1, and as many label files, uint8 tensors with 1 for an organ, 2 for a
+  /// tumor in it and 0 elsewhere. Reports that on stdout.
+  /// @param directory  directory of the files; empty: a temporary directory.
+  /// @param edge_voxels  minimum length of a volume's edges, which are up to 50 % longer. Errors:
+  /// std::exception, one line for the user.
   volume_files(const std::string& directory, std::size_t count, std::int64_t edge_voxels,
                std::uint64_t seed);
   volume_files(const volume_files&) = delete;

@@ -1,4 +1,4 @@
-// Video files, written and decoded with FFmpeg.
+// Writes and decodes video files with FFmpeg.
 #ifndef EXAMPLES_VIDEO_CLIP_HPP
 #define EXAMPLES_VIDEO_CLIP_HPP
 
@@ -12,7 +12,7 @@ struct AVPacket;
 
 namespace video {
 
-/// Frees what FFmpeg allocated.
+/// Frees objects that FFmpeg allocated.
 struct freed {
   void operator()(AVCodecContext* p) const;
   void operator()(AVFormatContext* p) const;
@@ -22,13 +22,13 @@ struct freed {
 template <class T>
 using owned = std::unique_ptr<T, freed>;
 
-/// Decodes a file's video on threads of FFmpeg's own, several frames at once.
-/// Errors: std::runtime_error, naming the file.
+/// Decodes the video in a file; FFmpeg decodes several frames at once on its own threads. Errors:
+/// std::runtime_error that names the file.
 class clip_reader {
  public:
   clip_reader(const std::string& path, int threads);
 
-  /// The next frame, valid until the next call; null at the end.
+  /// Returns the next frame, which is valid until the next call; null at the end.
   const AVFrame* next();
 
  private:
@@ -43,8 +43,8 @@ class clip_reader {
   bool wants_packet_ = true;
 };
 
-/// Writes a clip of a moving pattern, MPEG-4 in an AVI file.
-/// Errors: std::runtime_error, naming the file.
+/// Writes a clip with a moving pattern as an MPEG-4 video in an AVI file. Errors:
+/// std::runtime_error that names the file.
 void write_clip(const std::string& path, int width_px, int height_px, int frames);
 
 }  // namespace video

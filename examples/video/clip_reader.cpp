@@ -43,7 +43,7 @@ clip_reader::clip_reader(const std::string& path, int threads)
 const AVFrame* clip_reader::next() {
   while (true) {
     if (wants_packet_) read_packet();
-    LOTUS_SCOPE("Decode");  // mostly waits: FFmpeg's threads decode
+    LOTUS_SCOPE("Decode");  // mostly waits, because FFmpeg decodes on its own threads
     if (wants_packet_) {
       check(avcodec_send_packet(decoder_.get(), packet_->data != nullptr ? packet_.get() : nullptr),
             path_);
@@ -55,7 +55,8 @@ const AVFrame* clip_reader::next() {
   }
 }
 
-/// An empty one at the end of the file, which lets the last frames out.
+/// Reads the next packet into packet_. At the end of the file, makes the packet empty, so that the
+/// decoder returns its last frames.
 void clip_reader::read_packet() {
   LOTUS_SCOPE("Demux");
   int status = 0;

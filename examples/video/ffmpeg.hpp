@@ -1,4 +1,4 @@
-// FFmpeg's C headers, and its errors as exceptions.
+// Includes FFmpeg's C headers and converts its errors to exceptions.
 #ifndef EXAMPLES_VIDEO_FFMPEG_HPP
 #define EXAMPLES_VIDEO_FFMPEG_HPP
 
@@ -13,8 +13,8 @@ extern "C" {
 
 namespace video {
 
-/// Returns `status`, unless it is an error.
-/// Errors: std::runtime_error that begins with `path`.
+/// Returns the result of a call to FFmpeg, unless it is an error. Errors: std::runtime_error that
+/// begins with `path`.
 inline int check(int status, const std::string& path) {
   if (status >= 0) return status;
   char text[AV_ERROR_MAX_STRING_SIZE] = {};

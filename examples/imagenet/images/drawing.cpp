@@ -24,7 +24,7 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F));
 }
 
-/// A gradient between four corners.
+/// Fills the picture with a gradient between random colors in the four corners.
 void draw_background(image& picture, random_source& random) {
   const std::array<color, 4> corners{random_color(random), random_color(random),
                                      random_color(random), random_color(random)};
@@ -42,7 +42,7 @@ void draw_background(image& picture, random_source& random) {
   }
 }
 
-/// An ellipse of one colour, shaded from top to bottom.
+/// Draws an ellipse of one color, shaded from top to bottom.
 void draw_ellipse(image& picture, random_source& random) {
   const double shorter = std::min(picture.width, picture.height);
   const double radius_x = shorter * random.uniform(0.03, 0.35);
@@ -65,7 +65,7 @@ void draw_ellipse(image& picture, random_source& random) {
   }
 }
 
-/// Grain, as a camera's sensor adds it: much of it makes a large file.
+/// Adds noise like that of a camera's sensor. More noise results in a larger file.
 void add_grain(image& picture, float amplitude, random_source& random) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < picture.pixels.size(); i += channels) {
@@ -82,7 +82,7 @@ void add_grain(image& picture, float amplitude, random_source& random) {
 
 image draw_picture(std::uint64_t seed, std::size_t index, double file_bytes) {
   random_source random{seed, 0, index};
-  // Larger files are larger pictures, but also have more bytes a pixel.
+  // In ImageNet, larger files have more pixels and also more bytes per pixel.
   const double pixels = 187e3 * std::pow(file_bytes / 70e3, 0.75) * random.uniform(0.8, 1.25);
   constexpr std::array<double, 5> ratios{4.0 / 3, 4.0 / 3, 3.0 / 4, 3.0 / 2, 1.0};
   const double ratio = ratios[random.below(ratios.size())];

@@ -1,4 +1,4 @@
-// Pictures that compress about as photographs do.
+// Draws pictures that compress about as well as photographs.
 #ifndef IMAGENET_DRAWING_HPP
 #define IMAGENET_DRAWING_HPP
 
@@ -9,8 +9,8 @@
 
 namespace imagenet {
 
-/// Draws picture `index` of a set: gradients, shapes and grain, of so many pixels as a photograph
-/// of ImageNet with about `file_bytes` has.
+/// Draws picture `index` of a set, with gradients, shapes and noise. The picture has as many pixels
+/// as a typical photograph in ImageNet with a file of `file_bytes`.
 image draw_picture(std::uint64_t seed, std::size_t index, double file_bytes);
 
 }  // namespace imagenet

@@ -1,4 +1,4 @@
-// What flows through the pipeline: an image, a sample on its way, a tensor.
+// Defines the types of the data in the pipeline: image, sample and tensor.
 #ifndef IMAGENET_IMAGE_HPP
 #define IMAGENET_IMAGE_HPP
 
@@ -12,7 +12,7 @@ namespace imagenet {
 
 constexpr int channels = 3;
 
-/// An RGB image, 8 bits a channel, interleaved, row after row without padding.
+/// An RGB image, 8 bits per channel, interleaved, row after row without padding.
 struct image {
   image() = default;
   image(int width_px, int height_px)
@@ -34,14 +34,14 @@ struct image {
   std::vector<std::uint8_t> pixels;
 };
 
-/// An image and the randomness of its augmentation. It travels with the image, so that a sample
-/// comes out the same whichever worker makes it.
+/// An image and the random numbers for its augmentation. The random numbers are part of the sample,
+/// so that the result does not depend on the worker that processes the sample.
 struct sample {
   image picture;
   random_source random;
 };
 
-/// Floats, one channel's plane after the other.
+/// An image as floats, one plane per channel.
 struct tensor {
   int width = 0;
   int height = 0;

@@ -1,4 +1,4 @@
-// A folder of images, one subfolder a class, as torchvision's ImageFolder reads it.
+// Lists a folder of images with one subfolder per class, like torchvision's ImageFolder.
 #ifndef IMAGENET_IMAGE_FOLDER_HPP
 #define IMAGENET_IMAGE_FOLDER_HPP
 
@@ -13,8 +13,9 @@ struct labelled_file {
   std::int32_t label = 0;
 };
 
-/// All DIR/class/**.jpg (.jpeg, in capitals too), sorted by path; labels number the sorted classes.
-/// Errors: std::runtime_error that names `directory` when there is none or nothing in it to use.
+/// Returns all files directory/class/**.jpg and .jpeg (also in capitals), sorted by path. The label
+/// of a file is the index of its class. Errors: std::runtime_error that names `directory` if the
+/// directory is missing or contains no images.
 std::vector<labelled_file> list_images(const std::string& directory);
 
 }  // namespace imagenet

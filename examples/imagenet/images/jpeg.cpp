@@ -11,18 +11,19 @@
 #include <vector>
 
 #include "imagenet/images/image.hpp"
-// libjpeg's headers need std::FILE and size_t before them.
+// libjpeg's headers need declarations of FILE and size_t before them.
 #include <jerror.h>
 #include <jpeglib.h>
 
 namespace imagenet {
 namespace {
 
-// A file of a few bytes may claim 65,500 x 65,500 pixels.
-constexpr std::uint64_t most_pixels = 1U << 28U;
+// Larger images are refused: even a tiny damaged file may claim to have 65,500 x 65,500 pixels.
+constexpr std::uint64_t max_pixels = 1U << 28U;
 
-/// libjpeg reports an error by a function that must not return; its own ends the program. This one
-/// jumps back into guarded(), which throws.
+/// Converts libjpeg's errors to exceptions. libjpeg reports an error by calling a function that
+/// must not return. The default one ends the program; this one jumps back to guarded(), which
+/// throws.
 class error_manager {
  public:
   error_manager() {
@@ -36,7 +37,8 @@ class error_manager {
 
   jpeg_error_mgr* base() { return &base_; }
 
-  /// Runs calls of libjpeg. `calls` must own nothing that needs a destructor: a jump skips it.
+  /// Runs `calls`, which calls libjpeg; throws image_error if libjpeg reports an error. `calls`
+  /// must have no local objects with destructors, because the jump skips them.
   template <class F>
   void guarded(F calls) {
     if (setjmp(jump_) != 0) throw image_error{&message_[0]};  // NOLINT(cert-err52-cpp)
@@ -58,7 +60,7 @@ class error_manager {
   char message_[JMSG_LENGTH_MAX] = {};
 };
 
-/// A jpeg_decompress_struct or jpeg_compress_struct that is destroyed whatever happens.
+/// Owns a jpeg_decompress_struct or jpeg_compress_struct and destroys it.
 template <class Codec>
 struct codec_owner {
   explicit codec_owner(error_manager& errors) {
@@ -72,7 +74,7 @@ struct codec_owner {
   Codec codec{};
 };
 
-/// Inks are stored inverted, as Adobe's programs do and everyone after them.
+/// Converts a row of CMYK pixels. Inks are stored inverted, as by Adobe's and most other programs.
 void cmyk_row_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, int width) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<std::uint8_t>(cmyk[c] * cmyk[3] / 255);
@@ -105,7 +107,7 @@ image decode_jpeg(const std::vector<std::uint8_t>& bytes) {
     jpeg_mem_src(&codec, bytes.data(), static_cast<unsigned long>(bytes.size()));
     jpeg_read_header(&codec, TRUE);
   });
-  if (std::uint64_t{codec.image_width} * codec.image_height > most_pixels) {
+  if (std::uint64_t{codec.image_width} * codec.image_height > max_pixels) {
     throw image_error{"more than 268 million pixels"};
   }
   const bool inks = codec.jpeg_color_space == JCS_CMYK || codec.jpeg_color_space == JCS_YCCK;
@@ -126,8 +128,8 @@ image decode_jpeg(const std::vector<std::uint8_t>& bytes) {
 }
 
 std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality) {
-  // The most that 4:2:0 can take (TurboJPEG's tjBufSize), so libjpeg never allocates one of its
-  // own.
+  // The buffer has the maximum size of a JPEG with 4:2:0 subsampling (TurboJPEG's tjBufSize), so
+  // that libjpeg never allocates a larger buffer.
   const auto padded = [](int length) { return static_cast<std::size_t>(length + 15) / 16 * 16; };
   std::vector<std::uint8_t> bytes(padded(picture.width) * padded(picture.height) * 3 + 2048);
   std::uint8_t* begin = bytes.data();
@@ -146,7 +148,7 @@ std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality) {
     jpeg_set_quality(&codec, quality, TRUE);
     jpeg_start_compress(&codec, TRUE);
     while (codec.next_scanline < codec.image_height) {
-      // libjpeg's interface knows no const; it only reads.
+      // libjpeg only reads the row, although its interface requires a pointer to non-const data.
       auto* row = const_cast<JSAMPROW>(picture.row(static_cast<int>(codec.next_scanline)));
       jpeg_write_scanlines(&codec, &row, 1);
     }

@@ -1,4 +1,4 @@
-// JPEG bytes to images and back, with libjpeg-turbo.
+// Decodes and encodes JPEG with libjpeg-turbo.
 #ifndef IMAGENET_JPEG_HPP
 #define IMAGENET_JPEG_HPP
 
@@ -11,22 +11,20 @@
 
 namespace imagenet {
 
-/// A file or its contents could not be made an image. what() says why, without the file's name.
+/// Thrown if a file cannot be read or decoded. what() returns the reason without the file's name.
 class image_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The whole of a file.
-/// Errors: image_error.
+/// Returns the contents of a file. Errors: image_error.
 std::vector<std::uint8_t> read_file(const std::string& path);
 
-/// Greyscale and CMYK come out as RGB. A file that ends early is an error, not half an image.
-/// Errors: image_error.
+/// Decodes a JPEG; converts grayscale and CMYK images to RGB. Errors: image_error, also if the file
+/// ends early.
 image decode_jpeg(const std::vector<std::uint8_t>& bytes);
 
-/// @param quality  1 to 100; colours are subsampled 4:2:0.
-/// Errors: image_error.
+/// @param quality  1 to 100. Colors are subsampled 4:2:0. Errors: image_error.
 std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality);
 
 }  // namespace imagenet

@@ -11,35 +11,36 @@
 namespace imagenet {
 namespace {
 
-/// What one output position takes from the input: weights[i] of the position first + i.
+/// The input positions that contribute to one output position: position first + i has weights[i].
 struct taps {
   int first = 0;
   const float* weights = nullptr;
   int count = 0;
 };
 
-/// The taps of all output positions of one axis. They are the same for every row or column.
+/// The taps of all output positions along one axis, which are the same for each row or column.
 class axis {
  public:
   axis(int in, int out)
       : scale_{static_cast<double>(in) / out},
         radius_{std::max(scale_, 1.0)},
-        most_taps_{static_cast<int>(std::ceil(radius_)) * 2 + 1},
+        max_taps_{static_cast<int>(std::ceil(radius_)) * 2 + 1},
         taps_(static_cast<std::size_t>(out)),
-        weights_(taps_.size() * static_cast<std::size_t>(most_taps_)) {
+        weights_(taps_.size() * static_cast<std::size_t>(max_taps_)) {
     float* weights = weights_.data();
-    for (std::size_t i = 0; i < taps_.size(); ++i, weights += most_taps_) {
+    for (std::size_t i = 0; i < taps_.size(); ++i, weights += max_taps_) {
       taps_[i] = make_taps((static_cast<double>(i) + 0.5) * scale_, in, weights);
     }
   }
 
-  axis(const axis&) = delete;  // the taps point into the weights
+  axis(const axis&) = delete;  // not copyable, because the taps point into the weights
   axis& operator=(const axis&) = delete;
 
   const taps& operator[](int i) const { return taps_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// The triangle filter around `center`, cut off at the image's edge; its weights add up to 1.
+  /// Returns the taps of a triangle filter around `center`. The filter is cut off at the image's
+  /// edge; the weights add up to 1.
   taps make_taps(double center, int in, float* weights) const {
     const int first = std::max(0, static_cast<int>(std::lround(center - radius_)));
     const int end = std::min(in, static_cast<int>(std::lround(center + radius_)));
@@ -57,13 +58,13 @@ class axis {
 
   double scale_;
   double radius_;
-  int most_taps_;
+  int max_taps_;
   std::vector<taps> taps_;
   std::vector<float> weights_;
 };
 
-/// One output row at the input's width. This direction first: it is the one that vectorises, and it
-/// leaves fewer rows to the other.
+/// Computes one output row at the width of the input. The vertical direction comes first, because
+/// it can be vectorized and leaves fewer rows for the horizontal one.
 void resize_vertically(const image& picture, const box& part, const taps& rows,
                        std::vector<float>& out) {
   std::fill(out.begin(), out.end(), 0.0F);
@@ -80,7 +81,7 @@ void resize_horizontally(const std::vector<float>& in, const axis& columns, int 
   for (int x = 0; x < width; ++x, out += channels) {
     const taps& column = columns[x];
     const float* pixel = in.data() + static_cast<std::size_t>(column.first) * channels;
-    float sum[channels] = {0.5F, 0.5F, 0.5F};  // rounds where the fraction is cut off
+    float sum[channels] = {0.5F, 0.5F, 0.5F};  // so that the conversion to integers rounds
     for (int i = 0; i < column.count; ++i, pixel += channels) {
       for (int c = 0; c < channels; ++c) sum[c] += column.weights[i] * pixel[c];
     }

@@ -1,4 +1,4 @@
-// Cuts a box out of an image and resizes it, antialiased.
+// Cuts a box out of an image and resizes it, with antialiasing.
 #ifndef IMAGENET_RESIZE_HPP
 #define IMAGENET_RESIZE_HPP
 
@@ -14,9 +14,10 @@ struct box {
   int height = 0;
 };
 
-/// Bilinear. Where it makes things smaller, the filter grows by the same factor, so that every
-/// pixel of the box counts: Pillow's BILINEAR, torchvision's antialias=True.
-/// @param part  not empty and within `picture`.
+/// Resizes `part` of a picture with bilinear interpolation. If the result is smaller than `part`,
+/// the filter is widened so that each pixel contributes, as with Pillow's BILINEAR or torchvision's
+/// antialias=True.
+/// @param part  must not be empty, and must be inside `picture`.
 image crop_and_resize(const image& picture, const box& part, int width, int height);
 
 }  // namespace imagenet

@@ -25,12 +25,12 @@ namespace fs = std::filesystem;
 namespace imagenet {
 namespace {
 
-/// P(normal variable < x).
+/// Returns the probability that a standard normal variable is below x.
 double normal_probability(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
-/// Its inverse.
+/// Returns the inverse of normal_probability().
 double normal_quantile(double p) {
   double low = -10;
   double high = 10;
@@ -41,27 +41,29 @@ double normal_quantile(double p) {
   return low;
 }
 
-/// Sizes with ImageNet's mean and std, log-normal, in random order. The distribution is cut into
-/// equally likely pieces, and each gives its mean: so even a small set is spread as it should be.
+/// Returns log-normal sizes with ImageNet's mean and standard deviation, in random order. The sizes
+/// are the means of equally likely parts of the distribution, so that even a few sizes have nearly
+/// the right standard deviation.
 std::vector<double> draw_file_sizes(std::size_t count, std::uint64_t seed) {
   const double relative_std = std_bytes / mean_bytes;
   const double sigma = std::sqrt(std::log(1 + relative_std * relative_std));
   const auto n = static_cast<double>(count);
-  // The mean of the log-normal variable times P(it is below its p-quantile).
+  // Returns the contribution of all values below the p-quantile to the mean of the distribution.
   const auto mean_below = [&](double p) {
     return mean_bytes * normal_probability(normal_quantile(p) - sigma);
   };
   std::vector<double> sizes;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto piece = static_cast<double>(i);
-    sizes.push_back(n * (mean_below((piece + 1) / n) - mean_below(piece / n)));
+    const auto segment = static_cast<double>(i);
+    sizes.push_back(n * (mean_below((segment + 1) / n) - mean_below(segment / n)));
   }
   random_source random{seed};
   shuffle(sizes, random);
   return sizes;
 }
 
-/// libjpeg multiplies its quantization tables by this many hundredths (jpeg_quality_scaling()).
+/// Returns libjpeg's scale of quantization tables for a quality, in percent
+/// (jpeg_quality_scaling()).
 double table_scale(int quality) {
   return quality < 50 ? 5000.0 / quality : 200.0 - 2.0 * quality;
 }
@@ -71,8 +73,8 @@ int quality_of_scale(double scale) {
   return static_cast<int>(std::clamp(quality, 5.0, 97.0));
 }
 
-/// Encodes with a quality that comes close to `file_bytes`. Sizes fall about as the tables' scale
-/// to the power of -0.65, so that the second try mostly hits.
+/// Encodes a picture so that the file has about `file_bytes`. File sizes are roughly proportional
+/// to table_scale()^-0.65, so the second attempt is usually close enough.
 std::vector<std::uint8_t> encode_to_size(const image& picture, double file_bytes) {
   int quality = 84;
   std::vector<std::uint8_t> bytes = encode_jpeg(picture, quality);
@@ -99,7 +101,7 @@ fs::path class_folder(const fs::path& directory, std::size_t label) {
   return directory / ("class_" + std::to_string(label));
 }
 
-/// Calls work(0) … work(count - 1) on all processors; passes on the first exception.
+/// Calls work(0) … work(count - 1) on all CPUs; rethrows the first exception.
 template <class F>
 void for_each_index(std::size_t count, const F& work) {
   std::atomic<std::size_t> next{0};
