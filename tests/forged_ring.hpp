@@ -14,6 +14,7 @@
 
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 namespace support {
@@ -127,17 +128,15 @@ int in_child(What&& what, uid_t user = 0) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-inline std::string said;  ///< messages that the library has printed, one per line
-
 inline bool heard(const std::string& text) {
-  return said.find(text) != std::string::npos;
+  return support::collected_messages::count(text) > 0;
 }
 
 inline lotus::options noting(const fs::path& directory) {
-  said.clear();
+  support::collected_messages::clear();
   lotus::options o;
   o.log_file = (directory / "lotustrace_log").string();
-  o.on_message = [](const char* message) { (said += message) += '\n'; };
+  o.on_message = &support::collected_messages::add;
   return o;
 }
 

@@ -75,8 +75,9 @@ struct options {
   /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
   std::int32_t wait_looks_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
-  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread.
-  /// The function must not record, start or stop, because the library holds locks meanwhile.
+  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
+  /// also on several at once. The function must not record, start or stop, because the library
+  /// holds locks meanwhile.
   void (*on_message)(const char* message) = nullptr;
 };
 

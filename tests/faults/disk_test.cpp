@@ -15,25 +15,25 @@
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
+#include "messages.hpp"
 #include "small_disk.hpp"
 #include "support.hpp"
 
+using support::collected_messages;
 using support::count_named;
 using support::read_logs;
 using support::small_disk;
 
 namespace {
 
-std::vector<std::string> messages;
-
 lotus::options options_for(const std::string& prefix) {
-  messages.clear();
+  collected_messages::clear();
   lotus::options o;
   o.log_file = prefix;
   o.ring_records = 64;
   o.cpu_time = false;  // so that every record is a line in a log
   o.drain_interval_ms = 20;
-  o.on_message = [](const char* message) { messages.emplace_back(message); };
+  o.on_message = &collected_messages::add;
   return o;
 }
 
@@ -42,9 +42,7 @@ void record(const char* name, int times) {
 }
 
 std::size_t said(const std::string& what) {
-  std::size_t n = 0;
-  for (const auto& m : messages) n += m.find(what) != std::string::npos ? 1 : 0;
-  return n;
+  return collected_messages::count(what);
 }
 
 }  // namespace
@@ -60,7 +58,8 @@ TEST_CASE("start reports a directory of another user and returns false") {
     if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
     const bool started = lotus::start(options_for(run.prefix()));
     record("unrecorded", 100);
-    _exit(started || messages.size() != 1 || said("Permission denied") != 1 ? 1 : 0);
+    _exit(started || collected_messages::all().size() != 1 || said("Permission denied") != 1 ? 1
+                                                                                             : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -85,8 +84,10 @@ TEST_CASE("the program continues if the directory is mounted read-only, which is
     if (lotus::start(o)) _exit(2);
     record("unrecorded", 100);
     lotus::stop();
-    _exit(said("Read-only file system; this run is not recorded") == 1 && messages.size() == 1 ? 0
-                                                                                               : 3);
+    _exit(said("Read-only file system; this run is not recorded") == 1 &&
+                  collected_messages::all().size() == 1
+              ? 0
+              : 3);
   }
   int status = 0;
   waitpid(pid, &status, 0);

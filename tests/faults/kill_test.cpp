@@ -11,9 +11,11 @@
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
+#include "messages.hpp"
 #include "shared_page.hpp"
 #include "support.hpp"
 
+using support::collected_messages;
 using support::count_files;
 using support::count_named;
 using support::read_logs;
@@ -139,11 +141,11 @@ TEST_CASE("start recovers the records of a dead process before it creates its ow
   REQUIRE(count_files(run.path(), ".lotus_ring_") == 1);
   lotus::options chosen;
   chosen.log_file = run.prefix();
-  static std::string said;
-  chosen.on_message = [](const char* message) { said += message; };
+  collected_messages::clear();
+  chosen.on_message = &collected_messages::add;
   REQUIRE(lotus::start(chosen));
   lotus::stop();
-  CHECK(said.find("were recovered") != std::string::npos);
+  CHECK(collected_messages::count("were recovered") == 1);
   CHECK(read_logs(run.path()).size() == 3000);
 }
 

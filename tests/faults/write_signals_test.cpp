@@ -17,6 +17,7 @@
 #include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/record/message.hpp"
+#include "messages.hpp"
 #include "recording.hpp"
 #include "support.hpp"
 
@@ -106,10 +107,9 @@ TEST_CASE("a message to a pipe without a reader does not kill the process") {
 TEST_CASE("at RLIMIT_FSIZE records wait as on a full disk") {
   const support::temp_directory run;
   CHECK(status_of_child([&] {
-          static std::vector<std::string> messages;
           lotus::options o = support::options_for(run);
           o.ring_records = 64;
-          o.on_message = [](const char* message) { messages.emplace_back(message); };
+          o.on_message = &support::collected_messages::add;
           rlimit before{};
           getrlimit(RLIMIT_FSIZE, &before);
           lotus::start(o);
@@ -122,6 +122,7 @@ TEST_CASE("at RLIMIT_FSIZE records wait as on a full disk") {
           }
           limit_files(before.rlim_cur);
           lotus::stop();
+          const auto messages = support::collected_messages::all();
           if (messages.size() != 2 || lotus::dropped() != 0) _exit(1);
           if (messages[0].find("File too large") == std::string::npos) _exit(2);
         }) == 0);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,17 +12,10 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 namespace support {
-
-inline std::mutex messages_lock;
-inline std::vector<std::string> messages;
-
-inline void forget_messages() {
-  const std::lock_guard hold(messages_lock);
-  messages.clear();
-}
 
 /// A run in its own folder, in a temporary directory that also contains the run's snapshots.
 struct snapshot_run {
@@ -35,11 +27,8 @@ struct snapshot_run {
     o.log_file = (run / "lotustrace_log").string();
     o.cpu_time = false;
     o.drain_interval_ms = 20;
-    forget_messages();
-    o.on_message = [](const char* text) {
-      const std::lock_guard hold(messages_lock);
-      messages.emplace_back(text);
-    };
+    collected_messages::clear();
+    o.on_message = &collected_messages::add;
     return o;
   }
 

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -21,13 +20,12 @@
 #include "faults/small_disk.hpp"
 #include "kept/snapshot_run.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
 using support::consume;
 using support::has_end;
-using support::messages;
-using support::messages_lock;
 using support::names_in;
 using support::snapshot_run;
 
@@ -176,7 +174,7 @@ TEST_CASE("a snapshot without disk space leaves nothing behind and reports why")
   CHECK(others == 0);
   CHECK(lotus::snapshot("now"));
   lotus::stop();
-  const std::lock_guard hold(messages_lock);
+  const std::vector<std::string> messages = support::collected_messages::all();
   REQUIRE(messages.size() >= 2);
   CHECK(messages[0].find("no snapshot") != std::string::npos);
   CHECK(messages[0].find("No space left") != std::string::npos);

@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 using support::count_named;
@@ -107,12 +108,11 @@ TEST_CASE("batch macros do nothing while nothing is recorded") {
 }
 
 TEST_CASE("a batch number that is too large is dropped, counted and reported once") {
-  static std::vector<std::string> messages;
-  messages.clear();
+  support::collected_messages::clear();
   const support::temp_directory run;
   lotus::options o;
   o.log_file = run.prefix();
-  o.on_message = [](const char* message) { messages.emplace_back(message); };
+  o.on_message = &support::collected_messages::add;
   const std::uint64_t before = lotus::dropped();
   REQUIRE(lotus::start(o));
   constexpr std::uint64_t most = (std::uint64_t{1} << 56) - 1;
@@ -127,6 +127,7 @@ TEST_CASE("a batch number that is too large is dropped, counted and reported onc
   CHECK(lines.size() == 1);
   CHECK(count_named(lines, "SBatchConsumed_72057594037927935") == 1);
   CHECK(lotus::dropped() - before == 5);
+  const auto messages = support::collected_messages::all();
   REQUIRE(messages.size() == 2);
   CHECK(messages[0].find("batch number 72057594037927936 ") == 0);
   CHECK(messages[1] == "5 records were dropped");

@@ -10,6 +10,7 @@
 #include "../faults/recording.hpp"
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 using support::count_named;
@@ -158,10 +159,9 @@ TEST_CASE("a loader's directory that is a link is rejected, and its records are 
   const support::temp_directory run;
   const support::temp_directory elsewhere;
   support::fs::create_directory_symlink(elsewhere.path(), run.path() / "val");
-  static std::string said;
-  said.clear();
+  support::collected_messages::clear();
   lotus::options chosen = options_for(run);
-  chosen.on_message = [](const char* message) { (said += message) += '\n'; };
+  chosen.on_message = &support::collected_messages::add;
   REQUIRE(lotus::start(chosen));
   {
     LOTUS_LOADER("val");
@@ -171,7 +171,7 @@ TEST_CASE("a loader's directory that is a link is rejected, and its records are 
   support::fs::remove(run.path() / "val");
   lotus::stop();
   CHECK(support::fs::is_empty(elsewhere.path()));
-  CHECK(said.find("val") != std::string::npos);
+  CHECK(support::collected_messages::count("val") > 0);
   CHECK(read_logs(run.path() / "val").size() == 1);
 }
 

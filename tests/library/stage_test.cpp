@@ -15,8 +15,10 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
+using support::collected_messages;
 using support::count_named;
 using support::read_logs;
 using support::read_side_log;
@@ -24,14 +26,12 @@ using support::side_log_line;
 
 namespace {
 
-std::vector<std::string> said;
-
-/// Returns options for recording to `run` that store all messages in `said`.
+/// Returns options for recording to `run` that store all messages in collected_messages.
 lotus::options noting(const support::temp_directory& run) {
-  said.clear();
+  collected_messages::clear();
   lotus::options chosen;
   chosen.log_file = run.prefix();
-  chosen.on_message = [](const char* message) { said.emplace_back(message); };
+  chosen.on_message = &collected_messages::add;
   return chosen;
 }
 
@@ -201,7 +201,8 @@ TEST_CASE("an item or batch number that is too large is dropped, counted and rep
   CHECK(lotus::dropped() - before == 2);
   lotus::stop();
   CHECK(read_side_log(run.path(), "takes").empty());
-  CHECK(said.size() == 2);  // one about the item's number, one about the number of dropped records
+  // One is about the item's number, one about the number of dropped records.
+  CHECK(collected_messages::all().size() == 2);
 }
 
 TEST_CASE("a wait is recorded once its batch is known, and otherwise not at all") {
@@ -311,8 +312,8 @@ TEST_CASE("a scope that ends on another thread is reported once") {
     std::thread{[&] { crossing.reset(); }}.join();
   }
   lotus::stop();
-  REQUIRE(said.size() == 1);
-  CHECK(said[0].find("Crossing") != std::string::npos);
-  CHECK(said[0].find("async_scope") != std::string::npos);
+  REQUIRE(collected_messages::all().size() == 1);
+  CHECK(collected_messages::count("Crossing") == 1);
+  CHECK(collected_messages::count("async_scope") == 1);
 }
 #endif
