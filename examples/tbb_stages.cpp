@@ -80,7 +80,7 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
     const std::size_t next = current.number + 1;
     return std::make_shared<batch>(std::exchange(current, {next, {}}));
   };
-  const auto hand_over = [&](const batch_ptr& full) {
+  const auto delivery = [&](const batch_ptr& full) {
     if (!full) return;
     made.push(std::move(*full));
     LOTUS_COUNTER("batches ready", made.size());
@@ -98,7 +98,7 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
           tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order,
                                                  lotus::staged("Collate", number_of, collate)) &
           // This filter is not recorded as a stage, because it may only wait for the consumer.
-          tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, hand_over));
+          tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, delivery));
 }
 
 float train(const batch& b) {

@@ -74,7 +74,7 @@ pageReady.then(() => {
   if (arrow) note(timeline.x(arrow[0]), worker.rows[0].y - 2, "From the batch's end an arrow leads to the step that used it.");
   if (main.marks.length) note(timeline.x(main.marks[0].at) - 18, main.rows[0].y - 8, "The triangle: a batch that came before its turn is put aside: many of them, and one slow batch holds up all.");
   note(timeline.x(timeline.span * 0.7), lane("batches ready").rows[0].y + 12, "How many batches lie ready: at 0 the consumer is faster than the workers.");
-  note(timeline.x(timeline.span * 0.55), lane("being made").rows[0].y + 12, "How many are being made at once.");
+  note(timeline.x(timeline.span * 0.55), lane("in preprocessing").rows[0].y + 12, "How many are in preprocessing at once.");
   const off = worker.rows.find((row) => row.kind === "off CPU");
   if (off) note(timeline.left + 0.8 * timeline.plot, off.y + 6, "Here the thread was on no CPU: it waited for one, or was blocked.");
   byId("timeline-help").replaceChildren();

@@ -548,8 +548,9 @@ struct options {
   /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
   std::int32_t wait_looks_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
-  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread.
-  /// The function must not record, start or stop, because the library holds locks meanwhile.
+  /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
+  /// also on several at once. The function must not record, start or stop, because the library
+  /// holds locks meanwhile.
   void (*on_message)(const char* message) = nullptr;
 };
 
@@ -6928,7 +6929,7 @@ struct ring_file_header {
   std::atomic<std::uint32_t> clock_index;
   clock_map clocks[2];  ///< clocks[clock_index] is valid at every moment, even after a kill
   /// CLOCK_REALTIME at the recording's start, in ns; unique among the recordings of a process.
-  std::uint64_t begun_ns;
+  std::uint64_t began_ns;
 };
 
 /// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log
@@ -10045,7 +10046,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 
 /// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< start of the recording, in ns since the epoch
+  std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
   /// Number of the call if the section is for one call that ended after the recording; else 0.
   std::uint64_t late;
 };
@@ -10109,7 +10110,7 @@ class aggregate_text {
   }
   void put_bound(std::string_view word, std::uint64_t number) noexcept {
     put(word);
-    put_and(name_.begun_ns, '.');
+    put_and(name_.began_ns, '.');
     put_and(name_.late, ',');
     put_and(number, '\n');
   }
@@ -11339,10 +11340,10 @@ class ring_file {
   /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
   /// Returns 0 or errno.
   /// @param name_ns  number in the file's name, the same as in the name of the information file.
-  /// @param begun_ns  start of this recording, in ns of CLOCK_REALTIME.
+  /// @param began_ns  start of this recording, in ns of CLOCK_REALTIME.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
-                               std::uint64_t begun_ns) noexcept {
+                               std::uint64_t began_ns) noexcept {
     directory_ = &in;
     const int directory = in.descriptor();
     if (directory < 0) return -directory;
@@ -11361,7 +11362,7 @@ class ring_file {
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
       fill_header(prefix, flags);
-      header_->begun_ns = begun_ns;
+      header_->began_ns = began_ns;
       store_clock(clock);
       // The file is complete. Now it gets the name by which recovery finds it.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
@@ -11607,7 +11608,7 @@ namespace detail {
 /// The ring file from which aggregates are read.
 struct aggregates_source {
   int descriptor;          ///< descriptor of the file; borrowed
-  std::uint64_t begun_ns;  ///< start of the recording, from the file's header
+  std::uint64_t began_ns;  ///< start of the recording, from the file's header
   std::uint64_t rate;      ///< mean_rate() of the file's clock
   name_lookup names;       ///< returns the start of a line, "S<name>,", for a name's id
 };
@@ -11633,7 +11634,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
-        {of_.begun_ns, 0}, of_.rate, of_.names,
+        {of_.began_ns, 0}, of_.rate, of_.names,
         [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
   }
 
@@ -11796,7 +11797,7 @@ class dead_ring_file {
   enum class state {
     opened,
     gone,           ///< the file does not exist, or another process has deleted it after recovery
-    living,         ///< the process that writes the file is running
+    running,        ///< the process that writes the file is running
     busy,           ///< another process is recovering the file
     damaged,        ///< the file's header is not that of a ring file
     other_version,  ///< another version of the library wrote the file
@@ -11811,7 +11812,7 @@ class dead_ring_file {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
                    : open_regular(directory, name, O_RDONLY, status_);
     if (fd_ < 0) return not_opened(directory, name);
-    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::running;
     if (writable) {
       error_ = take_file_lock(fd_, recovery_lock_byte);
       if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
@@ -11972,7 +11973,7 @@ class dead_ring_file {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
     fd_ = open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::running;
     return state::refused;
   }
 
@@ -12086,7 +12087,7 @@ namespace detail {
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
   return dead_aggregates{
-      {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
+      {file.descriptor(), file.header().began_ns, mean_rate(file.clocks()), file.names()},
       state,
       [&file](auto&& each) { file.for_each_aggregates_block(each); }};
 }
@@ -12420,7 +12421,7 @@ class compact_filler {
     end_ = put_record(put_varint(p, code), r, kind, *last);
     ++head_.records;
     head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.side_begin.empty()) head_.roles |= beside_bit;
+    if (!kind.side_begin.empty()) head_.roles |= side_bit;
     return true;
   }
 
@@ -12490,7 +12491,7 @@ class compact_filler {
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
+  static constexpr std::uint8_t side_bit = 1U << static_cast<unsigned>(log_role::side);
   static constexpr std::size_t max_record_bytes = max_line_name_bytes + 1 + 80;
 
   /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
@@ -12606,7 +12607,7 @@ struct recovery_limits {
 struct recovery {
   std::uint64_t files = 0;          ///< ring files of dead processes that were recovered completely
   std::uint64_t records = 0;        ///< records appended to the logs
-  std::uint64_t living = 0;         ///< ring files whose processes are running
+  std::uint64_t running = 0;        ///< ring files whose processes are running
   std::uint64_t busy = 0;           ///< ring files that another process is recovering
   std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
@@ -12798,7 +12799,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     }
     dead_ring_file file;
     const state found = file.open(directory, name, true, owners);
-    if (found == state::living) ++result.living;
+    if (found == state::running) ++result.running;
     if (found == state::busy) ++result.busy;
     if (found == state::damaged) ++result.damaged;
     if (found == state::other_version) ++result.other_version;
@@ -14291,10 +14292,10 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Functions about the information and the clock in the files.
 
-  /// Returns when this recording began, in ns since the epoch: ring_file_header::begun_ns.
-  std::uint64_t begun_ns() noexcept {
+  /// Returns when this recording began, in ns since the epoch: ring_file_header::began_ns.
+  std::uint64_t began_ns() noexcept {
     const locked hold{lock_};
-    return begun_ns_;
+    return began_ns_;
   }
 
   /// Copies the name of this process's information file to `name`; "" if it has none yet.
@@ -14362,8 +14363,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
           info_.create(directory_, file_mode_, map.current(), cpu_.mode(), limited_);
       const std::uint32_t flags =
           (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
-      begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
-      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, begun_ns_);
+      began_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, began_ns_);
     });
     if (error != 0) return reports_.no_ring_file(location_, error);
     kept_names_.store(file_, names_);
@@ -14385,7 +14386,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
-  std::uint64_t begun_ns_ = 0;
+  std::uint64_t began_ns_ = 0;
   bool ring_file_due_ = false;
   kept_names kept_names_;
 };
@@ -14440,9 +14441,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     one->total_ticks = whole.ticks;
     one->self_ticks = whole.self_ticks;
     one->counts[bucket_of(whole.ticks)] = 1;
-    const std::uint64_t begun_ns = files_.begun_ns();
+    const std::uint64_t began_ns = files_.began_ns();
     const locked hold{lock_};
-    aggregate_text section{{begun_ns, ++late_calls_}, rate()};
+    aggregate_text section{{began_ns, ++late_calls_}, rate()};
     section.add(names_.entry(static_cast<std::uint32_t>(call.key)).line_start(),
                 p.tid.load(std::memory_order_relaxed), *one);
     append(static_cast<std::uint32_t>(call.key >> 32), section.finish());
@@ -14450,7 +14451,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
-  LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD static void delivery(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
     a.inner_ticks = a.unreported_ticks = 0;
@@ -14514,7 +14515,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       await_call(p);
     });
     if (!any) return true;
-    const std::uint64_t begun_ns = files_.begun_ns();
+    const std::uint64_t began_ns = files_.began_ns();
     const locked hold{lock_};
     const auto each_thread = [&all](each_chain each) {
       all.for_each([each](producer& p) {
@@ -14525,7 +14526,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
         each(chain);
       });
     };
-    return for_each_section({begun_ns, 0}, rate(), names_.line_starts(), each_thread,
+    return for_each_section({began_ns, 0}, rate(), names_.line_starts(), each_thread,
                             [this](std::uint32_t loader, std::string_view section) {
                               return append(loader, section);
                             }) == 0;
@@ -14551,7 +14552,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     if (copies.failed()) return ENOMEM;
     // No lock is held while the files are written, so no thread waits for the disk.
     return for_each_section(
-        {files_.begun_ns(), 0}, rate(), names_.line_starts(),
+        {files_.began_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
         [this, folder](std::uint32_t loader, std::string_view section) {
           return append(folder, loader, section);
@@ -15062,7 +15063,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
-  LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void delivery(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
     if (!p.attached) return;
@@ -16214,11 +16215,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     objects_.forget();
     // Without looks, the thread is marked as started, so that it is not started.
     awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
-    begun_ns_ = clock_ns(CLOCK_MONOTONIC);
+    began_ns_ = clock_ns(CLOCK_MONOTONIC);
     looks_ = 0;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
-    bits_.seed(static_cast<std::uint64_t>(begun_ns_) * 0x9E3779B97F4A7C15ULL);
+    bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
   /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
@@ -16306,7 +16307,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                                  : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
                                                       : 0;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - begun_ns_) / looks_;
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / looks_;
     const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
     lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
@@ -16327,8 +16328,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   mutex lock_;
   std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
   bool forbidden_reported_ = false;
-  std::int64_t begun_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
-  std::uint64_t looks_ = 0;    ///< number of looks since begun_ns_
+  std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  std::uint64_t looks_ = 0;    ///< number of looks since began_ns_
   std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look
@@ -17314,8 +17315,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
-          aggregate_store::hand_over(p);
-          rings_.hand_over(p);
+          aggregate_store::delivery(p);
+          rings_.delivery(p);
         });
   }
 

@@ -164,7 +164,7 @@ TEST_CASE("a program that closed the descriptor of its ring file is not mistaken
     const int directory = open(run.path().c_str(), O_RDONLY | O_DIRECTORY);
     const auto found = lotus::detail::recover_directory(directory, nullptr);
     close(directory);
-    CHECK(found.living == 1);
+    CHECK(found.running == 1);
     CHECK(found.records == 0);
   }
   kill(pid, SIGKILL);

@@ -127,7 +127,7 @@ TEST_CASE("recovery does not touch the ring of a running process") {
   while (count_files(run.path(), ".lotus_ring_") == 0) usleep(1000);
   usleep(10'000);
   const auto result = recover(run);
-  CHECK(result.living == 1);
+  CHECK(result.running == 1);
   CHECK(result.records == 0);
   kill(victim, SIGKILL);
   wait_for(victim);

@@ -65,7 +65,7 @@ TEST_CASE("reading a ring takes no lock, so that recovery still finds the proces
           lotus::detail::dead_ring_file::state::opened);
   const auto result = recover(run.path());
   CHECK(result.records == 1);
-  CHECK(result.living == 0);
+  CHECK(result.running == 0);
   CHECK(reader.being_recovered());
   close(fd);
 }
@@ -79,7 +79,7 @@ TEST_CASE("a recovery in progress is not mistaken for a running process") {
     REQUIRE(other.open(fd, ".lotus_ring_1_1", true, lotus::detail::file_owners::of_caller(fd)) ==
             lotus::detail::dead_ring_file::state::opened);
     const auto result = recover(run.path());
-    CHECK(result.living == 0);
+    CHECK(result.running == 0);
     CHECK(result.busy == 1);
   }
   CHECK(recover(run.path()).records == 1);
@@ -187,7 +187,7 @@ TEST_CASE("recovery as root acts for the owner of the directory only") {
     CHECK(in_child(
               [&] {
                 const auto result = recover(run.path());
-                return result.living == 1 && result.refused == 0 ? 0 : 1;
+                return result.running == 1 && result.refused == 0 ? 0 : 1;
               },
               somebody) == 0);
     lotus::stop();

@@ -127,10 +127,10 @@ void check_log(const fs::path& path) {
 
 /// Reads the ring twice as `lotus-tool top` does; the second time, only new records are read.
 void look_as_top_does(const fs::path& ring) {
-  lotus::tool::live_ring living(ring.string());
+  lotus::tool::live_ring running(ring.string());
   for (int i = 0; i < 2; ++i) {
     lotus::tool::ring_look seen;
-    living.look(seen);
+    running.look(seen);
     for (const lotus::tool::ring_look::new_lines& of : seen.lines) {
       if (of.log.role == lotus::detail::log_role::side) {
         check_side_log(of.lines);

@@ -212,8 +212,8 @@ TEST_CASE("a snapshot deletes the unfinished snapshots of killed processes") {
     return folder;
   };
   const fs::path dead = unfinished("dead");
-  const fs::path living = unfinished("living");
-  const int held = open(living.c_str(), O_RDONLY | O_DIRECTORY);
+  const fs::path running = unfinished("living");
+  const int held = open(running.c_str(), O_RDONLY | O_DIRECTORY);
   REQUIRE(flock(held, LOCK_EX) == 0);
   const fs::path others =
       here.around.path() / "other.snapshot-20260101T000000.000000Z-x.unfinished";
@@ -223,7 +223,7 @@ TEST_CASE("a snapshot deletes the unfinished snapshots of killed processes") {
   REQUIRE(lotus::snapshot("next"));
   lotus::stop();
   CHECK_FALSE(fs::exists(dead));
-  CHECK(fs::exists(living / "loader" / "log"));
+  CHECK(fs::exists(running / "loader" / "log"));
   CHECK(fs::exists(others));
   close(held);
   CHECK(here.snapshots().size() == 3);

@@ -51,7 +51,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 
 /// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< start of the recording, in ns since the epoch
+  std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
   /// Number of the call if the section is for one call that ended after the recording; else 0.
   std::uint64_t late;
 };
@@ -115,7 +115,7 @@ class aggregate_text {
   }
   void put_bound(std::string_view word, std::uint64_t number) noexcept {
     put(word);
-    put_and(name_.begun_ns, '.');
+    put_and(name_.began_ns, '.');
     put_and(name_.late, ',');
     put_and(number, '\n');
   }

@@ -20,7 +20,7 @@ namespace detail {
 /// The ring file from which aggregates are read.
 struct aggregates_source {
   int descriptor;          ///< descriptor of the file; borrowed
-  std::uint64_t begun_ns;  ///< start of the recording, from the file's header
+  std::uint64_t began_ns;  ///< start of the recording, from the file's header
   std::uint64_t rate;      ///< mean_rate() of the file's clock
   name_lookup names;       ///< returns the start of a line, "S<name>,", for a name's id
 };
@@ -46,7 +46,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
-        {of_.begun_ns, 0}, of_.rate, of_.names,
+        {of_.began_ns, 0}, of_.rate, of_.names,
         [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
   }
 

@@ -136,7 +136,7 @@ class compact_filler {
     end_ = put_record(put_varint(p, code), r, kind, *last);
     ++head_.records;
     head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.side_begin.empty()) head_.roles |= beside_bit;
+    if (!kind.side_begin.empty()) head_.roles |= side_bit;
     return true;
   }
 
@@ -206,7 +206,7 @@ class compact_filler {
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
+  static constexpr std::uint8_t side_bit = 1U << static_cast<unsigned>(log_role::side);
   static constexpr std::size_t max_record_bytes = max_line_name_bytes + 1 + 80;
 
   /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.

@@ -50,7 +50,7 @@ struct ring_file_header {
   std::atomic<std::uint32_t> clock_index;
   clock_map clocks[2];  ///< clocks[clock_index] is valid at every moment, even after a kill
   /// CLOCK_REALTIME at the recording's start, in ns; unique among the recordings of a process.
-  std::uint64_t begun_ns;
+  std::uint64_t began_ns;
 };
 
 /// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log

@@ -37,7 +37,7 @@ class dead_ring_file {
   enum class state {
     opened,
     gone,           ///< the file does not exist, or another process has deleted it after recovery
-    living,         ///< the process that writes the file is running
+    running,        ///< the process that writes the file is running
     busy,           ///< another process is recovering the file
     damaged,        ///< the file's header is not that of a ring file
     other_version,  ///< another version of the library wrote the file
@@ -52,7 +52,7 @@ class dead_ring_file {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
                    : open_regular(directory, name, O_RDONLY, status_);
     if (fd_ < 0) return not_opened(directory, name);
-    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::running;
     if (writable) {
       error_ = take_file_lock(fd_, recovery_lock_byte);
       if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
@@ -213,7 +213,7 @@ class dead_ring_file {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
     fd_ = open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::running;
     return state::refused;
   }
 

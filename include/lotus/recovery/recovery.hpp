@@ -47,7 +47,7 @@ struct recovery_limits {
 struct recovery {
   std::uint64_t files = 0;          ///< ring files of dead processes that were recovered completely
   std::uint64_t records = 0;        ///< records appended to the logs
-  std::uint64_t living = 0;         ///< ring files whose processes are running
+  std::uint64_t running = 0;        ///< ring files whose processes are running
   std::uint64_t busy = 0;           ///< ring files that another process is recovering
   std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
@@ -239,7 +239,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     }
     dead_ring_file file;
     const state found = file.open(directory, name, true, owners);
-    if (found == state::living) ++result.living;
+    if (found == state::running) ++result.running;
     if (found == state::busy) ++result.busy;
     if (found == state::damaged) ++result.damaged;
     if (found == state::other_version) ++result.other_version;

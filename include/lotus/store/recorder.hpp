@@ -163,8 +163,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
-          aggregate_store::hand_over(p);
-          rings_.hand_over(p);
+          aggregate_store::delivery(p);
+          rings_.delivery(p);
         });
   }
 

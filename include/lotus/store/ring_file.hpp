@@ -41,10 +41,10 @@ class ring_file {
   /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
   /// Returns 0 or errno.
   /// @param name_ns  number in the file's name, the same as in the name of the information file.
-  /// @param begun_ns  start of this recording, in ns of CLOCK_REALTIME.
+  /// @param began_ns  start of this recording, in ns of CLOCK_REALTIME.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
-                               std::uint64_t begun_ns) noexcept {
+                               std::uint64_t began_ns) noexcept {
     directory_ = &in;
     const int directory = in.descriptor();
     if (directory < 0) return -directory;
@@ -63,7 +63,7 @@ class ring_file {
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
       fill_header(prefix, flags);
-      header_->begun_ns = begun_ns;
+      header_->began_ns = began_ns;
       store_clock(clock);
       // The file is complete. Now it gets the name by which recovery finds it.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;

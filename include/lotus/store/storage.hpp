@@ -97,7 +97,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
-  LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void delivery(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
     if (!p.attached) return;

@@ -55,7 +55,7 @@ LOTUS_DETAIL_PER_MODULE inline const lotus::detail::annotation_calls annotation{
                                                                                 end_seen};
 
 /// Registers the functions with the session before main() if LOTUS_ANNOTATE is set.
-LOTUS_DETAIL_PER_MODULE inline const bool annotation_told = [] {
+LOTUS_DETAIL_PER_MODULE inline const bool annotation_reported = [] {
   if (lotus::detail::environment_text(lotus::detail::variable::annotate) == nullptr) return false;
   lotus::detail::join_session(false).annotate_torch(annotation);
   return true;

@@ -97,7 +97,7 @@ class consumer_log {
   }
 
   /// Records that the consumer receives a batch, or the exception thrown while it was built.
-  void handed_over(std::size_t batch) noexcept {
+  void delivered(std::size_t batch) noexcept {
     give_up_wait();
     batch_consumed(batch);
     const auto queued = queued_ticks_.find(batch);

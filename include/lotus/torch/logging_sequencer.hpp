@@ -44,7 +44,7 @@ class logging_sequencer final : public ::torch::data::detail::sequencers::Sequen
     if (!result) return result;
     ++awaited_;
     if (yields(*result)) {
-      log_.handed_over(result->sequence_number);
+      log_.delivered(result->sequence_number);
     } else {
       log_.yielded_nothing(result->sequence_number);
     }

@@ -34,7 +34,7 @@ class inline_wait {
   ~inline_wait() {
     if (consumer_ == nullptr) return;
     consumer_->end_wait(batch_);
-    consumer_->handed_over(batch_);
+    consumer_->delivered(batch_);
   }
 
   void yielded_nothing() noexcept {

@@ -55,7 +55,7 @@ TEST_CASE("a stream is colored only if colors are allowed for it") {
   std::ostringstream plain;
   CHECK(styled(plain, style::red, "x") == "x");
   std::ostringstream coloured;
-  allow_colours(coloured);
+  allow_colors(coloured);
   CHECK(styled(coloured, style::red, "x") == "\x1b[31mx\x1b[0m");
   diagnostic_log(coloured, false).warning("careful");
   CHECK(contains(coloured.str(), "\x1b[33mwarning:\x1b[0m careful\n"));

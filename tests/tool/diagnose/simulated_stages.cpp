@@ -86,7 +86,7 @@ class simulation {
     for (bool moved = true; moved;) {
       moved = false;
       if (!stepping_ && !queues_.back().empty()) {
-        hand_over(queues_.back().front());
+        delivery(queues_.back().front());
         queues_.back().pop_front();
         moved = true;
       }
@@ -117,7 +117,7 @@ class simulation {
     if (at_work_[s] == chain_.stages[s].threads) return false;
     // The number of items in flight must be limited. Otherwise, all threads of a pool could hold
     // items that the next stage cannot take.
-    if (s == 0 && chain_.pool > 0 && next_ - handed_over_ >= 2 * chain_.pool) return false;
+    if (s == 0 && chain_.pool > 0 && next_ - delivered_ >= 2 * chain_.pool) return false;
     // Chooses the thread that has been idle for longest, so that every thread appears in the logs.
     std::size_t found = workers_.size();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -159,7 +159,7 @@ class simulation {
     if (s + 1 == chain_.stages.size()) b.latency_ns += span.end_ns;
   }
 
-  void hand_over(std::int64_t item) {
+  void delivery(std::int64_t item) {
     to_.logs.waited(0, item, wait_from_, now_ - wait_from_ + 500);
     truth_.waits_ns += now_ - wait_from_;
     to_.logs.used(0, item, now_ + 600);
@@ -168,7 +168,7 @@ class simulation {
     const std::int64_t step = chain_.step(random_) + 1000;
     truth_.steps_ns += step;
     truth_.end_ns = now_ + step;
-    ++handed_over_;
+    ++delivered_;
     stepping_ = true;
     events_.emplace(now_ + step, consumer);
   }
@@ -227,7 +227,7 @@ class simulation {
   std::int64_t now_ = 0;
   std::int64_t wait_from_ = 0;
   std::int64_t next_ = 0;
-  std::int64_t handed_over_ = 0;
+  std::int64_t delivered_ = 0;
   bool stepping_ = false;
   consumer_truth truth_;
 };

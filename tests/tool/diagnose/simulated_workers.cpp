@@ -83,17 +83,17 @@ consumer_truth simulate(const worker_loader& loader, planted_logs& logs, generat
         logs.waited(loader.consumer, static_cast<std::int64_t>(i), now, wait_end - now);
         truth.waits_ns += wait_end - now;
       }
-      const std::int64_t hand_over = wait_end + moment_ns;
-      if (epoch == 0 && i == 0) truth.first_hand_over_ns = hand_over;
-      truth.last_hand_over_ns = hand_over;
-      if (preprocessing < n) given[preprocessing] = hand_over;
+      const std::int64_t delivery = wait_end + moment_ns;
+      if (epoch == 0 && i == 0) truth.first_hand_over_ns = delivery;
+      truth.last_hand_over_ns = delivery;
+      if (preprocessing < n) given[preprocessing] = delivery;
       make_until(preprocessing + 1);
       std::int64_t step = loader.step(random);
       if (loader.change_step) step = loader.change_step(static_cast<int>(i), step);
-      now = hand_over + step;
+      now = delivery + step;
       truth.steps_ns += step;
       logs.used(loader.consumer, static_cast<std::int64_t>(i) + loader.consumed_number,
-                loader.consumed_late ? now - moment_ns : hand_over);
+                loader.consumed_late ? now - moment_ns : delivery);
     }
     now += loader.pause_ns;
   }

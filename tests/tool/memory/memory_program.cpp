@@ -125,13 +125,13 @@ void families() {
 /// Allocates blocks of random sizes on four threads. A third of each thread's blocks are freed by
 /// the next thread.
 void random_allocations(unsigned seed, int each) {
-  struct hand_over {
+  struct delivery {
     std::mutex lock;
     std::vector<void*> blocks;
   };
-  hand_over between[4];
+  delivery between[4];
   // Reserves the memory now: later allocations must not depend on the order in which threads run.
-  for (hand_over& to : between) to.blocks.reserve(static_cast<std::size_t>(each));
+  for (delivery& to : between) to.blocks.reserve(static_cast<std::size_t>(each));
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -163,7 +163,7 @@ void random_allocations(unsigned seed, int each) {
     });
   }
   for (std::thread& t : threads) t.join();
-  for (hand_over& left : between) {
+  for (delivery& left : between) {
     for (void* block : left.blocks) free(block);
   }
 }

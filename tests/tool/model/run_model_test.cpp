@@ -134,7 +134,7 @@ TEST_CASE("a pass with only discarded batches does not shift later epochs") {
   const run_batches run(all);
   REQUIRE(run.all().size() == 13);
   REQUIRE(run.epochs().size() == 1);
-  CHECK(run.epochs()[0].handed_over == 10);
+  CHECK(run.epochs()[0].delivered == 10);
   CHECK(*run.steady_per_s() == Approx(1e9 / 10));
   CHECK(run.discarded() == 3);
   for (std::size_t b = 0; b < 13; ++b) {
@@ -158,8 +158,8 @@ TEST_CASE("a pass that ended early does not take batches of the next pass") {
   REQUIRE(run.all().size() == 10);
   CHECK(run.discarded() == 1);
   REQUIRE(run.epochs().size() == 2);
-  CHECK(run.epochs()[0].handed_over == 3);
-  CHECK(run.epochs()[1].handed_over == 6);
+  CHECK(run.epochs()[0].delivered == 3);
+  CHECK(run.epochs()[1].delivered == 6);
   CHECK(run.epochs()[1].first_ns == 109);
   CHECK(run.all()[3].index == 3);
   CHECK(run.all()[3].epoch == 0);
@@ -193,8 +193,8 @@ TEST_CASE("batches that arrive in any order form one pass") {
   }
   const run_batches run(all);
   REQUIRE(run.epochs().size() == 2);
-  CHECK(run.epochs()[0].handed_over == 7);
-  CHECK(run.epochs()[1].handed_over == 10);
+  CHECK(run.epochs()[0].delivered == 7);
+  CHECK(run.epochs()[1].delivered == 10);
 }
 
 TEST_CASE("without a consumer, batches are done when their last stage ends") {

@@ -216,18 +216,18 @@ class contended_run {
     if (ready_[count(used_)] == 0) return;
     waiting_ = false;
     const std::int64_t got = now_ + moment_ns;
-    const std::int64_t hand_over = got + moment_ns;
+    const std::int64_t delivery = got + moment_ns;
     if (logs_ != nullptr) {
       logs_->waited(0, used_, waits_from_, got - waits_from_);
-      logs_->used(0, used_, hand_over);
+      logs_->used(0, used_, delivery);
       if (l_.step_ms > 0.1) {
-        logs_->off_cpu(0, hand_over + to_ns(l_.step_ms), to_ns(l_.step_ms) - 5000, 0);
+        logs_->off_cpu(0, delivery + to_ns(l_.step_ms), to_ns(l_.step_ms) - 5000, 0);
       }
     }
     ++used_;
-    end_ns = hand_over + to_ns(l_.step_ms);
+    end_ns = delivery + to_ns(l_.step_ms);
     at(end_ns, consumer);
-    now_ = hand_over;
+    now_ = delivery;
     for (std::size_t w = 0; w < workers_.size(); ++w) begin(w);
   }
 

@@ -119,7 +119,7 @@ recorded_pipeline crowded() {
     p.works.push_back({(5 + b * 7 % 5) * ms, 0, 0, 1});
     p.steps.push_back({3 * ms, 0, 0, 1});
     p.takes_ns.push_back(0);
-    epoch.hand_overs.push_back(b);
+    epoch.deliveries.push_back(b);
   }
   p.epochs.push_back(epoch);
   return p;

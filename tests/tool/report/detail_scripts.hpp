@@ -92,7 +92,7 @@ inline constexpr const char* sum_up = R"(
   var table = function () {
     return Array.from(document.querySelectorAll("#selection tbody tr")).map(function (row) {
       return Array.from(row.children).slice(0, 4).map(function (cell) { return cell.textContent; }).join(" "); }).join("; "); };
-  workbench.selection.batch(timeline.lives.byIndex.get(1234)[0]);
+  workbench.selection.batch(timeline.histories.byIndex.get(1234)[0]);
   put("batch", table());
   workbench.selection.range(0, timeline.span);
   var sums = sumsBetween(timeline, 0, timeline.span);
@@ -100,10 +100,10 @@ inline constexpr const char* sum_up = R"(
   put("whole_is_exact", timeline.run.ops.every(function (op) {
     var sum = sums.sums.find(function (of) { return of[0] === shownName(op.name); })[1];
     return sum.count === op.count && sum.ns === op.total_ns; }));
-  var lives = timeline.lives;
-  var cut = sumsBetween(timeline, lives.moment(10, "begun") + 1000, lives.moment(19, "ready") - 1000);
+  var histories = timeline.histories;
+  var cut = sumsBetween(timeline, histories.moment(10, "started") + 1000, histories.moment(19, "ready") - 1000);
   put("cut_is_estimated", !cut.exact);
-  workbench.selection.range(lives.moment(10, "begun") + 1000, lives.moment(19, "ready") - 1000);
+  workbench.selection.range(histories.moment(10, "started") + 1000, histories.moment(19, "ready") - 1000);
   put("says_so", text("selection").indexOf("count in proportion") > 0);
   put("icicle", Array.from(document.querySelectorAll("#icicle button")).map(function (of) { return of.title; }).join("; "));
   put("ticks", ticked);
@@ -160,7 +160,7 @@ inline constexpr const char* step_around = R"(
   var where = function () {
     var s = timeline.selection;
     if (!s) return "nothing";
-    return s.kind === "batch" ? "batch " + timeline.lives.index[s.place] : s.name + " at " + s.hit.row.start[s.hit.i] / 1e6; };
+    return s.kind === "batch" ? "batch " + timeline.histories.index[s.place] : s.name + " at " + s.hit.row.start[s.hit.i] / 1e6; };
   var row = laneOf("worker 2").rows.find(function (of) { return of.kind === "operations"; });
   timeline.look(0, timeline.span / 2);
   key("ArrowRight");
@@ -173,7 +173,7 @@ inline constexpr const char* step_around = R"(
     told.push(where());
   });
   put("steps", told.join("; "));
-  workbench.selection.batch(timeline.lives.byIndex.get(1)[0]);
+  workbench.selection.batch(timeline.histories.byIndex.get(1)[0]);
   told = [];
   ["Down", "Down", "Up", "Up"].forEach(function (to) { key("Arrow" + to); told.push(where()); });
   put("lanes", told.join("; "));

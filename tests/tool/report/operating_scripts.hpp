@@ -86,7 +86,7 @@ inline constexpr const char* select_and_report = R"(
   put("all_collapsed", timeline.lanes.every(function (of) { return of.collapsed || of.rows.length < 2; }));
   document.getElementById("fold").click();
   put("all_open", timeline.lanes.every(function (of) { return !of.collapsed; }));
-  workbench.selection.batch(timeline.lives.byIndex.get(40)[0]);
+  workbench.selection.batch(timeline.histories.byIndex.get(40)[0]);
   timeline.look(1e9, 3e9);
 )";
 

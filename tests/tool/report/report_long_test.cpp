@@ -26,7 +26,7 @@ TEST_CASE("for a long run the longest operations are drawn, and adjacent batches
   std::string worker;
   std::string main;
   std::string side_log;
-  std::int64_t begun_ns = 0;
+  std::int64_t began_ns = 0;
   std::int64_t waited_ns = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
     const std::int64_t start = at_ns + i * 10'000'000;
@@ -35,7 +35,7 @@ TEST_CASE("for a long run the longest operations are drawn, and adjacent batches
       line(worker, "SLoad", start + op * 100'000, is_long ? 90'000 : 10'000 + op);
     }
     const std::int64_t preprocessing_ns = 4'000'000 + i % 7;
-    begun_ns += preprocessing_ns;
+    began_ns += preprocessing_ns;
     waited_ns += 5'000'000;
     const std::string number = '_' + std::to_string(i);
     line(worker, "SBatchPreprocessed" + number, start, preprocessing_ns);
@@ -78,7 +78,7 @@ TEST_CASE("for a long run the longest operations are drawn, and adjacent batches
   CHECK(count[0] == batches);
   CHECK(count[1] == batches);
   CHECK(count[2] == batches);
-  CHECK(busy_ns[0] == begun_ns);
+  CHECK(busy_ns[0] == began_ns);
   CHECK(busy_ns[1] == waited_ns);
   const auto& values = timeline["counters"][0]["values"];
   CHECK(values.size() <= 30'000);

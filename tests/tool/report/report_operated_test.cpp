@@ -21,10 +21,11 @@ TEST_CASE("pointing at an element describes it, and clicking selects it") {
         "preprocessing of batch 40 worker 22632 batch 40 start 2.076 s duration 881.2 ms");
   const std::string life = found["batch_life"];
   INFO(life);
-  CHECK(contains(life,
-                 "Batch 40 made in 881.2 ms from 2.076 s by worker 22632 lay ready 2.633 ms "
-                 "waited for 629.9 ms consumed at 2.96 s consumer's step 3.705 ms critical path "
-                 "881.2 ms of its making lie on it (100.0 %)"));
+  CHECK(
+      contains(life,
+               "Batch 40 preprocessed in 881.2 ms from 2.076 s by worker 22632 ready for 2.633 ms "
+               "waited for 629.9 ms consumed at 2.96 s consumer's step 3.705 ms critical path "
+               "881.2 ms of its making lie on it (100.0 %)"));
   CHECK(contains(life, "Loader 8 699.7 ms"));
   CHECK(found["boxes"] == "3");  // the preprocessing, the wait and the step
   CHECK(found["arrows"] == "1");
@@ -89,7 +90,7 @@ TEST_CASE("a batch built by stages shows which stages built it and where it wait
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   INFO(found["life"]);
-  CHECK(contains(found["life"], "made in 29 ms from 60 ms lay ready 1 ms"));
+  CHECK(contains(found["life"], "preprocessed in 29 ms from 60 ms ready for 1 ms"));
   CHECK(contains(found["life"], "Read 60 ms 10 ms – worker 2"));
   CHECK(contains(found["life"], "Decode 74 ms 15 ms 4 ms in a queue worker 3"));
 }

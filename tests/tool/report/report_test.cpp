@@ -86,7 +86,7 @@ TEST_CASE("the page contains each batch's history and its time on the critical p
     expected.append(bytes, put_varint(bytes, n));
   }
   const std::size_t whole = expected.size() / 3 * 4;
-  CHECK(batches["lives"].text().substr(0, whole) == base64(expected).substr(0, whole));
+  CHECK(batches["histories"].text().substr(0, whole) == base64(expected).substr(0, whole));
 }
 
 TEST_CASE("the page says what the run was and how much of it was recorded") {

@@ -151,7 +151,7 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   CHECK(found["stage"] == 150);
   const auto processes = folder.processes(place.path().string());
   REQUIRE(processes.size() == 1);
-  CHECK(processes[0].state == live_ring::state::living);
+  CHECK(processes[0].state == live_ring::state::running);
   CHECK(processes[0].in_ring > 0);
   folder.look(now_ns());
   CHECK(held(folder) == found);

@@ -160,7 +160,7 @@ TEST_CASE("top shows two ranks, reacts to keys, and restores the terminal") {
   });
   INFO(shown);
   CHECK(contains(shown, "rank 0"));
-  CHECK(contains(first_line(shown), "lives"));
+  CHECK(contains(first_line(shown), "running"));
   CHECK(contains(shown, "consumer waits "));
   CHECK(contains(shown, " batches/s, "));
   CHECK(contains(shown, "preprocess"));

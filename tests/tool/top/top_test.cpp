@@ -204,11 +204,11 @@ TEST_CASE("top shows several runs side by side") {
 TEST_CASE("top reads the ring of a running process, and reports a killed one as killed") {
   const support::temp_directory place;
   recording_child child(place.prefix());
-  const result living = run({"top", place.path().string(), "--once"});
-  INFO(living.out << living.err);
-  CHECK(contains(living.out, ": lives\n"));
-  CHECK(contains(living.out, "\n  Hidden "));
-  CHECK(contains(living.out, "\n  queue "));
+  const result running = run({"top", place.path().string(), "--once"});
+  INFO(running.out << running.err);
+  CHECK(contains(running.out, ": running\n"));
+  CHECK(contains(running.out, "\n  Hidden "));
+  CHECK(contains(running.out, "\n  queue "));
   usleep(1'200'000);
   const result hanging = run({"top", place.path().string(), "--once"});
   INFO(hanging.out);

@@ -42,10 +42,10 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   lotus::tool::set_line_width(std::cout, columns_of_output(STDOUT_FILENO));
   lotus::tool::set_line_width(std::cerr, columns_of_output(STDERR_FILENO));
-  const bool tells_person = isatty(STDERR_FILENO) != 0;
+  const bool is_terminal = isatty(STDERR_FILENO) != 0;
   if (colours_wanted()) {
-    if (isatty(STDOUT_FILENO) != 0) lotus::tool::allow_colours(std::cout);
-    if (tells_person) lotus::tool::allow_colours(std::cerr);
+    if (isatty(STDOUT_FILENO) != 0) lotus::tool::allow_colors(std::cout);
+    if (is_terminal) lotus::tool::allow_colors(std::cerr);
   }
-  return lotus::tool::run_cli(argc, argv, std::cout, std::cerr, tells_person ? STDERR_FILENO : -1);
+  return lotus::tool::run_cli(argc, argv, std::cout, std::cerr, is_terminal ? STDERR_FILENO : -1);
 }

@@ -83,17 +83,17 @@ bool wait_for(std::chrono::milliseconds patience, Found found) {
 }
 
 bool is_recording(int directory, const std::string& dir) {
-  bool living = false;
+  bool running = false;
   for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
     if (!is_ring_file_name(name)) continue;
     struct stat status {};
     const int fd = lotus::detail::open_regular(directory, name.c_str(), O_RDONLY, status);
     if (fd < 0) continue;
-    living = living || lotus::detail::file_lock_is_taken(fd, lotus::detail::owner_lock_byte);
+    running = running || lotus::detail::file_lock_is_taken(fd, lotus::detail::owner_lock_byte);
     close(fd);
   }
-  return living;
+  return running;
 }
 
 /// Writes a request for a snapshot. Returns whether a process has accepted the request.
@@ -151,8 +151,8 @@ fs::path copy(int directory, const snapshot_options& options, const fs::path& di
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err) {
   const directory_descriptor directory(options.dir);
   const fs::path dir = fs::canonical(options.dir);
-  const bool living = is_recording(directory.number(), options.dir);
-  if (!living) {
+  const bool running = is_recording(directory.number(), options.dir);
+  if (!running) {
     std::ostream quiet(nullptr);
     run_recover({options.dir}, quiet, err);
   }
@@ -165,11 +165,11 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
   }
-  if (!has_logs && !living) {
+  if (!has_logs && !running) {
     throw input_error(options.dir + ": no log found, no file is named " + options.prefix +
                       "..._<number>");
   }
-  if (living) {
+  if (running) {
     const std::set<fs::path> before = snapshots_of(dir);
     if (ask(directory.number(), options)) {
       std::set<fs::path> fresh;

@@ -28,7 +28,7 @@ class preprocessing_of_batch {
  public:
   preprocessing_of_batch(const run_batches& batches, const batch& b) {
     const preprocessing_span* const first = batches.preprocessing_spans().data() + b.first_span;
-    const std::optional<std::int64_t> until_ns = batches.hand_over_ns(b);
+    const std::optional<std::int64_t> until_ns = batches.delivery_ns(b);
     for (const preprocessing_span* s = first; s != first + b.spans; ++s) {
       if (!until_ns || s->start_ns < *until_ns) spans_.push_back(s);
     }
@@ -75,7 +75,7 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   in_parts_ = found.in_parts;
   first_epochs_ = find_epochs(records_, found, cut_off);
   join(found);
-  find_hand_overs();
+  find_deliveries();
   find_steps();
   find_epoch_times();
   find_length();
@@ -175,7 +175,7 @@ void run_batches::join(batch_preprocessings& found) {
   }
 }
 
-void run_batches::find_hand_overs() {
+void run_batches::find_deliveries() {
   struct consumer_time {
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
@@ -183,7 +183,7 @@ void run_batches::find_hand_overs() {
   std::map<std::pair<file_id, std::uint32_t>, consumer_time> times;  // the key is log and epoch
   double late_ns = 0;
   std::size_t late = 0;
-  std::size_t handed_over = 0;
+  std::size_t delivered = 0;
   std::size_t waited_for = 0;
   for (const batch& b : batches_) {
     const batch_record* const wait = record(b.wait);
@@ -195,7 +195,7 @@ void run_batches::find_hand_overs() {
     if (used == nullptr) continue;
     consumer_time& t = times[{used->file, b.epoch}];
     t.last_ns = std::max(t.last_ns, used->start_ns);
-    ++handed_over;
+    ++delivered;
     const bool waited = wait != nullptr && !wait->is_marker();
     if (waited) ++waited_for;
     if (waited && wait->end_ns() < used->start_ns) {
@@ -209,11 +209,11 @@ void run_batches::find_hand_overs() {
   }
   // A buffered batch has no wait. Assume that its reception was as late as the others on average.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
-  if (late > 0) late_ns *= static_cast<double>(handed_over) / static_cast<double>(waited_for);
+  if (late > 0) late_ns *= static_cast<double>(delivered) / static_cast<double>(waited_for);
   constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless
   late_share_ = all_ns > 0 && late >= fewest ? std::min(1.0, late_ns / all_ns) : 0;
 
-  hand_overs_.assign(records_.size(), -1);
+  deliveries_.assign(records_.size(), -1);
   std::vector<const batch*> in_time;
   for (const batch& b : batches_) {
     if (b.consumed) in_time.push_back(&b);
@@ -227,7 +227,7 @@ void run_batches::find_hand_overs() {
   for (const batch* b : in_time) {
     const batch_record& used = records_[*b->consumed];
     const batch_record* const wait = record(b->wait);
-    std::int64_t& at = hand_overs_[*b->consumed];
+    std::int64_t& at = deliveries_[*b->consumed];
     at = used.start_ns;
     if (consumed_late()) {
       if (wait != nullptr && !wait->is_marker()) {
@@ -245,7 +245,7 @@ void run_batches::find_steps() {
   std::vector<record_number> numbers(records_.size());
   std::iota(numbers.begin(), numbers.end(), record_number{0});
   const auto time_of = [this](record_number n) {
-    return hand_overs_[n] >= 0 ? hand_overs_[n] : records_[n].start_ns;
+    return deliveries_[n] >= 0 ? deliveries_[n] : records_[n].start_ns;
   };
   sort_unless_sorted(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
     return std::make_tuple(records_[a].file, time_of(a), a) <
@@ -278,7 +278,7 @@ void run_batches::find_epoch_times() {
     const consumer_id consumer =
         pushed_ ? preprocessing_spans_[b.first_span].consumer : records_[*b.consumed].consumer;
     epoch_times& e = found[{consumer, b.epoch}];
-    if (e.handed_over++ == 0) {
+    if (e.delivered++ == 0) {
       e.epoch = b.epoch;
       e.consumer = consumer;
       e.first_ns = e.last_ns = *time_ns;
@@ -329,7 +329,7 @@ std::int64_t run_batches::last_step_ns(const epoch_times& of) const noexcept {
 
 std::optional<double> run_batches::achieved_per_s() const noexcept {
   std::size_t batches = 0;
-  for (const epoch_times& e : epochs_) batches += e.handed_over;
+  for (const epoch_times& e : epochs_) batches += e.delivered;
   if (batches < 2 || length_ns_ <= 0) return std::nullopt;
   if (begins_with_reception_) --batches;
   return static_cast<double>(batches) * 1e9 / static_cast<double>(length_ns_);
@@ -339,21 +339,21 @@ std::optional<double> run_batches::steady_per_s() const noexcept {
   double batches = 0;
   double ns = 0;
   for (const epoch_times& e : epochs_) {
-    if (e.handed_over < 2) continue;
-    batches += static_cast<double>(e.handed_over - 1);
+    if (e.delivered < 2) continue;
+    batches += static_cast<double>(e.delivered - 1);
     ns += static_cast<double>(e.last_ns - e.first_ns);
   }
   if (batches <= 0 || ns <= 0) return std::nullopt;
   return batches * 1e9 / ns;
 }
 
-std::optional<std::int64_t> run_batches::hand_over_ns(const batch& b) const noexcept {
+std::optional<std::int64_t> run_batches::delivery_ns(const batch& b) const noexcept {
   if (!b.consumed) return std::nullopt;
-  return hand_overs_[*b.consumed];
+  return deliveries_[*b.consumed];
 }
 
 std::optional<std::int64_t> run_batches::left_ns(const batch& b) const noexcept {
-  if (!pushed_ || b.spans == 0) return hand_over_ns(b);
+  if (!pushed_ || b.spans == 0) return delivery_ns(b);
   std::int64_t end_ns = INT64_MIN;
   for (std::uint32_t i = 0; i < b.spans; ++i) {
     end_ns = std::max(end_ns, preprocessing_spans_[b.first_span + i].end_ns());
@@ -370,7 +370,7 @@ std::size_t run_batches::discarded() const noexcept {
 
 std::optional<time_span> run_batches::step(optional_record consumed) const noexcept {
   if (!consumed || step_ends_[*consumed] < 0) return std::nullopt;
-  return time_span{hand_overs_[*consumed], step_ends_[*consumed]};
+  return time_span{deliveries_[*consumed], step_ends_[*consumed]};
 }
 
 std::optional<std::int64_t> run_batches::step_ns(optional_record consumed) const noexcept {
@@ -389,9 +389,9 @@ std::optional<std::int64_t> run_batches::preprocess_ns(const batch& b) const {
 
 std::optional<std::int64_t> run_batches::delay_ns(const batch& b) const {
   const std::optional<time_span> preprocessing = made(b);
-  const std::optional<std::int64_t> handed_over = hand_over_ns(b);
-  if (!preprocessing || !handed_over) return std::nullopt;
-  return *handed_over - preprocessing->end_ns;
+  const std::optional<std::int64_t> delivered = delivery_ns(b);
+  if (!preprocessing || !delivered) return std::nullopt;
+  return *delivered - preprocessing->end_ns;
 }
 
 std::optional<time_span> run_batches::made(const batch& b) const {

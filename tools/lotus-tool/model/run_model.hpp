@@ -81,7 +81,7 @@ struct batch_preprocessings;
 struct epoch_times {
   std::uint32_t epoch = 0;
   consumer_id consumer;
-  std::size_t handed_over = 0;
+  std::size_t delivered = 0;
   std::int64_t first_ns = 0;  ///< time of the first reception of a batch
   std::int64_t last_ns = 0;
   /// The time from the last reception to the first wait (or else reception) of the next epoch: the
@@ -181,7 +181,7 @@ class run_batches {
   /// Returns the time from the end of the batch's preprocessing to its reception.
   std::optional<std::int64_t> delay_ns(const batch& b) const;
   /// Returns the time when the consumer received the batch.
-  std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
+  std::optional<std::int64_t> delivery_ns(const batch& b) const noexcept;
   /// Returns the time when the batch was done: when it was received or, if batches are pushed(),
   /// when its preprocessing ended.
   std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
@@ -201,7 +201,7 @@ class run_batches {
 
  private:
   bool join_successive_consumers();
-  void find_hand_overs();
+  void find_deliveries();
   void find_steps();
   void join(batch_preprocessings& found);
   void find_epoch_times();
@@ -210,7 +210,7 @@ class run_batches {
   batch_records records_;
   std::vector<preprocessing_span> preprocessing_spans_;
   // For each record: the reception time if it is an SBatchConsumed record, otherwise -1.
-  std::vector<std::int64_t> hand_overs_;
+  std::vector<std::int64_t> deliveries_;
   // For each record: the end of the step that begins with the record; -1 if no step does.
   std::vector<std::int64_t> step_ends_;
   std::vector<batch> batches_;

@@ -224,8 +224,8 @@ class planner {
       }
       e.first_unit = e.first_batch = first;
       e.end_unit = static_cast<std::uint32_t>(units.size());
-      e.hand_overs.clear();
-      for (std::uint32_t u = first; u < e.end_unit; ++u) e.hand_overs.push_back(u);
+      e.deliveries.clear();
+      for (std::uint32_t u = first; u < e.end_unit; ++u) e.deliveries.push_back(u);
     }
     plan_.units = std::move(units);
     plan_.works = std::move(works);
@@ -236,8 +236,8 @@ class planner {
   /// that builds its own batches cannot preprocess during a step.
   void consumer_makes() {
     for (planned_epoch& e : plan_.epochs) {
-      for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
-        const planned_unit& unit = plan_.units[e.hand_overs[i]];
+      for (std::size_t i = 0; i < e.deliveries.size(); ++i) {
+        const planned_unit& unit = plan_.units[e.deliveries[i]];
         work preprocessing;
         for (std::uint32_t s = unit.first_stage; s < unit.end_stage; ++s) {
           const work& w = plan_.works[unit.first_work + (s - unit.first_stage)];
@@ -247,7 +247,7 @@ class planner {
         if (i == 0) {
           e.consumer_ready_ns += preprocessing.blocked_ns + preprocessing.cpu_ns;
         } else {
-          work& step = plan_.uses[e.hand_overs[i - 1]].step;
+          work& step = plan_.uses[e.deliveries[i - 1]].step;
           step.blocked_ns += preprocessing.blocked_ns;
           step.cpu_ns += preprocessing.cpu_ns;
         }

@@ -75,7 +75,7 @@ struct planned_epoch {
   /// For each thread of the first stage: the time from the epoch's start until the thread is ready.
   std::vector<double> threads_ready_ns;
   /// The batches in the order in which the consumer receives them.
-  std::vector<std::uint32_t> hand_overs;
+  std::vector<std::uint32_t> deliveries;
 };
 
 /// The rule for the speed of a thread while k threads are runnable: min(1, cpus / k), divided by
@@ -109,7 +109,7 @@ struct replay_plan {
   /// How many threads can be served at once: 1 by a lock, several by a device with channels.
   std::size_t servers = unbounded;
   bool round_robin = false;  ///< whether thread i mod (number of threads) works on unit i
-  bool ordered = true;  ///< whether the consumer receives batches only in the order of hand_overs
+  bool ordered = true;  ///< whether the consumer receives batches only in the order of deliveries
   speed_law speed;
 };
 
@@ -117,8 +117,8 @@ struct replay_plan {
 struct replay_result {
   double whole_ns = 0;       ///< time in ns from the start to the end of the last step, with pauses
   double pauses_ns = 0;      ///< the pauses between epochs, in ns; part of whole_ns
-  double hand_overs_ns = 0;  ///< time between an epoch's first and last reception of a batch, in ns
-  double intervals = 0;      ///< number of intervals between receptions in hand_overs_ns
+  double deliveries_ns = 0;  ///< time between an epoch's first and last reception of a batch, in ns
+  double intervals = 0;      ///< number of intervals between receptions in deliveries_ns
   double batches = 0;
   trend receptions;         ///< the times of the receptions, one group for each epoch
   std::size_t max_out = 0;  ///< the maximum number of units that were in flight at once
@@ -127,7 +127,7 @@ struct replay_result {
     whole_ns += other.whole_ns;
     pauses_ns += other.pauses_ns;
     batches += other.batches;
-    hand_overs_ns += other.hand_overs_ns;
+    deliveries_ns += other.deliveries_ns;
     intervals += other.intervals;
     receptions += other.receptions;
     max_out = std::max(max_out, other.max_out);
@@ -138,7 +138,7 @@ struct replay_result {
   /// Returns batches per second, defined as in run_batches::steady_per_s(); 0 with fewer than two
   /// batches.
   double steady_per_s() const noexcept {
-    return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0;
+    return deliveries_ns > 0 ? intervals * 1e9 / deliveries_ns : 0;
   }
 };
 

@@ -58,7 +58,7 @@ class player {
       batch_ready(b);
     }
     for (std::uint32_t t = 0; t < begun_by_.size(); ++t) clocks_.at(epoch_.threads_ready_ns[t], t);
-    while (handed_over_ < ready_.size()) {
+    while (delivered_ < ready_.size()) {
       const std::optional<std::uint32_t> next = clocks_.next();
       if (!next) break;
       const std::uint32_t thread = *next;
@@ -68,10 +68,10 @@ class player {
         thread_goes_on(thread);
       }
     }
-    out_.batches = static_cast<double>(handed_over_);
+    out_.batches = static_cast<double>(delivered_);
     out_.receptions.end_group();
     out_.pauses_ns = epoch_.pause_ns;
-    out_.whole_ns = epoch_.pause_ns + last_hand_over_ns_;
+    out_.whole_ns = epoch_.pause_ns + last_delivery_ns_;
     // During the last step no other thread works, so its duration needs no simulation.
     if (taken_) {
       const work& step = plan_.uses[*taken_].step;
@@ -290,7 +290,7 @@ class player {
         take();
         return;
       case use::takes:
-        hand_over();
+        delivery();
         return;
       case use::blocked:
         using_ = use::computes;
@@ -309,8 +309,8 @@ class player {
   /// If a batch that the consumer may receive is ready, ends the consumer's wait with this batch.
   void take() {
     if (plan_.ordered) {
-      if (handed_over_ == ready_.size()) return;
-      const std::uint32_t wanted = epoch_.hand_overs[handed_over_];
+      if (delivered_ == ready_.size()) return;
+      const std::uint32_t wanted = epoch_.deliveries[delivered_];
       if (!ready_[wanted - epoch_.first_batch]) return put_aside();
       taken_ = wanted;
     } else {
@@ -322,13 +322,13 @@ class player {
     clocks_.at(clocks_.now_ns() + plan_.uses[*taken_].take_ns, consumer_);
   }
 
-  void hand_over() {
+  void delivery() {
     const double now_ns = clocks_.now_ns();
-    if (handed_over_++ > 0) {
+    if (delivered_++ > 0) {
       ++out_.intervals;
-      out_.hand_overs_ns += now_ns - last_hand_over_ns_;
+      out_.deliveries_ns += now_ns - last_delivery_ns_;
     }
-    last_hand_over_ns_ = now_ns;
+    last_delivery_ns_ = now_ns;
     out_.receptions.add(now_ns);
     const planned_unit& b = plan_.units[*taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
@@ -370,8 +370,8 @@ class player {
   std::uint32_t first_end_ = 0;
   std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
   std::size_t handed_units_ = 0;
-  std::size_t handed_over_ = 0;
-  double last_hand_over_ns_ = 0;
+  std::size_t delivered_ = 0;
+  double last_delivery_ns_ = 0;
   std::vector<std::uint32_t> lying_;  // batches that are ready and still occupy the queue
   optional_unit taken_;
   use using_ = use::waits;

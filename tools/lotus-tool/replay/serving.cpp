@@ -39,7 +39,7 @@ double time_of(const shared_operation& op) {
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
   const bool may_wait = s.max_inside > 1 && s.plausible.front() < s.max_inside;
-  if (s.alone_ns <= 0 || s.gap_ns <= 0 || !(may_wait || s.is_slower_beside_others())) return;
+  if (s.alone_ns <= 0 || s.gap_ns <= 0 || !(may_wait || s.is_slower_when_shared())) return;
   for (const double each_ns : {s.alone_ns, s.alone_low_ns, s.alone_high_ns}) {
     to.push_back({&op, unbounded, s.gap_ns, each_ns});
   }

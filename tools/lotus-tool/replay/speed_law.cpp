@@ -130,8 +130,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
   // Error that the fit does not show: the work itself may differ between times of different load.
-  constexpr double beside_sd = 0.04;
-  const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, beside_sd);
+  constexpr double crowded_sd = 0.04;
+  const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, crowded_sd);
   found.levels_seen = sd < usual_sd;
   const double weight = 1 / (sd * sd);
   const double usual_weight = 1 / (usual_sd * usual_sd);

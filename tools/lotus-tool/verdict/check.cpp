@@ -48,7 +48,7 @@ std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began
   std::size_t early = 0;
   for (const batch& b : batches.all()) {
     const std::optional<time_span> made = batches.made(b);
-    const std::optional<std::int64_t> at = batches.hand_over_ns(b);
+    const std::optional<std::int64_t> at = batches.delivery_ns(b);
     if (!made || !at) continue;
     const double slack_ns = std::max(late_ns, 0.1 * static_cast<double>(made->duration_ns()));
     if (static_cast<double>(*at) + slack_ns < static_cast<double>(made->end_ns)) ++early;

@@ -201,7 +201,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.why_silent = "all batches were skipped; skip fewer, or record more";
   }
   d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
-  for (const epoch_times& epoch : batches.epochs()) d.received += epoch.handed_over;
+  for (const epoch_times& epoch : batches.epochs()) d.received += epoch.delivered;
   if (d.received == 0) d.received = d.batches;
   d.pushed = batches.pushed();
   d.discarded = batches.discarded();

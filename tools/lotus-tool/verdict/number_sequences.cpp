@@ -95,11 +95,11 @@ class first_below {
 /// Returns the sequences of one consumer, sorted by time.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
-  struct hand_over {
+  struct delivery {
     std::int64_t at_ns;
     const batch* of;
   };
-  std::vector<hand_over> by_time;
+  std::vector<delivery> by_time;
   // The batches that were never received, each with the start of its preprocessing.
   std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
   for (const batch& b : batches.all()) {
@@ -111,9 +111,9 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     }
   }
   std::sort(by_time.begin(), by_time.end(),
-            [](const hand_over& a, const hand_over& b) { return a.at_ns < b.at_ns; });
+            [](const delivery& a, const delivery& b) { return a.at_ns < b.at_ns; });
   std::vector<sequence> sequences;
-  for (const hand_over& h : by_time) {
+  for (const delivery& h : by_time) {
     if (sequences.empty() || sequences.back().numbers.count(h.of->index) != 0) {
       if (!sequences.empty()) sequences.back().to_ns = h.at_ns;
       sequences.emplace_back().from_ns = h.at_ns;
@@ -127,9 +127,9 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   last_numbers.reserve(sequences.size());
   for (const sequence& s : sequences) last_numbers.push_back(*s.numbers.rbegin());
   const first_below ended(std::move(last_numbers));
-  for (const auto& [begun_ns, b] : to_nobody) {
+  for (const auto& [began_ns, b] : to_nobody) {
     const auto open =
-        std::upper_bound(sequences.begin(), sequences.end(), begun_ns,
+        std::upper_bound(sequences.begin(), sequences.end(), began_ns,
                          [](std::int64_t time_ns, const sequence& s) { return time_ns < s.to_ns; });
     const auto at = ended.find(static_cast<std::size_t>(open - sequences.begin()), b->index);
     if (at < sequences.size()) sequences[at].left_early = true;

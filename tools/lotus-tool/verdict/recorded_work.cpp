@@ -67,8 +67,8 @@ struct thread_records {
   thread_spans stages;    ///< spans of stages on the thread
   thread_spans segments;  ///< segments of asynchronous operations, which may overlap other spans
   thread_spans waits;     ///< waits for batches, if the thread is a consumer
-  thread_spans hand_overs;
-  bool consumes() const noexcept { return !waits.all().empty() || !hand_overs.all().empty(); }
+  thread_spans deliveries;
+  bool consumes() const noexcept { return !waits.all().empty() || !deliveries.all().empty(); }
 };
 
 /// For each log, returns the records of its thread. A thread may have two logs: one with its waits,
@@ -85,7 +85,7 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
       } else if (r.kind == record_kind::wait && !r.is_marker()) {
         threads[f].waits.add(r.start_ns, r.end_ns());
       } else if (r.kind == record_kind::consumed) {
-        threads[f].hand_overs.add(r.start_ns, r.start_ns);
+        threads[f].deliveries.add(r.start_ns, r.start_ns);
       }
     }
   }
@@ -100,7 +100,7 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
     t.stages.sort();
     t.segments.sort();
     t.waits.sort();
-    t.hand_overs.sort();
+    t.deliveries.sort();
   }
   return threads;
 }
@@ -276,7 +276,7 @@ recorded_work look_at_work(const run_data& run) {
         const place at = place_of(thread, op);
         if (at == place::batch) return;
         const std::size_t interval =
-            thread.batches.begun(op.start_ns) + thread.hand_overs.begun(op.start_ns);
+            thread.batches.begun(op.start_ns) + thread.deliveries.begun(op.start_ns);
         copies.add(interval, op, self_ns, at == place::nowhere);
       });
       copies.close();

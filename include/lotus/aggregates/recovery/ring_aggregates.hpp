@@ -19,7 +19,7 @@ namespace detail {
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
   return dead_aggregates{
-      {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
+      {file.descriptor(), file.header().began_ns, mean_rate(file.clocks()), file.names()},
       state,
       [&file](auto&& each) { file.for_each_aggregates_block(each); }};
 }

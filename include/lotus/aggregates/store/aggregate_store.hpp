@@ -72,9 +72,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     one->total_ticks = whole.ticks;
     one->self_ticks = whole.self_ticks;
     one->counts[bucket_of(whole.ticks)] = 1;
-    const std::uint64_t begun_ns = files_.begun_ns();
+    const std::uint64_t began_ns = files_.began_ns();
     const locked hold{lock_};
-    aggregate_text section{{begun_ns, ++late_calls_}, rate()};
+    aggregate_text section{{began_ns, ++late_calls_}, rate()};
     section.add(names_.entry(static_cast<std::uint32_t>(call.key)).line_start(),
                 p.tid.load(std::memory_order_relaxed), *one);
     append(static_cast<std::uint32_t>(call.key >> 32), section.finish());
@@ -82,7 +82,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
-  LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD static void delivery(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
     a.inner_ticks = a.unreported_ticks = 0;
@@ -146,7 +146,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       await_call(p);
     });
     if (!any) return true;
-    const std::uint64_t begun_ns = files_.begun_ns();
+    const std::uint64_t began_ns = files_.began_ns();
     const locked hold{lock_};
     const auto each_thread = [&all](each_chain each) {
       all.for_each([each](producer& p) {
@@ -157,7 +157,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
         each(chain);
       });
     };
-    return for_each_section({begun_ns, 0}, rate(), names_.line_starts(), each_thread,
+    return for_each_section({began_ns, 0}, rate(), names_.line_starts(), each_thread,
                             [this](std::uint32_t loader, std::string_view section) {
                               return append(loader, section);
                             }) == 0;
@@ -183,7 +183,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     if (copies.failed()) return ENOMEM;
     // No lock is held while the files are written, so no thread waits for the disk.
     return for_each_section(
-        {files_.begun_ns(), 0}, rate(), names_.line_starts(),
+        {files_.began_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
         [this, folder](std::uint32_t loader, std::string_view section) {
           return append(folder, loader, section);

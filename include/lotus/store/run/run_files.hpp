@@ -161,10 +161,10 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Functions about the information and the clock in the files.
 
-  /// Returns when this recording began, in ns since the epoch: ring_file_header::begun_ns.
-  std::uint64_t begun_ns() noexcept {
+  /// Returns when this recording began, in ns since the epoch: ring_file_header::began_ns.
+  std::uint64_t began_ns() noexcept {
     const locked hold{lock_};
-    return begun_ns_;
+    return began_ns_;
   }
 
   /// Copies the name of this process's information file to `name`; "" if it has none yet.
@@ -232,8 +232,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
           info_.create(directory_, file_mode_, map.current(), cpu_.mode(), limited_);
       const std::uint32_t flags =
           (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
-      begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
-      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, begun_ns_);
+      began_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, began_ns_);
     });
     if (error != 0) return reports_.no_ring_file(location_, error);
     kept_names_.store(file_, names_);
@@ -255,7 +255,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
-  std::uint64_t begun_ns_ = 0;
+  std::uint64_t began_ns_ = 0;
   bool ring_file_due_ = false;
   kept_names kept_names_;
 };

@@ -91,11 +91,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     objects_.forget();
     // Without looks, the thread is marked as started, so that it is not started.
     awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
-    begun_ns_ = clock_ns(CLOCK_MONOTONIC);
+    began_ns_ = clock_ns(CLOCK_MONOTONIC);
     looks_ = 0;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
-    bits_.seed(static_cast<std::uint64_t>(begun_ns_) * 0x9E3779B97F4A7C15ULL);
+    bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
   /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
@@ -183,7 +183,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                                  : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
                                                       : 0;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - begun_ns_) / looks_;
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / looks_;
     const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
     lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
@@ -204,8 +204,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   mutex lock_;
   std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
   bool forbidden_reported_ = false;
-  std::int64_t begun_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
-  std::uint64_t looks_ = 0;    ///< number of looks since begun_ns_
+  std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  std::uint64_t looks_ = 0;    ///< number of looks since began_ns_
   std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look

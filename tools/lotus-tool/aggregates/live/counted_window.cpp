@@ -48,10 +48,10 @@ counted_calls counted_calls::since(const counted_calls& before) const {
           less(self_ticks, before.self_ticks), joined(buckets, before.buckets, less)};
 }
 
-void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums) {
+void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums) {
   // If the process began within the window, all its sums were 0 at its beginning.
-  if (counts_at_.empty() && begun_ns <= now_ns && begun_ns >= now_ns - window_ns_) {
-    counts_at_.push_back({begun_ns, begun_ns, {}});
+  if (counts_at_.empty() && began_ns <= now_ns && began_ns >= now_ns - window_ns_) {
+    counts_at_.push_back({began_ns, began_ns, {}});
   }
   if (!counts_at_.empty() && counts_at_.back().sums == sums) {
     counts_at_.back().until_ns = now_ns;

@@ -42,9 +42,9 @@ class counted_window {
 
   explicit counted_window(std::int64_t window_ns) : window_ns_(window_ns) {}
 
-  /// Adds the sums that a process has reached at `now_ns`. Its recording began at `begun_ns`. Both
+  /// Adds the sums that a process has reached at `now_ns`. Its recording began at `began_ns`. Both
   /// times are in ns since 1970.
-  void add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums);
+  void add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums);
 
   /// Returns the calls since the last reading at or before `begin_ns`, or since the first reading.
   /// Returns nullopt if there was only one reading and the process began before the window.

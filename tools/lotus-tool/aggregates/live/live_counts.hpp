@@ -1,6 +1,6 @@
 // Reads the sums of counted operations from the ring file of a running process.
-#ifndef LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
-#define LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
+#ifndef LOTUS_TOOL_AGGREGATES_LIVE_LIVE_COUNTS_HPP
+#define LOTUS_TOOL_AGGREGATES_LIVE_LIVE_COUNTS_HPP
 
 #include <cstdint>
 #include <functional>
@@ -47,4 +47,4 @@ class live_counts {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
+#endif  // LOTUS_TOOL_AGGREGATES_LIVE_LIVE_COUNTS_HPP

@@ -171,10 +171,10 @@ void output_file::flush() {
   if (!writer_.joinable()) {
     writer_ = std::thread(&output_file::write_blocks, this);
   }
-  hand_over();
+  delivery();
 }
 
-void output_file::hand_over() {
+void output_file::delivery() {
   buffer_.resize(used_);
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);

@@ -21,7 +21,7 @@ inline int colour_index() {
 }  // namespace internal
 
 /// Allows colors on `stream`; off by default. main() calls it if the stream is a terminal.
-inline void allow_colours(std::ostream& stream) {
+inline void allow_colors(std::ostream& stream) {
   stream.iword(internal::colour_index()) = 1;
 }
 

@@ -147,7 +147,7 @@ class table_writer {
                 {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
                  epoch_of(&b), queued_ns, cell_of(run_.batches.preprocess_ns(b)),
                  cell_of(run_.batches.wait_ns(b)), cell_of(run_.batches.delay_ns(b)),
-                 cell_of(run_.batches.hand_over_ns(b)), cell_of(run_.batches.step_ns(b.consumed))});
+                 cell_of(run_.batches.delivery_ns(b)), cell_of(run_.batches.step_ns(b.consumed))});
     }
   }
 

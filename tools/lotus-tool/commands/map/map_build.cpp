@@ -136,7 +136,7 @@ std::size_t add_reports(const std::string& dir, folder_names names, mapping_buil
   return reports;
 }
 
-void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
+void delivery(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
   if (m.ops.empty()) throw input_error("no operation was seen in any report");
   if (!output.empty()) {
     output_file file(output, out);
@@ -164,7 +164,7 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
                         ": contains no report; expected a folder per operation, a report per run");
     }
   }
-  hand_over(builder.build(options.rule), options.output, options.print, out);
+  delivery(builder.build(options.rule), options.output, options.print, out);
   return exit_fine;
 }
 

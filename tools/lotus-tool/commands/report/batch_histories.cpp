@@ -94,7 +94,7 @@ void write(life_writer& to, const run_data& run, const batch& b,
   to.moment(if_known(made.has_value(), made ? made->end_ns : 0));
   to.moment(if_known(waited, waited ? wait->start_ns : 0));
   to.moment(if_known(waited, waited ? wait->end_ns() : 0));
-  to.moment(batches.hand_over_ns(b));
+  to.moment(batches.delivery_ns(b));
   const std::optional<time_span> step = batches.step(b.consumed);
   to.moment(if_known(step.has_value(), step ? step->end_ns : 0));
   write_stages(to, run, b, names);
@@ -107,11 +107,11 @@ void write_batch_histories(json_writer& json, std::string& text, const run_data&
   const std::vector<batch>& all = run.batches.all();
   std::vector<std::int64_t> on_path_ns(path == nullptr ? 0 : all.size(), 0);
   if (path != nullptr) {
-    for (const made_on_path& m : path->made) {
+    for (const preprocessing_on_path& m : path->made) {
       if (m.batch) on_path_ns[m.batch->value()] += m.ns;
     }
   }
-  json.begin_object().member("all", all.size()).key("lives").raw("\"");
+  json.begin_object().member("all", all.size()).key("histories").raw("\"");
   life_writer to(text, run.first_ns);
   const std::size_t n = std::min(all.size(), most);
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,6 +1,6 @@
 // Writes the histories of batches for the report's page, which shows the one of the selected batch.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
 
 #include <cstddef>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Writes {"all":count,"lives":base64}. `lives` contains LEB128 numbers for every batch, in order
-/// of epoch and index:
+/// Writes {"all":count,"histories":base64}. `histories` contains LEB128 numbers for every batch, in
+/// order of epoch and index:
 /// - index (zigzag), epoch, 1 + index of the log that preprocessed the whole batch (0: unknown or
 /// several logs), 1 + ns of its preprocessing on the critical path (0: unknown), and whether it
 /// arrived out of order;
@@ -31,4 +31,4 @@ void write_batch_histories(json_writer& json, std::string& text, const run_data&
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP

@@ -116,10 +116,10 @@ void write_async(json_writer& json, const run_data& run,
     if (op.life.duration_ns() >= from_ns) by_name[op.name].push_back(&op);
   }
   json.newline().key("async").begin_array();
-  for (const auto& [name, lives] : by_name) {
+  for (const auto& [name, histories] : by_name) {
     json.newline().begin_object();
-    json.member("name", names.id_of_decoded(run.names.name(name))).key("lives").begin_array();
-    for (const async_operation* op : lives) {
+    json.member("name", names.id_of_decoded(run.names.name(name))).key("histories").begin_array();
+    for (const async_operation* op : histories) {
       json.begin_array().value(op->life.start_ns - run.first_ns);
       json.value(op->life.duration_ns()).end_array();
     }
@@ -210,9 +210,10 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
         " values of counters the lowest and highest of neighbours are drawn.");
   }
   const std::vector<async_operation> async = async_operations_of(run.side);
-  longest_drawn lives;
-  for (const async_operation& op : async) lives.add(op.life.duration_ns());
-  const std::int64_t lives_from_ns = lives.from_ns("asynchronous operations", limits.values, note);
+  longest_drawn histories;
+  for (const async_operation& op : async) histories.add(op.life.duration_ns());
+  const std::int64_t histories_from_ns =
+      histories.from_ns("asynchronous operations", limits.values, note);
   longest_drawn intervals;
   for (const off_cpu_time& of : run.side.off_cpu) {
     for (const off_cpu_interval& s : of.intervals()) intervals.add(s.duration_ns());
@@ -256,7 +257,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     json.end_object();
   }
   json.end_array();
-  if (!async.empty()) write_async(json, run, async, lives_from_ns, names);
+  if (!async.empty()) write_async(json, run, async, histories_from_ns, names);
   if (!run.side.counters.empty()) {
     json.newline().key("counters");
     write_counters(json, run, limits.values);

@@ -17,7 +17,7 @@ namespace lotus::tool {
 namespace {
 
 std::optional<std::int64_t> taken_ns(const run_batches& batches, const batch& b) {
-  if (const auto handed_over = batches.hand_over_ns(b)) return handed_over;
+  if (const auto delivered = batches.delivery_ns(b)) return delivered;
   const batch_record* const wait = batches.record(b.wait);
   return wait == nullptr ? std::nullopt : std::optional(wait->end_ns());
 }
@@ -46,9 +46,10 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   constexpr std::size_t most = 10;
   const auto shown =
       to.slowest.begin() + static_cast<std::ptrdiff_t>(std::min(most, to.slowest.size()));
-  std::partial_sort(
-      to.slowest.begin(), shown, to.slowest.end(),
-      [](const live_batch& a, const live_batch& b) { return a.begun_ns > b.begun_ns; });
+  std::partial_sort(to.slowest.begin(), shown, to.slowest.end(),
+                    [](const live_batch& a, const live_batch& b) {
+                      return a.preprocessing_ns > b.preprocessing_ns;
+                    });
   to.slowest.erase(shown, to.slowest.end());
 }
 

@@ -47,7 +47,7 @@ struct live_stage {
 
 struct live_batch {
   std::int64_t number = 0;
-  std::int64_t begun_ns = 0;            ///< preprocess time in ns
+  std::int64_t preprocessing_ns = 0;    ///< time to preprocess the batch
   std::optional<std::int64_t> wait_ns;  ///< the consumer's wait for the batch in ns
   std::optional<std::int64_t> received_ns;
 };

@@ -168,8 +168,8 @@ void live_folder::look_at_rings() {
     if (!gone) ring.process = {ring.ring->pid(), state, look.left, look.waiting_since_ns};
     if (gone) forget(at->first, ring);
     if (!gone && ring.ring->prefix() == prefix_) {
-      if (look.counted && state == live_ring::state::living) {
-        ring.counted.add(ring.ring->begun_ns(), time_of(CLOCK_REALTIME), std::move(*look.counted));
+      if (look.counted && state == live_ring::state::running) {
+        ring.counted.add(ring.ring->began_ns(), time_of(CLOCK_REALTIME), std::move(*look.counted));
         ring.ns_per_tick = ring.ring->ns_per_tick();
       }
       take(ring, std::move(look));
@@ -257,9 +257,9 @@ void live_folder::read_blocks(const std::string& path, kept_blocks& log) {
 /// is read from the ends of the logs.
 void live_folder::place_window(std::int64_t now_ns) {
   const bool first_look = !first_begin_ns_;
-  bool living = false;
+  bool running = false;
   for (const auto& [path, ring] : rings_) {
-    living |= ring.process.state == live_ring::state::living;
+    running |= ring.process.state == live_ring::state::running;
   }
   for (const auto& [path, log] : logs_) {
     last_ns_ = std::max(last_ns_, log.lines.last_ns());
@@ -275,7 +275,8 @@ void live_folder::place_window(std::int64_t now_ns) {
   // files, a process that was silent for this long counts as ended, so that the window is not
   // empty.
   const std::int64_t silence_ns = std::min<std::int64_t>(2'000'000'000, window_ns_);
-  const bool over = !living && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);
+  const bool over =
+      !running && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);
   // The records may come from a machine whose clock is ahead of ours.
   end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
   begin_ns_ = end_ns_ - window_ns_;

@@ -1,6 +1,6 @@
 // Reads the last seconds of all runs in a folder while they are being recorded.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace lotus::tool {
 /// State of a process whose ring file exists.
 struct seen_process {
   std::uint32_t pid = 0;
-  live_ring::state state = live_ring::state::living;
+  live_ring::state state = live_ring::state::running;
   std::uint64_t in_ring = 0;          ///< number of records that are not in any log yet
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
 };
@@ -136,4 +136,4 @@ class live_folder {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP

@@ -58,7 +58,7 @@ live_ring::state live_ring::look(ring_look& to) {
   if (fd_ < 0 && !open()) return state::unreadable;
   struct stat status {};
   if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return state::gone;
-  const bool living = lotus::detail::file_lock_is_taken(fd_, lotus::detail::owner_lock_byte);
+  const bool running = lotus::detail::file_lock_is_taken(fd_, lotus::detail::owner_lock_byte);
   if (!checked_ && !read_header()) return state::unreadable;
   if (!read_clock()) return state::unreadable;
   read_blocks();
@@ -69,7 +69,7 @@ live_ring::state live_ring::look(ring_look& to) {
     to.counted = counts_.read(fd_, {[this](std::uint32_t id) { return line_start(id); },
                                     [this](std::uint32_t loader) { return folder_of(loader); }});
   }
-  return living ? state::living : state::dead;
+  return running ? state::running : state::dead;
 }
 
 bool live_ring::open() {
@@ -94,7 +94,7 @@ bool live_ring::read_header() {
   if (!checked_) return false;
   pid_ = h.pid;
   prefix_ = h.prefix;
-  begun_ns_ = static_cast<std::int64_t>(h.begun_ns);
+  began_ns_ = static_cast<std::int64_t>(h.began_ns);
   compact_ = (h.flags & lotus::detail::compact_flag) != 0;
   next_block_ = h.header_bytes;
   return true;

@@ -3,8 +3,8 @@
 // The process is not disturbed: its ring file is only read and not locked. While a copy is made,
 // the process may commit records, which means that it declares them to be in a log. Such a copy is
 // discarded, so each record is seen exactly once, either in the ring or in a log.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVING_RING_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVING_RING_HPP
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RING_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVE_RING_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,7 @@ struct ring_look {
 class live_ring {
  public:
   enum class state : std::uint8_t {
-    living,
+    running,
     dead,        ///< the process was killed; its remaining records can be recovered
     gone,        ///< all records of the process are in its logs
     unreadable,  ///< not a ring file, a file of another version, or a file that we may not read
@@ -75,7 +75,7 @@ class live_ring {
   /// Whether the process writes its records to a compact log.
   bool compact() const noexcept { return compact_; }
   /// When the recording began, in ns since 1970; valid after the first look().
-  std::int64_t begun_ns() const noexcept { return begun_ns_; }
+  std::int64_t began_ns() const noexcept { return began_ns_; }
   /// Returns the ns per tick of the clock with which the process measures counted calls.
   double ns_per_tick() const;
 
@@ -111,7 +111,7 @@ class live_ring {
   std::uint32_t pid_ = 0;
   std::string prefix_;
   bool compact_ = false;
-  std::int64_t begun_ns_ = 0;
+  std::int64_t began_ns_ = 0;
   std::uint64_t next_block_ = 0;  ///< position of the first block that was not read yet
   std::deque<place> rings_;       // a deque, because it may grow while one of its elements is read
   live_counts counts_;
@@ -127,4 +127,4 @@ class live_ring {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVING_RING_HPP
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_RING_HPP

@@ -130,7 +130,7 @@ std::string live_run::state() const {
       return p.state == state && (pid == 0 || p.pid == pid);
     });
   };
-  if (count(ring_state::living) > 0) return "lives";
+  if (count(ring_state::running) > 0) return "running";
   if (count(ring_state::dead) > 0) return "was killed";
   return has_info_files && !processes_unread() ? "has ended" : "";
 }
@@ -144,7 +144,7 @@ bool live_run::processes_unread() const {
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
-    if (p.state != live_ring::state::living || (pid != 0 && p.pid != pid)) continue;
+    if (p.state != live_ring::state::running || (pid != 0 && p.pid != pid)) continue;
     if (p.waiting_since_ns == 0) continue;
     longest_ns = std::max(longest_ns, looked_ns - p.waiting_since_ns);
   }
@@ -153,7 +153,7 @@ std::int64_t live_run::longest_wait_ns() const {
 
 std::string live_run::hang() const {
   const std::string is = state();
-  if (is != "lives" && !is.empty()) return {};
+  if (is != "running" && !is.empty()) return {};
   constexpr std::int64_t min_ns = 1'000'000'000;
   const std::int64_t long_ns = std::max({min_ns, 5 * usual_gap_ns, 2 * longest_gap_ns});
   const std::int64_t wait_ns = longest_wait_ns();

@@ -45,7 +45,7 @@ struct live_run {
 
   /// Returns a title that distinguishes this run from the other runs.
   std::string title() const;
-  /// Returns "lives", "was killed" or "has ended"; "" if the state is unknown.
+  /// Returns "running", "was killed" or "has ended"; "" if the state is unknown.
   std::string state() const;
   /// Returns a warning if a wait, or the time without a batch, is unusually long; otherwise "".
   std::string hang() const;

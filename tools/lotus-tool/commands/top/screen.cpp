@@ -190,7 +190,7 @@ part batches_part(const live_run& run, std::size_t columns) {
   table rows;
   rows.row({"slowest batches", "made in", "waited for", "taken"});
   for (const live_batch& b : run.now.slowest) {
-    rows.row({std::to_string(shown_number(b.number)), human(b.begun_ns),
+    rows.row({std::to_string(shown_number(b.number)), human(b.preprocessing_ns),
               b.wait_ns ? human(*b.wait_ns) : "-", b.received_ns ? ago(run, *b.received_ns) : "-"});
   }
   found.lines = lines_of(rows, columns);
@@ -281,7 +281,7 @@ std::string verdict_of(const live_run& run) {
 
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state) {
   std::ostringstream styles;
-  if (state.colours) allow_colours(styles);
+  if (state.colours) allow_colors(styles);
   std::vector<std::string> lines;
   const auto say = [&](const std::string& text, std::optional<style> as = std::nullopt) {
     const std::string fitting = cut(text, state.columns);

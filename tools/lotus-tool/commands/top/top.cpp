@@ -50,7 +50,7 @@ class looker {
 };
 
 /// Returns the index of the first run that has a running process; 0 if there is none.
-std::size_t first_living(const std::vector<live_run>& runs) {
+std::size_t first_running(const std::vector<live_run>& runs) {
   const auto at = std::find_if(runs.begin(), runs.end(),
                                [](const live_run& run) { return run.state() == "lives"; });
   return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
@@ -58,7 +58,7 @@ std::size_t first_living(const std::vector<live_run>& runs) {
 
 int show_once(looker& at, screen_state state, std::ostream& out) {
   at.look(0);
-  state.chosen = first_living(at.runs());
+  state.chosen = first_running(at.runs());
   const bool again = at.needs_second_reading();
   if (again) at.rest();
   if (again || state.chosen != 0) at.look(state.chosen);
@@ -101,14 +101,14 @@ bool press(char key, screen_state& state, std::size_t runs) {
 int show_until_stopped(looker& at, screen_state state) {
   state.keys = true;
   at.look(0);
-  state.chosen = first_living(at.runs());
+  state.chosen = first_running(at.runs());
   bool chosen_by_hand = false;
   terminal screen;
   for (bool fresh = state.chosen != 0;;) {
     if (fresh || (!state.paused && at.left_ns() <= 0)) {
       at.look(state.chosen);
       if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "lives") {
-        state.chosen = first_living(at.runs());
+        state.chosen = first_running(at.runs());
       }
     }
     state.rows = screen.rows();

@@ -115,7 +115,7 @@ class log_drawer {
 }  // namespace
 
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
-              picture_state& picture) {
+              drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];

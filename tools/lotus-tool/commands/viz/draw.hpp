@@ -16,7 +16,7 @@
 namespace lotus::tool {
 
 /// State that all runs in one trace share.
-struct picture_state {
+struct drawing_state {
   name_table& names;  ///< names of operations
   trace_sink& sink;
   number_pool tids{};      ///< numbers for tracks that are not a thread's main track
@@ -41,7 +41,7 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
 /// draws all that has its own tracks. Slices that overlap partly, such as scopes that moved to
 /// another thread, are drawn on a further track below the thread's track. Throws input_error.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
-              picture_state& picture);
+              drawing_state& picture);
 
 }  // namespace lotus::tool
 

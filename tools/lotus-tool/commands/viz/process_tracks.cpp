@@ -58,7 +58,7 @@ void draw_levels(const run_data& run, std::uint32_t pid, const view& shown, trac
     if (!made) continue;
     ready.up(made->end_ns);
     // If two hosts' clocks differ, a batch may seem to be received before it was preprocessed.
-    const std::optional<std::int64_t> taken_ns = run.batches.hand_over_ns(b);
+    const std::optional<std::int64_t> taken_ns = run.batches.delivery_ns(b);
     if (taken_ns) ready.down(std::max(*taken_ns, made->end_ns));
   }
   ready.draw(pid, "batches ready", shown, sink);

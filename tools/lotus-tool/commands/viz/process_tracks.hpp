@@ -1,7 +1,7 @@
 // Draws everything that is not on a thread's own track: counters, asynchronous operations, time off
 // the CPU, and ranges.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_BESIDE_THREADS_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_BESIDE_THREADS_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_PROCESS_TRACKS_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_PROCESS_TRACKS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -49,4 +49,4 @@ class range_drawer {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_BESIDE_THREADS_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_PROCESS_TRACKS_HPP

@@ -79,7 +79,7 @@ std::optional<run_verdict> find_verdict(const run_data& run) {
 }
 
 void draw_verdict(const run_verdict& found, const run_data& run, const run_tracks& tracks,
-                  picture_state& picture) {
+                  drawing_state& picture) {
   const track verdict{tracks.pid, picture.tids.take(0)};
   picture.sink.process_track(verdict, "verdict", verdict_order(0));
   draw_headline(run, found.screen, verdict, picture.sink);

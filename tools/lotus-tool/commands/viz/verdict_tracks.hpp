@@ -26,7 +26,7 @@ std::optional<run_verdict> find_verdict(const run_data& run);
 /// as its name, and the reason, warnings and suggestions as arguments. The second shows the
 /// activities on the critical path one after the other, with their threads.
 void draw_verdict(const run_verdict& found, const run_data& run, const run_tracks& tracks,
-                  picture_state& picture);
+                  drawing_state& picture);
 
 }  // namespace lotus::tool
 

@@ -187,7 +187,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
       sink.thread(run.of_file[f], run.file_name[f], thread_order(f));
     }
   }
-  picture_state state{names, sink};
+  drawing_state state{names, sink};
   if (preprocessed.torch) {
     for (const std::uint64_t number : preprocessed.torch->numbers) state.tids.reserve(number);
   }

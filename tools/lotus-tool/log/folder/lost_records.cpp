@@ -177,7 +177,7 @@ class recoverer {
 
   int finish() {
     out_ << "recovered " << sum_.records << " records of " << sum_.files << " processes";
-    if (sum_.living > 0) out_ << "; " << sum_.living << " processes are still recording";
+    if (sum_.running > 0) out_ << "; " << sum_.running << " processes are still recording";
     if (sum_.busy > 0) out_ << "; " << sum_.busy << " processes are being recovered by others";
     out_ << '\n';
     return status_;
@@ -205,7 +205,7 @@ class recoverer {
     }
     sum_.files += r.files;
     sum_.records += r.records;
-    sum_.living += r.living;
+    sum_.running += r.running;
     sum_.busy += r.busy;
   }
 
@@ -249,7 +249,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
       case dead_ring_file::state::busy:
         return left.add(path, "is being recovered at this moment; look again when it is done");
       case dead_ring_file::state::gone:
-      case dead_ring_file::state::living:
+      case dead_ring_file::state::running:
         return;
       case dead_ring_file::state::doubted:
       case dead_ring_file::state::opened:

@@ -29,14 +29,14 @@ class maker {
     for (record_number n = 0; n < records.size(); ++n) {
       const batch_record& r = records[n];
       if (r.kind == record_kind::consumed) {
-        hand_overs_.push_back({{r.consumer, r.index}, r.start_ns});
+        deliveries_.push_back({{r.consumer, r.index}, r.start_ns});
       } else if (r.kind == record_kind::preprocessed) {
         found_.spans.push_back(
             {r.start_ns, r.duration_ns, r.index, preprocess_stage, r.file, r.consumer});
         found_.records.push_back(n);
       }
     }
-    std::sort(hand_overs_.begin(), hand_overs_.end());
+    std::sort(deliveries_.begin(), deliveries_.end());
     const std::set<stage_id> of_items = item_stages(records, stages, takings);
     for (const stage_span& s : stages) {
       preprocessing_span& span = found_.spans.emplace_back(preprocessing_span{
@@ -51,25 +51,25 @@ class maker {
     // preprocessings of their numbers precede one reception. Consider only numbers that were
     // received in all epochs.
     std::size_t epochs = 0;
-    std::size_t hand_overs = 0;  // receptions of numbers that were received in all epochs
-    for (auto at = hand_overs_.cbegin(); at != hand_overs_.cend();) {
-      const hand_over_range of = hand_overs_of(at->first);
-      hand_overs = of.size() > epochs ? 0 : hand_overs;
+    std::size_t deliveries = 0;  // receptions of numbers that were received in all epochs
+    for (auto at = deliveries_.cbegin(); at != deliveries_.cend();) {
+      const delivery_range of = deliveries_of(at->first);
+      deliveries = of.size() > epochs ? 0 : deliveries;
       epochs = std::max(epochs, of.size());
-      hand_overs += of.size() == epochs ? epochs : 0;
+      deliveries += of.size() == epochs ? epochs : 0;
       at = of.last;
     }
     std::size_t joint = 0;
     for_each_number(order, false, [&](const auto* first, const auto* last) {
       split(first, last);
-      const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+      const delivery_range of = deliveries_of(key_of(found_.spans[*first]));
       const auto spans = static_cast<std::size_t>(last - first);
-      if (of.size() == epochs && spans > of.size()) joint += joint_hand_overs(first, last, of);
+      if (of.size() == epochs && spans > of.size()) joint += joint_deliveries(first, last, of);
     });
-    found_.in_parts = 2 * joint > hand_overs;
+    found_.in_parts = 2 * joint > deliveries;
     if (found_.in_parts) find_usual_segments(order);
     for_each_number(order, false, [&](const auto* first, const auto* last) {
-      if (found_.in_parts) split_by_hand_overs(first, last);
+      if (found_.in_parts) split_by_deliveries(first, last);
       add_preprocessings(first, last);
     });
     for_each_number(order, true, [&](const auto* first, const auto* last) { split(first, last); });
@@ -131,12 +131,12 @@ class maker {
     }
   }
 
-  using hand_over_list = std::vector<std::pair<number_key, std::int64_t>>;
+  using delivery_list = std::vector<std::pair<number_key, std::int64_t>>;
 
   /// The receptions of one number, in order of time.
-  struct hand_over_range {
-    hand_over_list::const_iterator first;
-    hand_over_list::const_iterator last;
+  struct delivery_range {
+    delivery_list::const_iterator first;
+    delivery_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
     /// Returns the index of the first reception after `time_ns`.
@@ -147,16 +147,16 @@ class maker {
     }
   };
 
-  hand_over_range hand_overs_of(const number_key& key) const {
-    return {std::lower_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MIN)),
-            std::upper_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MAX))};
+  delivery_range deliveries_of(const number_key& key) const {
+    return {std::lower_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MIN)),
+            std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
   /// Counts the receptions of one number that come after several passes, which suggests that each
   /// batch is built in parts. If the passes are only preprocess spans, they count only if they are
   /// on several threads: one worker that builds a batch again does not build a part of it.
-  std::size_t joint_hand_overs(const span_number* first, const span_number* last,
-                               const hand_over_range& of) const {
+  std::size_t joint_deliveries(const span_number* first, const span_number* last,
+                               const delivery_range& of) const {
     std::size_t joint = 0;
     while (first != last) {
       const std::size_t k = of.behind(found_.spans[*first].start_ns);
@@ -179,9 +179,9 @@ class maker {
   /// that began between the previous reception and this one; then for the spans after the last
   /// reception.
   template <class OnPieces>
-  void for_each_hand_over(const span_number* first, const span_number* last,
-                          OnPieces&& on_segments) const {
-    const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+  void for_each_delivery(const span_number* first, const span_number* last,
+                         OnPieces&& on_segments) const {
+    const delivery_range of = deliveries_of(key_of(found_.spans[*first]));
     while (first != last) {
       const std::size_t k = of.behind(found_.spans[*first].start_ns);
       const span_number* next = first;
@@ -194,7 +194,7 @@ class maker {
   void find_usual_segments(const std::vector<span_number>& order) {
     std::vector<std::size_t> counts;
     for_each_number(order, false, [&](const auto* first, const auto* last) {
-      for_each_hand_over(first, last, [&](const auto* from, const auto* to) {
+      for_each_delivery(first, last, [&](const auto* from, const auto* to) {
         counts.push_back(static_cast<std::size_t>(to - from));
       });
     });
@@ -206,9 +206,9 @@ class maker {
   /// Splits the spans of one number into preprocessings, one for each reception. If there are twice
   /// as many parts as usual before one reception, and one half begins after the other half ended,
   /// they are two preprocessings, and the first one was discarded.
-  void split_by_hand_overs(const span_number* first, const span_number* last) {
+  void split_by_deliveries(const span_number* first, const span_number* last) {
     pass_number pass;
-    for_each_hand_over(first, last, [&](const span_number* from, const span_number* to) {
+    for_each_delivery(first, last, [&](const span_number* from, const span_number* to) {
       const bool several = static_cast<std::size_t>(to - from) % usual_segments_ == 0;
       std::int64_t end_ns = INT64_MIN;
       for (const span_number* at = from; at != to; ++at) {
@@ -288,8 +288,8 @@ class maker {
       }
       return own->second.back();
     }
-    const std::size_t k = hand_overs_of(batch).behind(time_ns - 1);
-    const auto [at, is_new] = of_hand_over_.try_emplace({batch, k});
+    const std::size_t k = deliveries_of(batch).behind(time_ns - 1);
+    const auto [at, is_new] = of_delivery_.try_emplace({batch, k});
     if (is_new) at->second = add_preprocessing(batch);
     return at->second;
   }
@@ -318,10 +318,10 @@ class maker {
   const std::vector<batch_taking>& takings_;
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of parts of a preprocessing
-  hand_over_list hand_overs_;       // receptions, sorted by number, then by time
+  delivery_list deliveries_;        // receptions, sorted by number, then by time
   // Preprocessings of each number, by start.
   std::map<number_key, std::vector<batch_id>> by_number_;
-  std::map<std::pair<number_key, std::size_t>, batch_id> of_hand_over_;
+  std::map<std::pair<number_key, std::size_t>, batch_id> of_delivery_;
 };
 
 }  // namespace

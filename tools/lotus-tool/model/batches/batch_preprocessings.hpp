@@ -1,6 +1,6 @@
 // Finds which spans of workers and stages belong to the preprocessing of one batch.
-#ifndef LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
-#define LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
+#ifndef LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -42,4 +42,4 @@ batch_preprocessings find_preprocessings(const batch_records& records,
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
+#endif  // LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP

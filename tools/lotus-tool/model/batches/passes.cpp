@@ -84,11 +84,11 @@ void consumer_passes::find_instances() {
   for (const batch_record* const r : records_) {
     instance& of = instance_of(r->index, r->epoch);
     if (is_reception(*r)) of.received_ns = std::min(of.received_ns, r->start_ns);
-    if (r->kind == record_kind::queued) of.begun_ns = std::min(of.begun_ns, r->start_ns);
+    if (r->kind == record_kind::queued) of.began_ns = std::min(of.began_ns, r->start_ns);
   }
   for (const batch_preprocessing* const m : preprocessings_) {
     instance& of = instance_of(m->number, m->epoch);
-    of.begun_ns = std::min(of.begun_ns, m->start_ns);
+    of.began_ns = std::min(of.began_ns, m->start_ns);
   }
   for (const auto& [key, of] : found) instances_.push_back(of);
 }
@@ -135,7 +135,7 @@ void consumer_passes::place_discarded() {
     last_received[i.epoch] = std::max(last_received[i.epoch], i.number);
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
-            [](const instance* a, const instance* b) { return a->begun_ns < b->begun_ns; });
+            [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
   // For each instance: the pass of the next received instance; `passes_` if none follows.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {

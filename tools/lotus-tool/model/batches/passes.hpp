@@ -34,7 +34,7 @@ class consumer_passes {
     std::int64_t number = 0;
     std::uint32_t counted = 0;  ///< the preliminary epoch
     std::int64_t received_ns = INT64_MAX;
-    std::int64_t begun_ns = INT64_MAX;
+    std::int64_t began_ns = INT64_MAX;
     std::uint32_t epoch = 0;
   };
 

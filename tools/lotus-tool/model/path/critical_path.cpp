@@ -22,7 +22,7 @@ namespace lotus::tool {
 namespace {
 
 /// The reception of a batch.
-struct handed_over {
+struct delivered {
   std::int64_t at_ns = 0;
   batch_id batch;
 };
@@ -39,21 +39,20 @@ class path_walker {
 
   critical_path walk() {
     critical_path path;
-    std::map<std::uint32_t, std::vector<handed_over>> epochs;
+    std::map<std::uint32_t, std::vector<delivered>> epochs;
     for (batch_id b; b.value() < batches_.all().size(); ++b) {
       const std::optional<std::int64_t> at_ns = batches_.left_ns(batches_.at(b));
       if (at_ns) epochs[batches_.at(b).epoch].push_back({*at_ns, b});
     }
     std::int64_t ended_ns = INT64_MIN;
-    for (auto& [number, hand_overs] : epochs) {
-      std::sort(hand_overs.begin(), hand_overs.end(),
-                [](const handed_over& a, const handed_over& b) {
-                  return std::tie(a.at_ns, a.batch) < std::tie(b.at_ns, b.batch);
-                });
-      begin_ns_ = std::min(std::max(ended_ns, begin_of(hand_overs)), hand_overs.front().at_ns);
-      ended_ns = hand_overs.back().at_ns;
+    for (auto& [number, deliveries] : epochs) {
+      std::sort(deliveries.begin(), deliveries.end(), [](const delivered& a, const delivered& b) {
+        return std::tie(a.at_ns, a.batch) < std::tie(b.at_ns, b.batch);
+      });
+      begin_ns_ = std::min(std::max(ended_ns, begin_of(deliveries)), deliveries.front().at_ns);
+      ended_ns = deliveries.back().at_ns;
       path.run_ns += ended_ns - begin_ns_;
-      walk_epoch(hand_overs);
+      walk_epoch(deliveries);
     }
     for (const preprocessing_interval& m : made_) {
       path.made.push_back({spans_[m.span].batch, m.end_ns - m.start_ns});
@@ -98,9 +97,9 @@ class path_walker {
     });
   }
 
-  std::int64_t begin_of(const std::vector<handed_over>& hand_overs) const {
+  std::int64_t begin_of(const std::vector<delivered>& deliveries) const {
     std::int64_t begin_ns = INT64_MAX;
-    for (const handed_over& h : hand_overs) {
+    for (const delivered& h : deliveries) {
       const batch& b = batches_.at(h.batch);
       const batch_record* const wait = batches_.record(b.wait);
       const batch_record* const queued = batches_.record(b.queued);
@@ -111,15 +110,15 @@ class path_walker {
     return begin_ns;
   }
 
-  void walk_epoch(const std::vector<handed_over>& hand_overs) {
-    hand_overs_ = &hand_overs;
-    now_ns_ = hand_overs.back().at_ns;
-    place_ = hand_overs.size() - 1;
+  void walk_epoch(const std::vector<delivered>& deliveries) {
+    deliveries_ = &deliveries;
+    now_ns_ = deliveries.back().at_ns;
+    place_ = deliveries.size() - 1;
     optional_span span;
     std::size_t turns = 0;
-    const std::size_t max_turns = 4 * (spans_.size() + hand_overs.size()) + 16;
+    const std::size_t max_turns = 4 * (spans_.size() + deliveries.size()) + 16;
     while (now_ns_ > begin_ns_ && turns++ < max_turns) {
-      span = span ? at_start(make(*span)) : at_hand_over();
+      span = span ? at_start(make(*span)) : at_delivery();
       if (over_) break;
     }
     if (!over_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, begin_ns_);
@@ -142,22 +141,22 @@ class path_walker {
 
   /// Walks back from the reception with the index place_. Returns the span at whose end the walk
   /// continues; nullopt if the walk continues at another reception, whose index is in place_ then.
-  optional_span at_hand_over() {
-    const handed_over& h = (*hand_overs_)[place_];
+  optional_span at_delivery() {
+    const delivered& h = (*deliveries_)[place_];
     const batch& b = batches_.at(h.batch);
     const batch_record* const wait = batches_.record(b.wait);
     const optional_span last = last_span(b, h.at_ns);
     if (batches_.pushed()) return last ? last : begin();
     const bool waited = wait != nullptr && !wait->is_marker();
     if (waited && last && spans_[*last].end_ns() > wait->start_ns) {
-      pass(path_kind::hand_over, spans_[*last].end_ns());
+      pass(path_kind::delivery, spans_[*last].end_ns());
       return last;
     }
     if (place_ == 0) return begin();
-    if (waited) pass(path_kind::hand_over, wait->start_ns);
+    if (waited) pass(path_kind::delivery, wait->start_ns);
     const file_id file = batches_.record(b.consumed)->file;
     --place_;
-    pass(path_kind::step, (*hand_overs_)[place_].at_ns, file);
+    pass(path_kind::step, (*deliveries_)[place_].at_ns, file);
     return std::nullopt;
   }
 
@@ -174,7 +173,7 @@ class path_walker {
   /// Walks back to the start of span `n`, which ended at or before the current time. Returns `n`.
   span_number make(span_number n) {
     const preprocessing_span& s = spans_[n];
-    if (s.end_ns() < now_ns_) pass(path_kind::hand_over, s.end_ns());
+    if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
     const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
     if (from_ns < now_ns_) {
       made_.push_back({n, from_ns, now_ns_});
@@ -198,13 +197,13 @@ class path_walker {
     if (earlier && links_.just_before(spans_[*earlier].end_ns(), s.start_ns)) return earlier;
     const optional_span taker = links_.taken_downstream(s);
     if (taker) {
-      pass(path_kind::hand_over, spans_[*taker].start_ns);
+      pass(path_kind::delivery, spans_[*taker].start_ns);
       return *taker == n ? optional_span() : at_start_of_taker(*taker);
     }
-    const std::optional<std::size_t> place = hand_over_before(s.start_ns);
-    if (place && links_.just_before((*hand_overs_)[*place].at_ns, s.start_ns)) {
+    const std::optional<std::size_t> place = delivery_before(s.start_ns);
+    if (place && links_.just_before((*deliveries_)[*place].at_ns, s.start_ns)) {
       place_ = *place;
-      pass(path_kind::prefetch, (*hand_overs_)[*place].at_ns);
+      pass(path_kind::prefetch, (*deliveries_)[*place].at_ns);
       return std::nullopt;
     }
     return latest(before, earlier, place);
@@ -220,7 +219,7 @@ class path_walker {
       return before;
     }
     if (earlier && spans_[*earlier].end_ns() <= now_ns_) return earlier;
-    return latest(before, std::nullopt, hand_over_before(now_ns_));
+    return latest(before, std::nullopt, delivery_before(now_ns_));
   }
 
   /// Called if it is not clear what allowed a span to begin. Continues the walk at the event that
@@ -234,9 +233,9 @@ class path_walker {
       at_ns = spans_[*n].end_ns();
       to = n;
     }
-    if (place && (*hand_overs_)[*place].at_ns > at_ns) {
+    if (place && (*deliveries_)[*place].at_ns > at_ns) {
       place_ = *place;
-      pass(path_kind::prefetch, (*hand_overs_)[*place].at_ns);
+      pass(path_kind::prefetch, (*deliveries_)[*place].at_ns);
       return std::nullopt;
     }
     if (!to || at_ns <= begin_ns_) return begin();
@@ -247,26 +246,26 @@ class path_walker {
   bool by_consumer(const preprocessing_span& s) const {
     if (batches_.pushed()) return false;
     const batch_record* const used =
-        batches_.record(batches_.at((*hand_overs_)[place_].batch).consumed);
+        batches_.record(batches_.at((*deliveries_)[place_].batch).consumed);
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
   optional_span consumer_before(const preprocessing_span& s) {
-    const std::optional<std::size_t> place = hand_over_before(s.start_ns);
+    const std::optional<std::size_t> place = delivery_before(s.start_ns);
     if (!place) return begin();
     place_ = *place;
-    const handed_over& h = (*hand_overs_)[place_];
+    const delivered& h = (*deliveries_)[place_];
     pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
     return std::nullopt;
   }
 
   /// Returns the index of the last reception at or before `time_ns`.
-  std::optional<std::size_t> hand_over_before(std::int64_t time_ns) const {
+  std::optional<std::size_t> delivery_before(std::int64_t time_ns) const {
     const auto behind =
-        std::upper_bound(hand_overs_->begin(), hand_overs_->end(), time_ns,
-                         [](std::int64_t t, const handed_over& h) { return t < h.at_ns; });
-    if (behind == hand_overs_->begin()) return std::nullopt;
-    return static_cast<std::size_t>(behind - hand_overs_->begin()) - 1;
+        std::upper_bound(deliveries_->begin(), deliveries_->end(), time_ns,
+                         [](std::int64_t t, const delivered& h) { return t < h.at_ns; });
+    if (behind == deliveries_->begin()) return std::nullopt;
+    return static_cast<std::size_t>(behind - deliveries_->begin()) - 1;
   }
 
   const run_data& run_;
@@ -277,7 +276,7 @@ class path_walker {
   std::vector<path_segment> segments_;
   span_links links_;
   path_sum sum_;
-  const std::vector<handed_over>* hand_overs_ = nullptr;  // all receptions of the current epoch
+  const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch
   std::int64_t begin_ns_ = 0;
   std::int64_t now_ns_ = 0;
   std::size_t place_ = 0;  // index of the reception at which the walk is or last was
@@ -294,7 +293,7 @@ std::string_view path_kind_name(path_kind kind) noexcept {
       return "stage";
     case path_kind::step:
       return "step";
-    case path_kind::hand_over:
+    case path_kind::delivery:
       return "hand-over";
     case path_kind::prefetch:
       return "prefetch";
@@ -314,7 +313,7 @@ std::string path_title(path_kind kind, std::string_view name) {
       return "stage " + std::string(name);
     case path_kind::step:
       return "the consumer's steps";
-    case path_kind::hand_over:
+    case path_kind::delivery:
       return "delivery to the consumer";
     case path_kind::prefetch:
       return "no more batches in flight";

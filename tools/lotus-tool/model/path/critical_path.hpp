@@ -18,7 +18,7 @@ enum class path_kind : std::uint8_t {
   operation,   ///< time inside a LOTUS_SCOPE while a worker builds a batch
   stage,       ///< time in a stage, outside the operations in it
   step,        ///< the consumer's work on a batch
-  hand_over,   ///< time for passing data from one thread to the next
+  delivery,    ///< time for passing data from one thread to the next
   prefetch,    ///< a worker's wait, because no more batches were allowed in flight
   start_up,    ///< time before the work on the first batch began
   unrecorded,  ///< a worker's time outside any operation or stage, even between batches
@@ -62,7 +62,7 @@ struct path_activity {
 };
 
 /// The part of the critical path that is inside the preprocessing of one batch.
-struct made_on_path {
+struct preprocessing_on_path {
   optional_batch batch;  ///< the batch; nullopt for an item that no batch took
   std::int64_t ns = 0;
 };
@@ -70,8 +70,8 @@ struct made_on_path {
 struct critical_path {
   std::int64_t run_ns = 0;  ///< sum of the epochs' lengths, each from first work to last reception
   std::vector<path_share> shares;  ///< shares of all activities, largest first; their sum is run_ns
-  std::vector<made_on_path> made;  ///< preprocessings on the path; a batch may occur twice
-  std::vector<path_segment> segments;  ///< segments of the path, in order of time
+  std::vector<preprocessing_on_path> made;  ///< preprocessings on the path; a batch may occur twice
+  std::vector<path_segment> segments;       ///< segments of the path, in order of time
 };
 
 /// Finds the critical path by walking each epoch backwards from its last reception. At a reception,

@@ -107,7 +107,7 @@ class stage_reader {
     for (const item& it : items) {
       const optional_batch of = spans_[it.spans.front()].batch;
       if (!of) continue;
-      const std::optional<std::int64_t> used_ns = run_.batches.hand_over_ns(run_.batches.at(*of));
+      const std::optional<std::int64_t> used_ns = run_.batches.delivery_ns(run_.batches.at(*of));
       for (const span_number n : it.spans) {
         passage& p = passages_[n];
         if (used_ns && !p.fetched_ns && *used_ns > p.end_ns) p.fetched_ns = used_ns;

@@ -265,16 +265,16 @@ class policy_finder {
   }
 
   void look_at_order(planned_epoch& e) {
-    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) e.hand_overs.push_back(u);
-    std::sort(e.hand_overs.begin(), e.hand_overs.end(), [this](std::uint32_t a, std::uint32_t b) {
+    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) e.deliveries.push_back(u);
+    std::sort(e.deliveries.begin(), e.deliveries.end(), [this](std::uint32_t a, std::uint32_t b) {
       const std::int64_t x = *run_.batches.left_ns(batch_of(a));
       const std::int64_t y = *run_.batches.left_ns(batch_of(b));
       return x != y ? x < y : batch_of(a).index < batch_of(b).index;
     });
     std::int64_t latest_ready_ns = INT64_MIN;
-    for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
-      const batch& b = batch_of(e.hand_overs[i]);
-      if (i > 0 && b.index < batch_of(e.hand_overs[i - 1]).index) ++out_of_order_;
+    for (std::size_t i = 0; i < e.deliveries.size(); ++i) {
+      const batch& b = batch_of(e.deliveries[i]);
+      if (i > 0 && b.index < batch_of(e.deliveries[i - 1]).index) ++out_of_order_;
       const std::optional<time_span> made = run_.batches.made(b);
       if (!made) continue;
       if (made->end_ns < latest_ready_ns) ++out_of_turn_;
@@ -313,9 +313,9 @@ class policy_finder {
       begin_ns = std::max(begin_ns, *ended_ns_);
       e.pause_ns = static_cast<double>(begin_ns - *ended_ns_);
     }
-    const measured_work& last_step = p_.steps[e.hand_overs.back()];
+    const measured_work& last_step = p_.steps[e.deliveries.back()];
     ended_ns_ =
-        *run_.batches.left_ns(batch_of(e.hand_overs.back())) +
+        *run_.batches.left_ns(batch_of(e.deliveries.back())) +
         static_cast<std::int64_t>(last_step.cpu_ns + last_step.blocked_ns + last_step.queued_ns);
     const auto since = [&](std::int64_t at_ns) {
       return std::max(0.0, static_cast<double>(at_ns - begin_ns));

@@ -407,7 +407,7 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
     if (spreads[i] > std::max(tight, much_wider * tightest)) deviations[i] = HUGE_VAL;
   }
   constexpr double far_slower = 1.5;
-  if (found.is_slower_beside_others() && found.shared_ns > far_slower * found.alone_high_ns) {
+  if (found.is_slower_when_shared() && found.shared_ns > far_slower * found.alone_high_ns) {
     deviations.back() = HUGE_VAL;
   }
   const double best = *std::min_element(deviations.begin(), deviations.end());

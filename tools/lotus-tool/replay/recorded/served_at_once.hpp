@@ -42,7 +42,7 @@ struct served_at_once {
   /// Returns whether the number of calls served at once may be unlimited.
   bool may_be_free() const { return may_be(max_inside); }
   /// Returns whether calls took significantly longer while other calls were open.
-  bool is_slower_beside_others() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
+  bool is_slower_when_shared() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
 };
 
 /// Estimates how many calls are served at once. For each possible number of servers, the function

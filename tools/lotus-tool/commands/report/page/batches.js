@@ -5,9 +5,9 @@ const batchesListed = 12;
 
 /** @param {any} timeline @param {(place: number) => void} select shows a batch in the timeline */
 function showBatches(timeline, select) {
-  const { lives } = timeline;
-  const waited = (place) => lives.between(place, "waitedFrom", "waitedTo");
-  const all = lives.inOrder().filter((place) => waited(place) > 0);
+  const { histories } = timeline;
+  const waited = (place) => histories.between(place, "waitedFrom", "waitedTo");
+  const all = histories.inOrder().filter((place) => waited(place) > 0);
   byId("batches-part").hidden = !all.length;
   if (!all.length) { byId("batches").replaceChildren(); return; }
   const titles = new Map(timeline.lanes.filter((of) => of.number !== undefined).map((of) => [of.number, of.title]));
@@ -19,9 +19,9 @@ function showBatches(timeline, select) {
     ["preprocessing", "How long the batch was worked on"], ["by", "The thread that worked on it"],
     ["buffered", "From when it was ready to when the consumer received it"],
     ["step", "How long the consumer worked on it"]],
-  rows.map((place) => [linkTo(lives.nameOf(place), () => select(place)), time(waited(place)),
-    time(lives.between(place, "begun", "ready")), titles.get(lives.track[place]) || "–",
-    time(lives.between(place, "ready", "consumed")), time(lives.between(place, "consumed", "stepEnd"))]));
+  rows.map((place) => [linkTo(histories.nameOf(place), () => select(place)), time(waited(place)),
+    time(histories.between(place, "started", "ready")), titles.get(histories.track[place]) || "–",
+    time(histories.between(place, "ready", "consumed")), time(histories.between(place, "consumed", "stepEnd"))]));
   byId("batches").replaceChildren(...table.childNodes);
 }
 

@@ -110,13 +110,13 @@ function operationSeconds() {
 
 /** Draws one run batch by batch in order of consumption, which shows start-up, drift and epochs. */
 function timesOverRun() {
-  const lives = workbench.timeline.lives;
-  const order = lives.inOrder();
+  const histories = workbench.timeline.histories;
+  const order = histories.inOrder();
   const every = Math.max(1, Math.ceil(order.length / 2000));
   const shown = order.filter((_, i) => i % every === 0);
-  const points = (from, to) => shown.map((place) => ({ x: seconds(lives.moment(place, "consumed")), y: seconds(lives.between(place, from, to)) }))
+  const points = (from, to) => shown.map((place) => ({ x: seconds(histories.moment(place, "consumed")), y: seconds(histories.between(place, from, to)) }))
     .filter((point) => !Number.isNaN(point.x) && !Number.isNaN(point.y));
-  const datasets = [["preprocessing", "begun", "ready", "accent", "circle"], ["wait", "waitedFrom", "waitedTo", "wait", "triangle"],
+  const datasets = [["preprocessing", "started", "ready", "accent", "circle"], ["wait", "waitedFrom", "waitedTo", "wait", "triangle"],
     ["step", "consumed", "stepEnd", "step", "rect"]].map(([label, from, to, fill, pointStyle]) => ({
     label, data: points(from, to), backgroundColor: cssColour(fill), borderColor: cssColour(fill), pointStyle,
     pointRadius: shown.length > 300 ? 2 : 3,

@@ -56,7 +56,7 @@ const std::vector<gauge>& gauges() {
   using maybe = std::optional<double>;
   static const std::vector<gauge> all{
       {"lotus_recording", "Whether a process of the run is recording, 1 or 0.",
-       [](run r) -> maybe { return r.state() == "lives" ? 1 : 0; }},
+       [](run r) -> maybe { return r.state() == "running" ? 1 : 0; }},
       {"lotus_window_seconds", "Length of the period that rates and shares are about.",
        [](run r) -> maybe { return r.now.window_s; }},
       {"lotus_batches_per_second", "Batches that the consumer received.",

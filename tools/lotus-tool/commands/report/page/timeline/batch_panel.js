@@ -3,9 +3,9 @@
 
 /** Returns the batch's operations on the thread that preprocessed it: [name, count, total, longest]. */
 function operationsOfBatch(timeline, place) {
-  const { lives } = timeline;
-  const lane = timeline.lanes.find((of) => of.number === lives.track[place]);
-  const [from, to] = [lives.moment(place, "begun"), lives.moment(place, "ready")];
+  const { histories } = timeline;
+  const lane = timeline.lanes.find((of) => of.number === histories.track[place]);
+  const [from, to] = [histories.moment(place, "started"), histories.moment(place, "ready")];
   const found = new Map();
   if (!lane || Number.isNaN(from)) return [];
   const add = (name, count, ns, longest) => {
@@ -27,47 +27,47 @@ function operationsOfBatch(timeline, place) {
 
 /** Returns the history as sentences: [what happened, when or how long]. */
 function lifeOf(timeline, place) {
-  const { lives } = timeline;
-  const lane = timeline.lanes.find((of) => of.number === lives.track[place]);
-  const known = (name) => !Number.isNaN(lives.moment(place, name));
-  const at = (name) => "at " + humanTime(lives.moment(place, name));
-  const told = [];
-  if (known("given out")) told.push(["given out", at("given out")]);
-  if (known("begun")) {
-    told.push(["made", "in " + humanTime(lives.between(place, "begun", "ready")) + " from " +
-      humanTime(lives.moment(place, "begun")) + (lane ? " by " + lane.title : "")]);
+  const { histories } = timeline;
+  const lane = timeline.lanes.find((of) => of.number === histories.track[place]);
+  const known = (name) => !Number.isNaN(histories.moment(place, name));
+  const at = (name) => "at " + humanTime(histories.moment(place, name));
+  const shown = [];
+  if (known("dispatched")) shown.push(["dispatched", at("dispatched")]);
+  if (known("started")) {
+    shown.push(["preprocessed", "in " + humanTime(histories.between(place, "started", "ready")) + " from " +
+      humanTime(histories.moment(place, "started")) + (lane ? " by " + lane.title : "")]);
   }
-  if (known("ready") && known("consumed")) told.push(["lay ready", humanTime(lives.between(place, "ready", "consumed"))]);
-  if (lives.outOfOrder[place]) told.push(["waited for", "not: it came before its turn"]);
-  else if (known("waitedFrom")) told.push(["waited for", humanTime(lives.between(place, "waitedFrom", "waitedTo"))]);
-  if (known("consumed")) told.push(["consumed", at("consumed")]);
-  if (known("stepEnd")) told.push(["consumer's step", humanTime(lives.between(place, "consumed", "stepEnd"))]);
-  const onPath = lives.onPath[place];
+  if (known("ready") && known("consumed")) shown.push(["ready for", humanTime(histories.between(place, "ready", "consumed"))]);
+  if (histories.outOfOrder[place]) shown.push(["waited for", "not (arrived early)"]);
+  else if (known("waitedFrom")) shown.push(["waited for", humanTime(histories.between(place, "waitedFrom", "waitedTo"))]);
+  if (known("consumed")) shown.push(["consumed", at("consumed")]);
+  if (known("stepEnd")) shown.push(["consumer's step", humanTime(histories.between(place, "consumed", "stepEnd"))]);
+  const onPath = histories.onPath[place];
   if (onPath >= 0) {
-    const making = lives.between(place, "begun", "ready");
-    told.push(["critical path", onPath === 0 ? "its making is not on it" :
-      humanTime(onPath) + " of its making lie on it" + (making > 0 ? " (" + percent(Math.min(onPath / making, 1)) + ")" : "")]);
+    const preprocessing = histories.between(place, "started", "ready");
+    shown.push(["critical path", onPath === 0 ? "its preprocessing is not on it" :
+      humanTime(onPath) + " of its preprocessing lie on it" + (preprocessing > 0 ? " (" + percent(Math.min(onPath / preprocessing, 1)) + ")" : "")]);
   }
-  return told;
+  return shown;
 }
 
 function batchPanel(timeline, place, actions) {
-  const { lives } = timeline;
-  const parts = [element("h3", "Batch " + lives.nameOf(place))];
+  const { histories } = timeline;
+  const parts = [element("h3", "Batch " + histories.nameOf(place))];
   const list = element("dl", undefined, "life");
   for (const [what, text] of lifeOf(timeline, place)) list.append(element("dt", what), element("dd", text));
-  const order = lives.inOrder();
+  const order = histories.inOrder();
   const turn = order.indexOf(place);
   const bar = element("p", undefined, "bar");
-  if (turn > 0) bar.append(linkTo("batch before", () => actions.selectBatch(order[turn - 1])));
-  if (turn >= 0 && turn + 1 < order.length) bar.append(linkTo("batch behind", () => actions.selectBatch(order[turn + 1])));
-  bar.append(linkTo("zoom to it", () => timeline.lookAt(...lives.span(place))));
+  if (turn > 0) bar.append(linkTo("previous batch", () => actions.selectBatch(order[turn - 1])));
+  if (turn >= 0 && turn + 1 < order.length) bar.append(linkTo("next batch", () => actions.selectBatch(order[turn + 1])));
+  bar.append(linkTo("zoom to it", () => timeline.lookAt(...histories.span(place))));
   parts.push(list, bar);
-  const stages = lives.stages.get(place) || [];
+  const stages = histories.stages.get(place) || [];
   if (stages.length) {
     const thread = (track) => { const lane = timeline.lanes.find((of) => of.number === track); return lane ? lane.title : "–"; };
     const box = element("div", undefined, "scroll");
-    box.append(simpleTable("Stages that made it", [["stage", "A stage that worked on this batch"],
+    box.append(simpleTable("Stages that built it", [["stage", "A stage that worked on this batch"],
       ["from", "When the stage began, after the start of the run"], ["took", "How long the stage worked on it"],
       ["before it", "How long the batch waited between the stages"], ["thread", "The thread of the stage"]], stages.map((of, n) => {
       const before = stages.slice(0, n).reduce((end, other) => Math.max(end, other.start + other.duration), -1);

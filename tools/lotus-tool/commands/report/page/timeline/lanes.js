@@ -29,7 +29,7 @@ function threadLane(track, number) {
 
 function asyncLanes(run) {
   return (run.timeline.async || []).map((of) => {
-    const rows = livesRows(of.name, of.lives);
+    const rows = historyRows(of.name, of.histories);
     const shown = rows.slice(0, 2 * maxDepth);
     return { title: shownName(report.op_names[of.name]) + ", asynchronous" + (rows.length > shown.length ?
       " (" + shown.length + " of up to " + rows.length + " at once are drawn)" : ""), rows: shown, marks: [] };
@@ -37,18 +37,18 @@ function asyncLanes(run) {
 }
 
 /** Lays out a run in steps, between which the page can react. Counters come first, because the lanes below them explain
- * their values. Yields after each step; returns {lives, path, lanes}. */
+ * their values. Yields after each step; returns {histories, path, lanes}. */
 function* layOut(run) {
-  const lives = new BatchLives(run.batches);
+  const histories = new BatchHistories(run.batches);
   yield;
   const path = new CriticalPath(run.path);
   yield;
   const lanes = [];
   const span = run.timeline.span_ns;
-  const ready = lives.complete ? lives.levels("ready", "consumed") : [];
+  const ready = histories.complete ? histories.levels("ready", "consumed") : [];
   if (ready.length) lanes.push(counterLane("batches ready", ready, span));
-  const busy = lives.complete ? lives.levels("begun", "ready") : [];
-  if (busy.length) lanes.push(counterLane("being made", busy, span));
+  const busy = histories.complete ? histories.levels("started", "ready") : [];
+  if (busy.length) lanes.push(counterLane("in preprocessing", busy, span));
   yield;
   for (const counter of run.timeline.counters || []) lanes.push(counterLane(counter.name, counter.values, span));
   for (let number = 0; number < run.timeline.tracks.length; ++number) {
@@ -59,7 +59,7 @@ function* layOut(run) {
   lanes.push(...asyncLanes(run));
   const collapsed = lanes.length > mostOpenLanes;
   for (const lane of lanes) lane.collapsed = lane.beganCollapsed = collapsed && lane.rows.length > 1;
-  return { lives, path, lanes };
+  return { histories, path, lanes };
 }
 
 /** Returns the numbers of the lanes that the user has opened or collapsed, such as "0,3-5". */

@@ -13,7 +13,7 @@ function operationPanel(timeline, selection, actions, room) {
     const cpu = timeline.cpuOf(lane, row, i);
     const rank = slowest.findIndex((of) => of.row === row && of.i === i);
     parts.push(element("p", humanTime(row.duration(i)) + (cpu === undefined ? "" : " (" + humanTime(cpu) + " on CPU)") +
-      " from " + humanTime(row.start[i]) + ", " + lane.title + (batch >= 0 ? ", batch " + timeline.lives.nameOf(batch) : "") +
+      " from " + humanTime(row.start[i]) + ", " + lane.title + (batch >= 0 ? ", batch " + timeline.histories.nameOf(batch) : "") +
       (rank >= 0 ? ": number " + (rank + 1) + " of the slowest" : "")));
     const bar = element("p", undefined, "bar");
     bar.append(linkTo("next slowest (n)", () => actions.next()));
@@ -34,7 +34,7 @@ function operationPanel(timeline, selection, actions, room) {
     ["batch", "The batch that the thread worked on"]], slowest.slice(0, slowestListed).map((of, n) => {
     const batch = timeline.batchOf(of.lane, of.row, of.i);
     return [linkTo(humanTime(of.row.duration(of.i)), () => actions.selectSlowest(n)), humanTime(of.row.start[of.i]),
-      of.lane.title, batch >= 0 ? timeline.lives.nameOf(batch) : "–"];
+      of.lane.title, batch >= 0 ? timeline.histories.nameOf(batch) : "–"];
   })));
   parts.push(box);
   return parts;

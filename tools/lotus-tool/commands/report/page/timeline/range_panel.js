@@ -39,11 +39,11 @@ function sumsBetween(timeline, from, to) {
 
 function rangePanel(timeline, range, actions) {
   const length = range.to - range.from;
-  const handed = timeline.lives.moments[momentNames.indexOf("consumed")].filter((t) => t >= range.from && t < range.to).length;
+  const handed = timeline.histories.moments[momentNames.indexOf("consumed")].filter((t) => t >= range.from && t < range.to).length;
   const parts = [element("h3", humanTime(length) + " from " + humanTime(range.from) + " to " + humanTime(range.to))];
   if (handed) {
     parts.push(element("p", handed + " batches were consumed" +
-      (timeline.lives.complete ? ": " + batchesPerSecond(handed * 1e9 / length) : "") + "."));
+      (timeline.histories.complete ? ": " + batchesPerSecond(handed * 1e9 / length) : "") + "."));
   }
   const bar = element("p", undefined, "bar");
   bar.append(linkTo("zoom to it", () => timeline.look(range.from, range.to)), linkTo("clear (Esc)", () => actions.clear()));

@@ -150,9 +150,9 @@ function offCpuRow(stretches) {
 }
 
 /** Returns asynchronous operations, in as many rows as there are operations at the same time. */
-function livesRows(name, lives) {
+function historyRows(name, histories) {
   const rows = [];
-  for (const [start, duration] of lives) {
+  for (const [start, duration] of histories) {
     let row = rows.find((r) => r.end[r.length - 1] <= start);
     if (!row) { row = new Row(); rows.push(row); }
     row.add(start, start + duration, name);

@@ -7,7 +7,7 @@ function searchFor(timeline, text) {
   const found = { operations: [], batches: [], lanes: [] };
   if (!wanted) return found;
   const number = /^(?:batch\s*)?#?(\d+)$/.exec(wanted);
-  if (number) found.batches = timeline.lives.byIndex.get(Number(number[1])) || [];
+  if (number) found.batches = timeline.histories.byIndex.get(Number(number[1])) || [];
   found.operations = [...new Set(timeline.run.ops.map((op) => shownName(op.name)))]
     .filter((name) => name.toLowerCase().includes(wanted));
   found.lanes = timeline.lanes.filter((lane) => lane.title.toLowerCase().includes(wanted));
@@ -50,7 +50,7 @@ class TimelineSearch {
   get results() {
     if (!this.found || !this.text.trim()) return [];
     const { operations, batches, lanes } = this.found;
-    return [...batches.map((place) => ["batch " + this.timeline.lives.nameOf(place), () => this.selection.batch(place)]),
+    return [...batches.map((place) => ["batch " + this.timeline.histories.nameOf(place), () => this.selection.batch(place)]),
       ...operations.map((name) => [name, () => { this.selection.operation(name); this.selection.slowest(0); }]),
       ...lanes.map((lane) => [lane.title, () => {
         lane.collapsed = false;

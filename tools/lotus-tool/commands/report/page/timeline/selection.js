@@ -50,7 +50,7 @@ class TimelineSelection {
   batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
     this.set({ kind: "batch", place, hit });
-    const span = timeline.lives.span(place);
+    const span = timeline.histories.span(place);
     if (brings && span) timeline.bringIntoView(...span);
   }
 
@@ -102,11 +102,11 @@ class TimelineSelection {
 
   /** Selects the next slowest call, or the next batch. */
   next(by) {
-    const { selection, lives } = this.timeline;
+    const { selection, histories } = this.timeline;
     if (!selection) return;
     if (selection.kind === "operation") { this.slowest(selection.turn < 0 && by < 0 ? -1 : selection.turn + by); return; }
     if (selection.kind !== "batch") return;
-    const order = lives.inOrder();
+    const order = histories.inOrder();
     const turn = order.indexOf(selection.place) + by;
     if (turn >= 0 && turn < order.length) this.batch(order[turn]);
   }
@@ -150,7 +150,7 @@ class TimelineSelection {
       const { row, i } = selection.hit;
       return [[...box(row.start[i], row.end[i], row.y, rowHeight - 2), true]];
     }
-    const index = timeline.lives.index[selection.place];
+    const index = timeline.histories.index[selection.place];
     const found = [];
     for (const lane of timeline.lanes) {
       for (const row of lane.rows) {

@@ -11,13 +11,13 @@ function canStepOn(timeline, { lane, row, i }) { return row.kind === "operations
 /** Returns the selected slice as {lane, row, i}. For a batch that the user did not point at, this is its preprocessing.
  * */
 function selectedSlice(timeline) {
-  const { selection, lives } = timeline;
+  const { selection, histories } = timeline;
   if (!selection) return undefined;
   if (selection.hit || selection.kind !== "batch") return selection.hit;
   for (const lane of timeline.lanes) {
-    if (lane.number !== lives.track[selection.place]) continue;
+    if (lane.number !== histories.track[selection.place]) continue;
     for (const row of lane.rows.filter((of) => of.kind === "batches")) {
-      const i = row.at(lives.moment(selection.place, "begun"));
+      const i = row.at(histories.moment(selection.place, "started"));
       if (i >= 0) return { lane, row, i };
     }
   }

@@ -20,7 +20,7 @@ class Timeline {
   /** @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
     this.run = run;
-    this.lives = laidOut.lives;
+    this.histories = laidOut.histories;
     this.path = laidOut.path;
     this.lanes = laidOut.lanes;
     this.emphasis = undefined;
@@ -89,7 +89,7 @@ class Timeline {
   shownArrows() {
     const all = this.run.timeline.arrows;
     if (this.selection && this.selection.kind === "batch") {
-      const ready = this.lives.moment(this.selection.place, "ready");
+      const ready = this.histories.moment(this.selection.place, "ready");
       const own = all.filter(([from]) => from === ready);
       if (own.length) return own;
     }
@@ -129,13 +129,13 @@ class Timeline {
     return undefined;
   }
 
-  /** Returns the batch that a thread worked on at a time, as an index in lives; -1: unknown. */
+  /** Returns the batch that a thread worked on at a time, as an index in histories; -1: unknown. */
   batchOf(lane, row, i) {
-    if (row.kind === "batches") return row.joined.has(i) ? -1 : this.lives.find(row.name[i] % 1e9, row.start[i]);
+    if (row.kind === "batches") return row.joined.has(i) ? -1 : this.histories.find(row.name[i] % 1e9, row.start[i]);
     for (const of of lane.rows) {
       if (of.kind !== "batches") continue;
       const at = of.at(row.start[i]);
-      if (at >= 0 && !of.joined.has(at)) return this.lives.find(of.name[at] % 1e9, of.start[at]);
+      if (at >= 0 && !of.joined.has(at)) return this.histories.find(of.name[at] % 1e9, of.start[at]);
     }
     return -1;
   }

@@ -7,8 +7,8 @@ function partsOf(timeline, { lane, row, i }) {
   if (row.kind === "counter") return [["value", String(row.name[i])], ["since", humanTime(row.start[i])],
     ["for", humanTime(row.duration(i))]];
   const batch = timeline.batchOf(lane, row, i);
-  if (batch >= 0) parts.push(["batch", String(timeline.lives.index[batch])]);
-  if (batch >= 0 && timeline.lives.epochs > 1) parts.push(["epoch", String(timeline.lives.epoch[batch])]);
+  if (batch >= 0) parts.push(["batch", String(timeline.histories.index[batch])]);
+  if (batch >= 0 && timeline.histories.epochs > 1) parts.push(["epoch", String(timeline.histories.epoch[batch])]);
   if (timeline.run.loader) parts.push(["loader", timeline.run.loader]);
   parts.push(["start", humanTime(row.start[i])], ["duration", humanTime(row.duration(i))]);
   const cpu = timeline.cpuOf(lane, row, i);

@@ -101,10 +101,10 @@ class Workbench {
         set: (text) => { const [from, to] = numbers(text); if (to > from) timeline.look(from, to); } },
       q: { get: () => this.search.text, set: (text) => { this.search.text = text; } },
       batch: { get: () => { const s = timeline.selection; return s && s.kind === "batch" ?
-        timeline.lives.index[s.place] + "." + timeline.lives.epoch[s.place] : undefined; },
+        timeline.histories.index[s.place] + "." + timeline.histories.epoch[s.place] : undefined; },
       set: (text) => {
         const [index, epoch] = text.split(".").map(Number);
-        const place = (timeline.lives.byIndex.get(index) || []).find((i) => timeline.lives.epoch[i] === (epoch || 0));
+        const place = (timeline.histories.byIndex.get(index) || []).find((i) => timeline.histories.epoch[i] === (epoch || 0));
         if (place !== undefined) selection.batch(place, false);
       } },
       op: { get: () => { const s = timeline.selection; return s && s.kind === "operation" ?

@@ -1,13 +1,13 @@
 // Stores the batches of a run with the times of their histories.
 "use strict";
 
-const momentNames = ["given out", "begun", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
+const momentNames = ["dispatched", "started", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
 
 /** Columns with one number per batch; an unknown time is NaN. */
-class BatchLives {
+class BatchHistories {
   /** @param packed in the format that report/batch_histories.hpp describes */
   constructor(packed) {
-    const reader = new NumberReader(packed.lives);
+    const reader = new NumberReader(packed.histories);
     this.all = packed.all;
     this.index = [];
     this.epoch = [];
