@@ -25,7 +25,7 @@ TEST_CASE("pointing at an element describes it, and clicking selects it") {
       contains(life,
                "Batch 40 preprocessed in 881.2 ms from 2.076 s by worker 22632 ready for 2.633 ms "
                "waited for 629.9 ms consumed at 2.96 s consumer's step 3.705 ms critical path "
-               "881.2 ms of its making lie on it (100.0 %)"));
+               "881.2 ms of its preprocessing lie on it (100.0 %)"));
   CHECK(contains(life, "Loader 8 699.7 ms"));
   CHECK(found["boxes"] == "3");  // the preprocessing, the wait and the step
   CHECK(found["arrows"] == "1");
@@ -200,8 +200,8 @@ TEST_CASE("keys work without a click, and do not interfere with text fields and 
         "result 2 of 4: worker 22634");
   CHECK(found["boxed"] == "1");
   CHECK(found["results"] ==
-        "result 1 of 11: RandomResizedCrop RandomResizedCrop; result 2 of 11: "
-        "RandomHorizontalFlip RandomHorizontalFlip; result 1 of 11: RandomResizedCrop "
+        "result 1 of 12: RandomResizedCrop RandomResizedCrop; result 2 of 12: "
+        "RandomHorizontalFlip RandomHorizontalFlip; result 1 of 12: RandomResizedCrop "
         "RandomResizedCrop");
   CHECK(found["n_goes_to_next"] == "RandomHorizontalFlip");
   CHECK(found["own_selection"] == "batch");
