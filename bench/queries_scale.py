@@ -201,7 +201,8 @@ def measure(options, asked, work):
             engines.compare('DuckDB', answers, right)
         os.remove(database)
     if 'spark' in asked and engines.has_spark(PROGRAMS):
-        ask_each('Spark', lambda q: engines.spark(PROGRAMS, many, q, '6g', 32, options.limit), options.limit)
+        ask_each('Spark', lambda q: engines.spark(PROGRAMS, many, q, '6g', 32, options.limit, on_cluster=True),
+                 options.limit)
     if 'duckdb' in asked and options.times > 1:
         shutil.rmtree(many)
         ranks = options.ranks * options.times
