@@ -5,11 +5,12 @@
 #
 # Checks all source files of this checkout that BUILD_FOLDER compiles, and the library's headers;
 # REGEX selects files by path. Files that need libtorch take a minute each, so they are checked only
-# if REGEX contains torch. A file without findings is checked again only if its preprocessed text,
-# its flags, the enabled checks or clang-tidy itself has changed. The names of such files are stored
-# in BUILD_FOLDER/tidy. Exit status: 0 if there are no findings, else 1.
+# if REGEX contains torch. A file without findings is checked again only if it, a file that it
+# includes, its flags, a file .clang-tidy or clang-tidy itself has changed. Ninja knows the included
+# files once BUILD_FOLDER is built; until then, all files are checked. The keys of files without
+# findings are stored in BUILD_FOLDER/tidy. Exit status: 0 if there are no findings, else 1.
 #
-# Environment: CLANG_TIDY and CLANG (clang-tidy-22, clang++-22), JOBS (2).
+# Environment: CLANG_TIDY (clang-tidy-22), JOBS (2).
 set -euo pipefail
 
 if (($# < 1 || $# > 2)); then
@@ -19,7 +20,7 @@ fi
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 regex=${2:-.}
-export CLANG_TIDY=${CLANG_TIDY:-clang-tidy-22} CLANG=${CLANG:-clang++-22}
+export CLANG_TIDY=${CLANG_TIDY:-clang-tidy-22}
 export work=$build/tidy
 mkdir -p "$work/clean"
 find "$work/clean" -type f -mtime +30 -delete
@@ -97,29 +98,32 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
   BEGIN { print "[" }
   END { print "\n]" }' "$build/compile_commands.json" >"$work/compile_commands.json"
 
-tool_version=$("$CLANG_TIDY" --version)
-# These comments control clang-tidy, but the preprocessed text contains no comments.
-spoken_comments=$(cd "$source" &&
-  grep -rhE --include='*.[ch]pp' 'NOLINT|/\*[A-Za-z_]+=\*/' include tools tests bench examples || true)
 # Deprecated functions that headers of g++ use themselves.
 own_header=-Wno-deprecated-declarations
 # The analyzer stops after this many steps in a function (by default 225,000). Nearly all findings
 # come early, and with 50,000 it takes four fifths of the time of a module.
 steps=max-nodes=10000
-export tool_version spoken_comments own_header steps
+export own_header steps
 
-# key FILE COMMAND: prints a hash of everything on which the findings depend.
+# Writes a line "OBJECT HASHES" for each object file, with the hashes of all files that it was
+# compiled from.
+ninja -C "$build" -t deps >"$work/deps" 2>/dev/null || : >"$work/deps"
+(cd "$build" && sed -n 's/^    //p' "$work/deps" | sort -u | xargs -r -d '\n' sha256sum || true) \
+  >"$work/hashes" 2>/dev/null
+awk 'NR == FNR { hash[$2] = substr($1, 1, 16); next }
+     /^[^ ]/ { printf "%s%s", separator, substr($1, 1, length($1) - 1); separator = "\n" }
+     /^ / { printf " %s", hash[$1] }
+     END { print "" }' "$work/hashes" "$work/deps" >"$work/compiled_from"
+export everywhere
+everywhere=$("$CLANG_TIDY" --version && cd "$source" && git ls-files -z '*.clang-tidy' tools/tidy.sh |
+  xargs -0 sha256sum)
+
+# key FILE COMMAND: prints a hash of everything on which the findings depend; prints nothing if the
+# included files are not known.
 key() {
-  local flags
-  # Without the name of the compiler and the output paths.
-  flags=-${2#* -}
-  flags=${flags% -o *}
-  {
-    printf '%s\n' "$1" "$flags" "$tool_version" "$spoken_comments" "$steps"
-    "$CLANG_TIDY" -p "$work" --dump-config "$1"
-    # With the macro definitions and include lines, because some checks read them.
-    eval "$CLANG $flags -w -E -P -dD -dI $1"
-  } | sha256sum | cut -d ' ' -f 1
+  local object=${2##* -o } included
+  included=$(grep -m 1 -F "${object%% *} " "$work/compiled_from") || return 0
+  printf '%s\n' "$1" "$2" "$included" "$everywhere" | sha256sum | cut -d ' ' -f 1
 }
 
 # in_files TEXT: reads findings; names the source file and its line where they name a line of the text
@@ -146,7 +150,7 @@ check() {
   [[ $file != "$work"/together/* ]] || checks=(--checks=-readability-duplicate-include)
   # Removes the escapes of JSON.
   command=$(sed -E 's/\\(.)/\1/g' <<<"$2")
-  name=$(key "$file" "$command") || name=
+  name=$(key "$file" "$command")
   if [[ -n $name && -e $work/clean/$name ]]; then
     touch "$work/clean/$name"
     return

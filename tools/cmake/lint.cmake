@@ -17,12 +17,11 @@ endif()
 # Checks each file once that this build folder compiles. The file .clang-tidy of a folder selects
 # the checks.
 find_program(LOTUS_CLANG_TIDY NAMES clang-tidy-22 clang-tidy-14 NAMES_PER_DIR)
-find_program(LOTUS_TIDY_CLANG NAMES clang++-22 clang++-14 NAMES_PER_DIR)
-if(LOTUS_CLANG_TIDY AND LOTUS_TIDY_CLANG)
+if(LOTUS_CLANG_TIDY)
   add_test(NAME clang_tidy COMMAND "${PROJECT_SOURCE_DIR}/tools/tidy.sh" "${PROJECT_BINARY_DIR}")
   set_tests_properties(clang_tidy PROPERTIES
       LABELS lint PROCESSORS 2 TIMEOUT 1800
-      ENVIRONMENT "CLANG_TIDY=${LOTUS_CLANG_TIDY};CLANG=${LOTUS_TIDY_CLANG}")
+      ENVIRONMENT "CLANG_TIDY=${LOTUS_CLANG_TIDY}")
 else()
-  lotus_left_out("test clang_tidy" "clang-tidy-22 or clang++-22 (Debian: clang-tidy-22)")
+  lotus_left_out("test clang_tidy" "clang-tidy-22 (Debian: clang-tidy)")
 endif()
