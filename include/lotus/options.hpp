@@ -69,11 +69,11 @@ struct options {
   /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
   /// that its thread was switched out; scopes that find no switch cost no measurable time more.
   bool cpu_time = true;
-  /// How often per second a background thread of each process looks at what one of the recording
+  /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
-  /// look takes about 20 us of CPU time and does not delay the thread that is looked at. 0: never;
-  /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
-  std::int32_t wait_looks_per_s = -1;
+  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never; -1: the
+  /// value of LOTUS_WAIT_SAMPLES, or else 100.
+  std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
   /// also on several at once. The function must not record, start or stop, because the library

@@ -542,11 +542,11 @@ struct options {
   /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
   /// that its thread was switched out; scopes that find no switch cost no measurable time more.
   bool cpu_time = true;
-  /// How often per second a background thread of each process looks at what one of the recording
+  /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
-  /// look takes about 20 us of CPU time and does not delay the thread that is looked at. 0: never;
-  /// -1: the value of LOTUS_WAIT_LOOKS, or else 100.
-  std::int32_t wait_looks_per_s = -1;
+  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never; -1: the
+  /// value of LOTUS_WAIT_SAMPLES, or else 100.
+  std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
   /// also on several at once. The function must not record, start or stop, because the library
@@ -3670,7 +3670,7 @@ enum class variable : std::uint8_t {
   log_file,
   format,
   keep_bytes,
-  wait_looks,
+  wait_samples,
   rank,
   annotate,
   collector,
@@ -3734,8 +3734,8 @@ inline constexpr variable_row environment_table[] = {
      "the format of the logs; compact also where options::format says text"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
      "keeps only the newest logs of about so many bytes; 0 keeps all", 0, UINT64_MAX, 0},
-    {"LOTUS_WAIT_LOOKS", variable_type::number, "looks a second", "100",
-     "how often to look at what a recording thread waits for; 0 switches it off", 0, 10'000, 100},
+    {"LOTUS_WAIT_SAMPLES", variable_type::number, "samples a second", "100",
+     "how often to sample what a recording thread waits for; 0 switches it off", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
      "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
@@ -4308,7 +4308,7 @@ class owned_descriptor {
 /// A log that stays open between appends. The file may be renamed in the meantime.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
+  std::int64_t checked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
 };
 
 template <std::size_t Count>
@@ -10736,10 +10736,10 @@ class log_appender {
   /// Whether an open log was renamed, for example by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
-    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
+    std::int64_t& checked_ns = logs_[static_cast<std::size_t>(role)].checked_ns;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (now_ns - looked_ns < between_ns) return false;
-    looked_ns = now_ns;
+    if (now_ns - checked_ns < between_ns) return false;
+    checked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
     // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
@@ -13198,10 +13198,10 @@ class log_limits {
   void begin(std::uint64_t max_bytes, std::int64_t max_age_ns) noexcept {
     max_bytes_ = max_bytes;
     max_age_ns_ = max_age_ns;
-    looked_ns_.store(0, std::memory_order_relaxed);
+    checked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
-    now_looking_.store(false, std::memory_order_relaxed);
+    now_checking_.store(false, std::memory_order_relaxed);
   }
 
   bool any() const noexcept { return max_bytes_ != 0 || max_age_ns_ != 0; }
@@ -13210,9 +13210,9 @@ class log_limits {
   /// Time in ns after which a log becomes a part, whatever its size; 0: never.
   std::int64_t part_ns() const noexcept { return max_age_ns_ / 8; }
 
-  void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
+  void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that have become parts since keep() last looked at the directory.
+  /// Adds to the number of bytes that have become parts since keep() last checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
   /// Whether so many bytes have become parts that keep() should be called at once.
@@ -13220,30 +13220,30 @@ class log_limits {
     return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Deletes the logs that exceed the limits. Looks at the directory at most once a second, or more
-  /// often if logs grow fast. Returns false if it did not look.
+  /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
+  /// often if logs grow fast. Returns false if it did not check.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
+    const bool due = now_ns - checked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
                      (max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
-    if (!due || !begin_look()) return false;
-    looked_ns_.store(now_ns, std::memory_order_relaxed);
+    if (!due || !begin_check()) return false;
+    checked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
-    while (look(directory, prefix, owners, forgotten)) {
+    while (check(directory, prefix, owners, forgotten)) {
     }
-    now_looking_.store(false, std::memory_order_release);
+    now_checking_.store(false, std::memory_order_release);
     return true;
   }
 
  private:
-  /// Allows only one thread at a time to look at the directory; returns false to the others. If
+  /// Allows only one thread at a time to check the directory; returns false to the others. If
   /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
   /// caller may be a signal handler that interrupted that very thread.
-  bool begin_look() noexcept {
+  bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
-    for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
+    for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {
       if (!overdue() || tries == 1000) return false;
       nanosleep(&pause, nullptr);
     }
@@ -13296,8 +13296,8 @@ class log_limits {
   }
 
   /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
-  LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
-                              deleted_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
+                               deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -13360,11 +13360,11 @@ class log_limits {
 
   std::uint64_t max_bytes_ = 0;
   std::int64_t max_age_ns_ = 0;
-  std::atomic<std::int64_t> looked_ns_{0};
+  std::atomic<std::int64_t> checked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
   // UINT64_MAX means unlimited, so that each append needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
-  std::atomic<bool> now_looking_{false};
+  std::atomic<bool> now_checking_{false};
 };
 
 }  // namespace detail
@@ -15409,12 +15409,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 // Records at random times what the threads of a recording wait for.
 //
-// The wait sampler has a thread of its own: looks are a fair sample only if they happen at random
-// times, but the drain thread works at regular times and may wait for the disk.
+// The wait sampler has a thread of its own: samples represent the time of the threads only if they
+// are taken at random times, but the drain thread works at regular times and may wait for the disk.
 #ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 #define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 
-// Provides random pauses, with an exponential distribution, between looks at threads.
+// Provides random pauses, with an exponential distribution, between samples.
 #ifndef LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 #define LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
@@ -15441,8 +15441,8 @@ class random_bits {
   std::uint64_t state_ = 1;
 };
 
-/// Returns an exponentially distributed pause in ns. With such pauses, the share of looks that find
-/// a thread in a state is the share of time that the thread spends in that state, even if the
+/// Returns an exponentially distributed pause in ns. With such pauses, the share of samples that
+/// find a thread in a state is the share of time that the thread spends in that state, even if the
 /// thread works periodically (Wolff, Poisson arrivals see time averages, 1982). Computed without
 /// libm, which the program may not link.
 inline std::uint64_t exponential_ns(std::uint64_t mean_ns, random_bits& bits) noexcept {
@@ -15464,32 +15464,280 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
-// Finds out what a thread of this process waits for at this moment.
-#ifndef LOTUS_WAITS_THREAD_LOOK_HPP
-#define LOTUS_WAITS_THREAD_LOOK_HPP
+// Writes a process's file of waits, in complete lines, so that a kill leaves a readable file.
+#ifndef LOTUS_WAITS_WAIT_FILE_HPP
+#define LOTUS_WAITS_WAIT_FILE_HPP
 
-// Determines what a thread in futex(2) waits for: a lock and its owner, a thread's end, or other
-// things.
-#ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
-#define LOTUS_WAITS_FUTEX_WAITS_HPP
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
 
-#include <sys/uio.h>
+/// The place and the settings of the file of waits.
+struct wait_folder {
+  int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
+  mode_t mode = 0;     ///< permissions of a new file, before the umask applies
+  char info[64] = "";  ///< name of the process's information file; "": none yet
+  /// When the file exceeds this size, it replaces the previous file "..._older" and a new file
+  /// begins; 0: the file grows without limit.
+  std::uint64_t max_bytes = 0;
+};
 
-// Lists the system calls in which threads wait, with the kind of thing each call waits for.
-#ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
-#define LOTUS_WAITS_SYSTEM_CALLS_HPP
+/// The file of waits. Lines are appended to the kernel's page cache at once, and so survive a kill
+/// of the process. While the disk is full, lines are dropped, because they are only samples. Thread
+/// safety: none. Trivially destructible.
+class wait_file {
+ public:
+  /// Whether lines can be appended to the file. Costs one system call.
+  /// @param max_bytes  maximum size of the file; 0: unlimited.
+  bool ready(std::uint64_t max_bytes) noexcept {
+    return file_.holds(status_) && status_.st_nlink > 0 &&
+           (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
+  }
+
+  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
+  bool begin(const wait_folder& folder) noexcept {
+    if (folder.directory < 0 || *folder.info == '\0') return false;
+    if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
+    file_.close();
+    char name[name_bytes];
+    put_name(folder, name, "");
+    bool made = false;
+    const int fd = open_to_append(folder.directory, name, file_owners::of_caller(folder.directory),
+                                  folder.mode, status_, made);
+    if (fd < 0) return false;
+    file_ = owned_descriptor{fd, status_};
+    return true;
+  }
+
+  /// Appends lines. Must be called directly after ready() or begin(), with signals blocked. Returns
+  /// false if nothing was written.
+  bool append(const char* lines, std::size_t bytes) noexcept {
+    if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
+    // An incomplete line is removed, because the next line would continue it.
+    if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
+    return false;
+  }
+
+  void close() noexcept { file_.close(); }
+
+ private:
+  static constexpr std::size_t name_bytes = 96;
+
+  static void put_name(const wait_folder& folder, char (&name)[name_bytes],
+                       const char* end) noexcept {
+    std::snprintf(name, sizeof(name), "%s%s%s", waits_file_start,
+                  folder.info + sizeof(run_info_start) - 1, end);
+  }
+
+  static void make_older(const wait_folder& folder) noexcept {
+    char name[name_bytes];
+    char older[name_bytes];
+    put_name(folder, name, "");
+    put_name(folder, older, "_older");
+    // NOLINTNEXTLINE(readability-suspicious-call-argument): its parameters are named old and new.
+    renameat(folder.directory, name, folder.directory, older);
+  }
+
+  owned_descriptor file_;
+  struct stat status_ {};  ///< status of the file before the next append
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_FILE_HPP
+
+// Numbers the objects for which threads wait, so that a file of waits describes each only once.
+#ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
+#define LOTUS_WAITS_WAIT_OBJECTS_HPP
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lines that are written to the file together.
+struct wait_lines {
+  char text[5120];
+  std::size_t bytes = 0;
+
+  template <class... Values>
+  void add(const char* format, Values... values) noexcept {
+    const std::size_t room = sizeof(text) - bytes;
+    const int n = std::snprintf(text + bytes, room, format, values...);
+    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
+  }
+};
+
+/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
+class wait_objects {
+ public:
+  /// Returns the number of the object that this text describes. If the object is new, adds the line
+  /// that defines it to `to`.
+  std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
+    if (text.empty()) return 0;
+    known& place = find(hash(text));
+    if (place.key != 0) return place.id;
+    add(place, hash(text));
+    to.add("object,%u,%.*s\n", place.id, static_cast<int>(text.size()), text.data());
+    return place.id;
+  }
+
+  /// Returns the number of the global variable at this address, and adds its line if it is new.
+  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
+  /// 2 s ago.
+  std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
+    known& place = find(address);
+    if (place.key != 0) return place.id;
+    constexpr std::int64_t between_ns = 2'000'000'000;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (looked_up_ns_ != 0 && now_ns - looked_up_ns_ < between_ns) return 0;
+    looked_up_ns_ = now_ns;
+    char path[4096];
+    const std::uint64_t base = module_of(address, path);
+    if (base == 0) {
+      place = {address, 0};
+      ++count_;
+      return 0;
+    }
+    add(place, address);
+    to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
+           static_cast<unsigned long long>(base), path);
+    return place.id;
+  }
+
+  /// Forgets all objects, so that each is defined again when it is next used.
+  void forget() noexcept {
+    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    count_ = 0;
+    looked_up_ns_ = 0;
+  }
+
+  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
+  /// Returns the length; 0 if the descriptor is closed.
+  static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
+    char link[48];
+    std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    const ssize_t got = readlink(link, text, room - 1);
+    std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+    text[bytes] = '\0';
+    if (std::strncmp(text, "socket:", 7) == 0) {
+      const std::size_t peer = describe_peer(fd, text, room);
+      if (peer > 0) bytes = peer;
+    }
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f) text[i] = '?';
+    }
+    return bytes;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 1024;
+
+  struct known {
+    std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
+    std::uint32_t id = 0;
+  };
+
+  static std::uint64_t hash(std::string_view text) noexcept {
+    std::uint64_t sum = 14695981039346656037ULL;  // the hash is FNV-1a
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return sum | 1;  // odd, unlike the address of a futex, which is a multiple of 4
+  }
+
+  known& find(std::uint64_t key) noexcept {
+    if (count_ >= capacity / 2) {
+      const std::int64_t looked_up_ns = looked_up_ns_;
+      forget();
+      looked_up_ns_ = looked_up_ns;
+    }
+    auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
+    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
+    return places_[at];
+  }
+
+  void add(known& place, std::uint64_t key) noexcept {
+    place = {key, ++last_id_};
+    ++count_;
+  }
+
+  static std::size_t describe_peer(int fd, char* text, std::size_t room) noexcept {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof(peer);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return 0;
+    char name[INET6_ADDRSTRLEN] = "";
+    int port = 0;
+    if (peer.ss_family == AF_INET) {
+      const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+      inet_ntop(AF_INET, &v4.sin_addr, name, sizeof(name));
+      port = ntohs(v4.sin_port);
+    } else if (peer.ss_family == AF_INET6) {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+      inet_ntop(AF_INET6, &v6.sin6_addr, name, sizeof(name));
+      port = ntohs(v6.sin6_port);
+    } else {
+      return 0;
+    }
+    const int n = std::snprintf(text, room, "%s port %d", name, port);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
+  /// Finds the program or shared object whose variables contain the address, and writes its path.
+  /// Returns the address at which its file is mapped, or 0.
+  static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
+    std::uint64_t base = 0;
+    std::uint64_t last_end = 0;
+    bool found = false;
+    path[0] = '\0';
+    for_each_mapping([&](std::string_view line) {
+      char head[64] = {};
+      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      unsigned long long begin = 0;
+      unsigned long long end = 0;
+      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
+      if (std::sscanf(head, "%llx-%llx", &begin, &end) != 2) return false;
+      const std::string_view of = mapped_path(line);
+      if (!of.empty() && of != path && of.size() < sizeof(path)) {
+        std::memcpy(path, of.data(), of.size());
+        path[of.size()] = '\0';
+        base = begin;
+      } else if (of.empty() && (begin != last_end || line.find('[') != std::string_view::npos)) {
+        // Variables without an initial value are in memory without a file, directly after the
+        // mappings of the file. Any other memory without a file belongs to no module.
+        base = 0;
+        path[0] = '\0';
+      }
+      last_end = end;
+      found = address >= begin && address < end;
+      return found;
+    });
+    return found ? base : 0;
+  }
+
+  known places_[capacity] = {};
+  std::size_t count_ = 0;
+  std::uint32_t last_id_ = 0;
+  std::int64_t looked_up_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
 
 // Defines what threads can wait for, and the format of the file in which waits are recorded.
 #ifndef LOTUS_WAITS_WAIT_REASONS_HPP
 #define LOTUS_WAITS_WAIT_REASONS_HPP
 
-// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each look at
-// a waiting thread. The line that defines an object precedes the first look that contains its id:
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each
+// sample of a waiting thread. The line that defines an object precedes the first sample that
+// contains its id:
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
 //   look,<ns since the epoch>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
-//                                           0>,<ns of thread time that this look stands for>
+//                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -15521,6 +15769,21 @@ static_assert(static_cast<std::size_t>(wait_reason::other) + 1 == wait_reasons,
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_REASONS_HPP
+
+// Finds out what a thread of this process waits for at this moment.
+#ifndef LOTUS_WAITS_WAIT_SAMPLE_HPP
+#define LOTUS_WAITS_WAIT_SAMPLE_HPP
+
+// Determines what a thread in futex(2) waits for: a lock and its owner, a thread's end, or other
+// things.
+#ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
+#define LOTUS_WAITS_FUTEX_WAITS_HPP
+
+#include <sys/uio.h>
+
+// Lists the system calls in which threads wait, with the kind of thing each call waits for.
+#ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
+#define LOTUS_WAITS_SYSTEM_CALLS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -15753,186 +16016,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_FUTEX_WAITS_HPP
 
-// Numbers the objects for which threads wait, so that a file of waits describes each only once.
-#ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
-#define LOTUS_WAITS_WAIT_OBJECTS_HPP
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// Lines that are written to the file together.
-struct wait_lines {
-  char text[5120];
-  std::size_t bytes = 0;
-
-  template <class... Values>
-  void add(const char* format, Values... values) noexcept {
-    const std::size_t room = sizeof(text) - bytes;
-    const int n = std::snprintf(text + bytes, room, format, values...);
-    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
-  }
-};
-
-/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
-class wait_objects {
- public:
-  /// Returns the number of the object that this text describes. If the object is new, adds the line
-  /// that defines it to `to`.
-  std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
-    if (text.empty()) return 0;
-    known& place = find(hash(text));
-    if (place.key != 0) return place.id;
-    add(place, hash(text));
-    to.add("object,%u,%.*s\n", place.id, static_cast<int>(text.size()), text.data());
-    return place.id;
-  }
-
-  /// Returns the number of the global variable at this address, and adds its line if it is new.
-  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
-  /// 2 s ago.
-  std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
-    known& place = find(address);
-    if (place.key != 0) return place.id;
-    constexpr std::int64_t between_ns = 2'000'000'000;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (looked_ns_ != 0 && now_ns - looked_ns_ < between_ns) return 0;
-    looked_ns_ = now_ns;
-    char path[4096];
-    const std::uint64_t base = module_of(address, path);
-    if (base == 0) {
-      place = {address, 0};
-      ++count_;
-      return 0;
-    }
-    add(place, address);
-    to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
-           static_cast<unsigned long long>(base), path);
-    return place.id;
-  }
-
-  /// Forgets all objects, so that each is defined again when it is next used.
-  void forget() noexcept {
-    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
-    count_ = 0;
-    looked_ns_ = 0;
-  }
-
-  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
-  /// Returns the length; 0 if the descriptor is closed.
-  static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
-    char link[48];
-    std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    const ssize_t got = readlink(link, text, room - 1);
-    std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
-    text[bytes] = '\0';
-    if (std::strncmp(text, "socket:", 7) == 0) {
-      const std::size_t peer = describe_peer(fd, text, room);
-      if (peer > 0) bytes = peer;
-    }
-    for (std::size_t i = 0; i < bytes; ++i) {
-      if (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f) text[i] = '?';
-    }
-    return bytes;
-  }
-
- private:
-  static constexpr std::size_t capacity = 1024;
-
-  struct known {
-    std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
-    std::uint32_t id = 0;
-  };
-
-  static std::uint64_t hash(std::string_view text) noexcept {
-    std::uint64_t sum = 14695981039346656037ULL;  // the hash is FNV-1a
-    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    return sum | 1;  // odd, unlike the address of a futex, which is a multiple of 4
-  }
-
-  known& find(std::uint64_t key) noexcept {
-    if (count_ >= capacity / 2) {
-      const std::int64_t looked_ns = looked_ns_;
-      forget();
-      looked_ns_ = looked_ns;
-    }
-    auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
-    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
-    return places_[at];
-  }
-
-  void add(known& place, std::uint64_t key) noexcept {
-    place = {key, ++last_id_};
-    ++count_;
-  }
-
-  static std::size_t describe_peer(int fd, char* text, std::size_t room) noexcept {
-    sockaddr_storage peer{};
-    socklen_t length = sizeof(peer);
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return 0;
-    char name[INET6_ADDRSTRLEN] = "";
-    int port = 0;
-    if (peer.ss_family == AF_INET) {
-      const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
-      inet_ntop(AF_INET, &v4.sin_addr, name, sizeof(name));
-      port = ntohs(v4.sin_port);
-    } else if (peer.ss_family == AF_INET6) {
-      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
-      inet_ntop(AF_INET6, &v6.sin6_addr, name, sizeof(name));
-      port = ntohs(v6.sin6_port);
-    } else {
-      return 0;
-    }
-    const int n = std::snprintf(text, room, "%s port %d", name, port);
-    return n > 0 ? static_cast<std::size_t>(n) : 0;
-  }
-
-  /// Finds the program or shared object whose variables contain the address, and writes its path.
-  /// Returns the address at which its file is mapped, or 0.
-  static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
-    std::uint64_t base = 0;
-    std::uint64_t last_end = 0;
-    bool found = false;
-    path[0] = '\0';
-    for_each_mapping([&](std::string_view line) {
-      char head[64] = {};
-      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
-      unsigned long long begin = 0;
-      unsigned long long end = 0;
-      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
-      if (std::sscanf(head, "%llx-%llx", &begin, &end) != 2) return false;
-      const std::string_view of = mapped_path(line);
-      if (!of.empty() && of != path && of.size() < sizeof(path)) {
-        std::memcpy(path, of.data(), of.size());
-        path[of.size()] = '\0';
-        base = begin;
-      } else if (of.empty() && (begin != last_end || line.find('[') != std::string_view::npos)) {
-        // Variables without an initial value are in memory without a file, directly after the
-        // mappings of the file. Any other memory without a file belongs to no module.
-        base = 0;
-        path[0] = '\0';
-      }
-      last_end = end;
-      found = address >= begin && address < end;
-      return found;
-    });
-    return found ? base : 0;
-  }
-
-  known places_[capacity] = {};
-  std::size_t count_ = 0;
-  std::uint32_t last_id_ = 0;
-  std::int64_t looked_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
-};
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
-
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
@@ -16035,127 +16118,48 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
 }
 
-enum class look_result : std::uint8_t {
+/// What a sample of a thread found.
+enum class sample_result : std::uint8_t {
   waits,
-  runs,       ///< the thread is running, or continued to run while it was looked at
+  runs,       ///< the thread is running, or continued to run while its state was read
   gone,       ///< the thread has ended
   forbidden,  ///< the kernel does not let this process read the thread's file
 };
 
+/// Samples whether a thread waits, and for what.
 /// @param wait  set to what the thread waits for, if it waits.
 /// @param error  set to errno if the result is `forbidden`.
-inline look_result look_at_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
-                                  int& error) noexcept {
+inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
+                                   int& error) noexcept {
   char before[256];
   char after[256];
   error = files.read(tid, before);
   if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM) {
-    return look_result::runs;
+    return sample_result::runs;
   }
-  if (error != 0) return is_own_running_thread(tid) ? look_result::forbidden : look_result::gone;
+  if (error != 0)
+    return is_own_running_thread(tid) ? sample_result::forbidden : sample_result::gone;
   entered_call call;
-  if (!call.parse(before)) return look_result::runs;
+  if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
   // The file also contains the thread's stack pointer. If the contents are the same as before, the
   // thread is still in the same wait, to which the description belongs.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
-    return look_result::runs;
+    return sample_result::runs;
   }
-  return look_result::waits;
+  return sample_result::waits;
 }
 
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_WAITS_THREAD_LOOK_HPP
-
-// Writes a process's file of waits, in complete lines, so that a kill leaves a readable file.
-#ifndef LOTUS_WAITS_WAIT_FILE_HPP
-#define LOTUS_WAITS_WAIT_FILE_HPP
+#endif  // LOTUS_WAITS_WAIT_SAMPLE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The place and the settings of the file of waits.
-struct wait_folder {
-  int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
-  mode_t mode = 0;     ///< permissions of a new file, before the umask applies
-  char info[64] = "";  ///< name of the process's information file; "": none yet
-  /// When the file exceeds this size, it replaces the previous file "..._older" and a new file
-  /// begins; 0: the file grows without limit.
-  std::uint64_t max_bytes = 0;
-};
-
-/// The file of waits. Lines are appended to the kernel's page cache at once, and so survive a kill
-/// of the process. While the disk is full, lines are dropped, because they are only samples. Thread
-/// safety: none. Trivially destructible.
-class wait_file {
- public:
-  /// Whether lines can be appended to the file. Costs one system call.
-  /// @param max_bytes  maximum size of the file; 0: unlimited.
-  bool ready(std::uint64_t max_bytes) noexcept {
-    return file_.holds(status_) && status_.st_nlink > 0 &&
-           (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
-  }
-
-  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
-  bool begin(const wait_folder& folder) noexcept {
-    if (folder.directory < 0 || *folder.info == '\0') return false;
-    if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
-    file_.close();
-    char name[name_bytes];
-    put_name(folder, name, "");
-    bool made = false;
-    const int fd = open_to_append(folder.directory, name, file_owners::of_caller(folder.directory),
-                                  folder.mode, status_, made);
-    if (fd < 0) return false;
-    file_ = owned_descriptor{fd, status_};
-    return true;
-  }
-
-  /// Appends lines. Must be called directly after ready() or begin(), with signals blocked. Returns
-  /// false if nothing was written.
-  bool append(const char* lines, std::size_t bytes) noexcept {
-    if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
-    // An incomplete line is removed, because the next line would continue it.
-    if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
-    return false;
-  }
-
-  void close() noexcept { file_.close(); }
-
- private:
-  static constexpr std::size_t name_bytes = 96;
-
-  static void put_name(const wait_folder& folder, char (&name)[name_bytes],
-                       const char* end) noexcept {
-    std::snprintf(name, sizeof(name), "%s%s%s", waits_file_start,
-                  folder.info + sizeof(run_info_start) - 1, end);
-  }
-
-  static void make_older(const wait_folder& folder) noexcept {
-    char name[name_bytes];
-    char older[name_bytes];
-    put_name(folder, name, "");
-    put_name(folder, older, "_older");
-    // NOLINTNEXTLINE(readability-suspicious-call-argument): its parameters are named old and new.
-    renameat(folder.directory, name, folder.directory, older);
-  }
-
-  owned_descriptor file_;
-  struct stat status_ {};  ///< status of the file before the next append
-};
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_WAITS_WAIT_FILE_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// Looks at random times at the threads of this process that record, and writes what the blocked
-/// ones wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
+/// Samples the recording threads of this process at random times, and writes what the blocked ones
+/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
 /// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
 /// thread, and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
@@ -16166,11 +16170,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Begins to sample, at the start of a recording.
   void begin(const options& chosen) noexcept {
     const locked hold{lock_};
-    looks_per_s_ = chosen.wait_looks_per_s < 0
-                       ? 0
-                       : static_cast<std::uint32_t>(chosen.wait_looks_per_s < max_looks_per_s
-                                                        ? chosen.wait_looks_per_s
-                                                        : max_looks_per_s);
+    samples_per_s_ = chosen.wait_samples_per_s < 0
+                         ? 0
+                         : static_cast<std::uint32_t>(chosen.wait_samples_per_s < max_samples_per_s
+                                                          ? chosen.wait_samples_per_s
+                                                          : max_samples_per_s);
     const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
     folder_.mode = chosen.file_mode & 0666U;
     folder_.max_bytes = keep_bytes == 0              ? 0
@@ -16182,7 +16186,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Stops sampling, at the end of a recording. Writes nothing afterwards.
   void end() noexcept {
     const locked hold{lock_};
-    looks_per_s_ = 0;
+    samples_per_s_ = 0;
     file_.close();
     calls_.close_all();
   }
@@ -16205,56 +16209,56 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  static constexpr std::int32_t max_looks_per_s = 10'000;
+  static constexpr std::int32_t max_samples_per_s = 10'000;
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
-  static constexpr std::uint32_t max_at_once = 4;
-  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a look
+  static constexpr std::uint32_t max_per_round = 4;
+  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
 
   void begin_locked() noexcept {
     objects_.forget();
-    // Without looks, the thread is marked as started, so that it is not started.
-    awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
+    // Without samples, the thread is marked as started, so that it is not started.
+    awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
-    looks_ = 0;
+    samples_ = 0;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
-  /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
+  /// Takes a few samples, because waking up the sampler's thread costs more than a sample.
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
-    if (looks_per_s_ == 0) return 0;
-    std::uint32_t seen[max_at_once] = {};
+    if (samples_per_s_ == 0) return 0;
+    std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Looks at no more than half of the threads: at one moment, more would add little.
+    // Samples at most half of the threads: at one moment, more samples would add little.
     do {
-      seen[count] = look(seen, count);
-    } while (++count < max_at_once && count < threads_ / 2 && looks_per_s_ != 0);
-    if (looks_per_s_ == 0) return 0;
+      seen[count] = sample(seen, count);
+    } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
+    if (samples_per_s_ == 0) return 0;
     const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
     ran_ns_ = ran_ns;
     return exponential_ns(count * next_pause_ns(used_ns), bits_);
   }
 
-  /// Returns the mean pause before the next look in ns. If looks take more CPU time than planned,
-  /// the pause is longer, because the budget is CPU time.
-  /// @param used_ns  average CPU time of the last looks.
+  /// Returns the mean pause before the next sample in ns. If samples take more CPU time than
+  /// planned, the pause is longer, because the budget is CPU time.
+  /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
-    const std::uint64_t planned_ns = second_ns / looks_per_s_;
+    const std::uint64_t planned_ns = second_ns / samples_per_s_;
     const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
     return affordable_ns > planned_ns ? affordable_ns : planned_ns;
   }
 
-  /// Looks at a randomly chosen thread that records. Returns the thread's id; 0 if there is none.
-  /// @param seen  threads at which this round has already looked; they are not looked at again.
-  std::uint32_t look(const std::uint32_t* seen, std::uint32_t count) noexcept {
+  /// Samples a randomly chosen recording thread. Returns the thread's id; 0 if there is none.
+  /// @param seen  threads that this round has already sampled; they are not sampled again.
+  std::uint32_t sample(const std::uint32_t* seen, std::uint32_t count) noexcept {
     constexpr std::uint32_t max_tries = 8;
-    look_result found = look_result::gone;
+    sample_result found = sample_result::gone;
     std::uint32_t tries = 0;
     std::uint32_t tid = 0;
     int error = 0;
@@ -16262,23 +16266,23 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     wait_.text_bytes = 0;
     wait_.address = 0;
     wait_.holder = 0;
-    while (found == look_result::gone && tries++ < max_tries) {
+    while (found == sample_result::gone && tries++ < max_tries) {
       tid = random_thread();
       if (tid == 0) return 0;
       if (std::find(seen, seen + count, tid) != seen + count) return tid;
       ticks = clock_.ticks();
-      found = look_at_thread(tid, calls_, wait_, error);
+      found = sample_thread(tid, calls_, wait_, error);
     }
-    ++looks_;
-    if (found == look_result::forbidden) {
-      looks_per_s_ = 0;
+    ++samples_;
+    if (found == sample_result::forbidden) {
+      samples_per_s_ = 0;
       if (!forbidden_reported_) {
         say("cannot see what threads wait for: /proc/self/task/%u/syscall: %s", tid,
             std::strerror(error));
       }
       forbidden_reported_ = true;
     }
-    if (found == look_result::waits) write(tid, ticks, tries);
+    if (found == sample_result::waits) write(tid, ticks, tries);
     return tid;
   }
 
@@ -16307,7 +16311,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                                  : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
                                                       : 0;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / looks_;
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / samples_;
     const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
     lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
@@ -16326,13 +16330,13 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
 
   /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
   mutex lock_;
-  std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
+  std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
-  std::uint64_t looks_ = 0;    ///< number of looks since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
+  std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last sample chose
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
-  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look
+  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
   wait_folder folder_;
   wait_file file_;
@@ -17659,8 +17663,8 @@ class LOTUS_DETAIL_PER_MODULE session {
       chosen.format = log_format::compact;
     }
     if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
-    if (chosen.wait_looks_per_s < 0) {
-      chosen.wait_looks_per_s = static_cast<std::int32_t>(number_setting(variable::wait_looks));
+    if (chosen.wait_samples_per_s < 0) {
+      chosen.wait_samples_per_s = static_cast<std::int32_t>(number_setting(variable::wait_samples));
     }
   }
 

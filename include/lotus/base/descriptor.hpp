@@ -91,7 +91,7 @@ class owned_descriptor {
 /// A log that stays open between appends. The file may be renamed in the meantime.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
+  std::int64_t checked_ns = 0;  ///< CLOCK_MONOTONIC time at which the log's name was last checked
 };
 
 template <std::size_t Count>

@@ -200,10 +200,10 @@ class log_appender {
   /// Whether an open log was renamed, for example by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
-    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
+    std::int64_t& checked_ns = logs_[static_cast<std::size_t>(role)].checked_ns;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (now_ns - looked_ns < between_ns) return false;
-    looked_ns = now_ns;
+    if (now_ns - checked_ns < between_ns) return false;
+    checked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
     // If the folder cannot be opened, begin() tries to open the log again, and reports failures.

@@ -266,8 +266,8 @@ class LOTUS_DETAIL_PER_MODULE session {
       chosen.format = log_format::compact;
     }
     if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
-    if (chosen.wait_looks_per_s < 0) {
-      chosen.wait_looks_per_s = static_cast<std::int32_t>(number_setting(variable::wait_looks));
+    if (chosen.wait_samples_per_s < 0) {
+      chosen.wait_samples_per_s = static_cast<std::int32_t>(number_setting(variable::wait_samples));
     }
   }
 

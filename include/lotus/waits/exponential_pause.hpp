@@ -1,4 +1,4 @@
-// Provides random pauses, with an exponential distribution, between looks at threads.
+// Provides random pauses, with an exponential distribution, between samples.
 #ifndef LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 #define LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
@@ -29,8 +29,8 @@ class random_bits {
   std::uint64_t state_ = 1;
 };
 
-/// Returns an exponentially distributed pause in ns. With such pauses, the share of looks that find
-/// a thread in a state is the share of time that the thread spends in that state, even if the
+/// Returns an exponentially distributed pause in ns. With such pauses, the share of samples that
+/// find a thread in a state is the share of time that the thread spends in that state, even if the
 /// thread works periodically (Wolff, Poisson arrivals see time averages, 1982). Computed without
 /// libm, which the program may not link.
 inline std::uint64_t exponential_ns(std::uint64_t mean_ns, random_bits& bits) noexcept {

@@ -56,8 +56,8 @@ class wait_objects {
     if (place.key != 0) return place.id;
     constexpr std::int64_t between_ns = 2'000'000'000;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (looked_ns_ != 0 && now_ns - looked_ns_ < between_ns) return 0;
-    looked_ns_ = now_ns;
+    if (looked_up_ns_ != 0 && now_ns - looked_up_ns_ < between_ns) return 0;
+    looked_up_ns_ = now_ns;
     char path[4096];
     const std::uint64_t base = module_of(address, path);
     if (base == 0) {
@@ -75,7 +75,7 @@ class wait_objects {
   void forget() noexcept {
     std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
-    looked_ns_ = 0;
+    looked_up_ns_ = 0;
   }
 
   /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
@@ -112,9 +112,9 @@ class wait_objects {
 
   known& find(std::uint64_t key) noexcept {
     if (count_ >= capacity / 2) {
-      const std::int64_t looked_ns = looked_ns_;
+      const std::int64_t looked_up_ns = looked_up_ns_;
       forget();
-      looked_ns_ = looked_ns;
+      looked_up_ns_ = looked_up_ns;
     }
     auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
     while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
@@ -182,7 +182,7 @@ class wait_objects {
   known places_[capacity] = {};
   std::size_t count_ = 0;
   std::uint32_t last_id_ = 0;
-  std::int64_t looked_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+  std::int64_t looked_up_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
 };
 
 }  // namespace detail

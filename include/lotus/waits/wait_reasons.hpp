@@ -7,13 +7,14 @@
 
 #include "lotus/config.hpp"
 
-// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each look at
-// a waiting thread. The line that defines an object precedes the first look that contains its id:
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each
+// sample of a waiting thread. The line that defines an object precedes the first sample that
+// contains its id:
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
 //   look,<ns since the epoch>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
-//                                           0>,<ns of thread time that this look stands for>
+//                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -1,6 +1,6 @@
 // Waits in several ways, and measures itself for how long. Usage: waits_program LOG_FILE SECONDS
-// LOOKS_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION REASON NS" for
-// each reason: the time that it was blocked, without waiting for a CPU.
+// SAMPLES_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION REASON NS"
+// for each reason: the time that it was blocked, without waiting for a CPU.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
   const std::string end = argc > 4 ? argv[4] : "stop";
   lotus::options chosen;
   chosen.log_file = argv[1];
-  chosen.wait_looks_per_s = std::atoi(argv[3]);
+  chosen.wait_samples_per_s = std::atoi(argv[3]);
   if (!lotus::start(chosen)) return 1;
   if (end == "fork") {
     {

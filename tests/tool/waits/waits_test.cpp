@@ -23,11 +23,11 @@ namespace {
 using truth = std::map<std::string, std::map<std::string, double>>;
 
 /// Runs the program and returns what it measured.
-truth run_program(const temp_dir& dir, const std::string& seconds, const std::string& looks_per_s,
+truth run_program(const temp_dir& dir, const std::string& seconds, const std::string& samples_per_s,
                   const std::string& end, int& status) {
   const std::string out = dir.path() + "/truth";
   const std::string command = std::string(WAITS_PROGRAM) + " '" + dir.path() + "/lotustrace_log' " +
-                              seconds + ' ' + looks_per_s + ' ' + end + " > '" + out + '\'';
+                              seconds + ' ' + samples_per_s + ' ' + end + " > '" + out + '\'';
   status = std::system(command.c_str());
   truth measured;
   std::ifstream in(out);
@@ -65,11 +65,11 @@ void write_lock_bound(const temp_dir& dir, const std::string& more_lines) {
   std::string info = "lotus 0.1.0\nhost Shere\npid 1\nparent 0\ncpu switches\ncpus 8 -\n";
   std::vector<thread_logs> worker(workers);
   thread_logs consumer;
-  std::string looks = "object,1,decoder_mutex\n" + more_lines;
+  std::string samples = "object,1,decoder_mutex\n" + more_lines;
   const auto tid = [](int batch) { return std::to_string(2 + (batch + workers) % workers); };
-  const auto look = [&](std::int64_t at_ms, int batch, int holder) {
-    looks += "look," + std::to_string(begin_ns + at_ms * ms) + ',' + tid(batch) + ",lock,1,5540," +
-             tid(holder) + ",10000000\n";
+  const auto sample = [&](std::int64_t at_ms, int batch, int holder) {
+    samples += "look," + std::to_string(begin_ns + at_ms * ms) + ',' + tid(batch) +
+               ",lock,1,5540," + tid(holder) + ",10000000\n";
   };
   for (int i = 0; i < batches; ++i) {
     thread_logs& of = worker[static_cast<std::size_t>(i % workers)];
@@ -77,29 +77,29 @@ void write_lock_bound(const temp_dir& dir, const std::string& more_lines) {
     of.operation("Decode", end_ms - 30, 30);
     of.off_cpu(end_ms - 10, 20, "0");
     of.worker += columns("SBatchPreprocessed_" + std::to_string(i), end_ms - 30, 30) + '\n';
-    look(end_ms - 25, i, i - 2);
-    look(end_ms - 15, i, i - 1);
+    sample(end_ms - 25, i, i - 2);
+    sample(end_ms - 15, i, i - 1);
     consumer.wait(i, end_ms - 9, 9);
     consumer.consumed(i, end_ms);
   }
   dir.file(".lotus_info_1_a", info + "thread 1 S\nthread 2 S\nthread 3 S\nthread 4 S\n");
-  dir.file(".lotus_waits_1_a", looks);
+  dir.file(".lotus_waits_1_a", samples);
   consumer.write(dir, "", 1);
   for (int w = 0; w < workers; ++w) worker[static_cast<std::size_t>(w)].write(dir, "", 2 + w);
 }
 
 /// Writes the logs of workers that spend 10 ms for each batch waiting for a lock, and then `sleeps`
-/// times 10 ms sleeping. A look sees each of these intervals.
+/// times 10 ms sleeping. A sample sees each of these intervals.
 void write_sleeping(const temp_dir& dir, int workers, int sleeps) {
   const int length_ms = 10 * (1 + sleeps);
   std::vector<thread_logs> worker(static_cast<std::size_t>(workers));
   thread_logs consumer;
-  std::string looks;
+  std::string samples;
   std::string info =
       "lotus 0.1.0\nhost Shere\npid 1\nparent 0\ncpu switches\ncpus 8 -\nthread 1 S\n";
   for (int i = 0; i < 45 * workers; ++i) {
     thread_logs& of = worker[static_cast<std::size_t>(i % workers)];
-    const std::string look = ',' + std::to_string(2 + i % workers);
+    const std::string sample = ',' + std::to_string(2 + i % workers);
     const std::int64_t end_ms = 100 + length_ms * (i + 1) / workers;
     of.operation("Fetch", end_ms - length_ms, length_ms);
     of.off_cpu(end_ms, length_ms, "0");
@@ -108,15 +108,15 @@ void write_sleeping(const temp_dir& dir, int workers, int sleeps) {
     for (int at = 0; at <= sleeps; ++at) {
       const std::int64_t at_ns = begin_ns + (end_ms - length_ms + 10 * at + 5) * ms;
       const std::string holder = std::to_string(2 + (i + 1) % workers);
-      looks += "look," + std::to_string(at_ns) + look +
-               (at == 0 ? ",lock,1,5540," + holder : std::string(",sleep,1,0,0")) + ",10000000\n";
+      samples += "look," + std::to_string(at_ns) + sample +
+                 (at == 0 ? ",lock,1,5540," + holder : std::string(",sleep,1,0,0")) + ",10000000\n";
     }
     consumer.wait(i, end_ms - 1, 1);
     consumer.consumed(i, end_ms);
   }
   for (int w = 0; w < workers; ++w) info += "thread " + std::to_string(2 + w) + " S\n";
   dir.file(".lotus_info_1_a", info);
-  dir.file(".lotus_waits_1_a", looks);
+  dir.file(".lotus_waits_1_a", samples);
   consumer.write(dir, "", 1);
   for (int w = 0; w < workers; ++w) worker[static_cast<std::size_t>(w)].write(dir, "", 2 + w);
 }

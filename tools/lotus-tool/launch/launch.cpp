@@ -47,7 +47,7 @@ void watch(child_process& child, thread_recorder& recorder) {
 }
 
 std::string reason_not_sampled(const thread_recorder& recorder) {
-  if (recorder.looks_forbidden()) {
+  if (recorder.waits_forbidden()) {
     return "cannot see what threads wait for: the kernel does not permit to read "
            "/proc/PID/task/TID/syscall of the program";
   }
@@ -63,7 +63,7 @@ std::string reason_not_sampled(const thread_recorder& recorder) {
 /// Stores the samples in the folder of the logs. Returns false if there are none.
 bool store(const thread_samples& samples, pid_t pid, const std::string& dir) {
   std::uint64_t count = 0;
-  for (const sampled_thread& t : samples.threads) count += t.looks;
+  for (const sampled_thread& t : samples.threads) count += t.wait_samples;
   for (const thread_sample& s : samples.samples) count += s.count;
   constexpr std::uint64_t enough = 10;  // a program that ends at once leaves no folder
   if (count < enough) return false;

@@ -44,10 +44,10 @@ class log_limits {
   void begin(std::uint64_t max_bytes, std::int64_t max_age_ns) noexcept {
     max_bytes_ = max_bytes;
     max_age_ns_ = max_age_ns;
-    looked_ns_.store(0, std::memory_order_relaxed);
+    checked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
-    now_looking_.store(false, std::memory_order_relaxed);
+    now_checking_.store(false, std::memory_order_relaxed);
   }
 
   bool any() const noexcept { return max_bytes_ != 0 || max_age_ns_ != 0; }
@@ -56,9 +56,9 @@ class log_limits {
   /// Time in ns after which a log becomes a part, whatever its size; 0: never.
   std::int64_t part_ns() const noexcept { return max_age_ns_ / 8; }
 
-  void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
+  void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that have become parts since keep() last looked at the directory.
+  /// Adds to the number of bytes that have become parts since keep() last checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
   /// Whether so many bytes have become parts that keep() should be called at once.
@@ -66,30 +66,30 @@ class log_limits {
     return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Deletes the logs that exceed the limits. Looks at the directory at most once a second, or more
-  /// often if logs grow fast. Returns false if it did not look.
+  /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
+  /// often if logs grow fast. Returns false if it did not check.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
+    const bool due = now_ns - checked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
                      (max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
-    if (!due || !begin_look()) return false;
-    looked_ns_.store(now_ns, std::memory_order_relaxed);
+    if (!due || !begin_check()) return false;
+    checked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
-    while (look(directory, prefix, owners, forgotten)) {
+    while (check(directory, prefix, owners, forgotten)) {
     }
-    now_looking_.store(false, std::memory_order_release);
+    now_checking_.store(false, std::memory_order_release);
     return true;
   }
 
  private:
-  /// Allows only one thread at a time to look at the directory; returns false to the others. If
+  /// Allows only one thread at a time to check the directory; returns false to the others. If
   /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
   /// caller may be a signal handler that interrupted that very thread.
-  bool begin_look() noexcept {
+  bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
-    for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
+    for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {
       if (!overdue() || tries == 1000) return false;
       nanosleep(&pause, nullptr);
     }
@@ -142,8 +142,8 @@ class log_limits {
   }
 
   /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
-  LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
-                              deleted_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
+                               deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -206,11 +206,11 @@ class log_limits {
 
   std::uint64_t max_bytes_ = 0;
   std::int64_t max_age_ns_ = 0;
-  std::atomic<std::int64_t> looked_ns_{0};
+  std::atomic<std::int64_t> checked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
   // UINT64_MAX means unlimited, so that each append needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
-  std::atomic<bool> now_looking_{false};
+  std::atomic<bool> now_checking_{false};
 };
 
 }  // namespace detail

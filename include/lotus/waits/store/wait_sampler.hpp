@@ -1,7 +1,7 @@
 // Records at random times what the threads of a recording wait for.
 //
-// The wait sampler has a thread of its own: looks are a fair sample only if they happen at random
-// times, but the drain thread works at regular times and may wait for the disk.
+// The wait sampler has a thread of its own: samples represent the time of the threads only if they
+// are taken at random times, but the drain thread works at regular times and may wait for the disk.
 #ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 #define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 
@@ -22,16 +22,16 @@
 #include "lotus/store/run/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 #include "lotus/waits/exponential_pause.hpp"
-#include "lotus/waits/thread_look.hpp"
 #include "lotus/waits/wait_file.hpp"
 #include "lotus/waits/wait_objects.hpp"
 #include "lotus/waits/wait_reasons.hpp"
+#include "lotus/waits/wait_sample.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Looks at random times at the threads of this process that record, and writes what the blocked
-/// ones wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
+/// Samples the recording threads of this process at random times, and writes what the blocked ones
+/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
 /// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
 /// thread, and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
@@ -42,11 +42,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Begins to sample, at the start of a recording.
   void begin(const options& chosen) noexcept {
     const locked hold{lock_};
-    looks_per_s_ = chosen.wait_looks_per_s < 0
-                       ? 0
-                       : static_cast<std::uint32_t>(chosen.wait_looks_per_s < max_looks_per_s
-                                                        ? chosen.wait_looks_per_s
-                                                        : max_looks_per_s);
+    samples_per_s_ = chosen.wait_samples_per_s < 0
+                         ? 0
+                         : static_cast<std::uint32_t>(chosen.wait_samples_per_s < max_samples_per_s
+                                                          ? chosen.wait_samples_per_s
+                                                          : max_samples_per_s);
     const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
     folder_.mode = chosen.file_mode & 0666U;
     folder_.max_bytes = keep_bytes == 0              ? 0
@@ -58,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Stops sampling, at the end of a recording. Writes nothing afterwards.
   void end() noexcept {
     const locked hold{lock_};
-    looks_per_s_ = 0;
+    samples_per_s_ = 0;
     file_.close();
     calls_.close_all();
   }
@@ -81,56 +81,56 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  static constexpr std::int32_t max_looks_per_s = 10'000;
+  static constexpr std::int32_t max_samples_per_s = 10'000;
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
-  static constexpr std::uint32_t max_at_once = 4;
-  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a look
+  static constexpr std::uint32_t max_per_round = 4;
+  static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
 
   void begin_locked() noexcept {
     objects_.forget();
-    // Without looks, the thread is marked as started, so that it is not started.
-    awake_.store(looks_per_s_ == 0, std::memory_order_relaxed);
+    // Without samples, the thread is marked as started, so that it is not started.
+    awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
-    looks_ = 0;
+    samples_ = 0;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
-  /// Looks at a few threads at once, because waking up the sampler's thread costs more than a look.
+  /// Takes a few samples, because waking up the sampler's thread costs more than a sample.
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
-    if (looks_per_s_ == 0) return 0;
-    std::uint32_t seen[max_at_once] = {};
+    if (samples_per_s_ == 0) return 0;
+    std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Looks at no more than half of the threads: at one moment, more would add little.
+    // Samples at most half of the threads: at one moment, more samples would add little.
     do {
-      seen[count] = look(seen, count);
-    } while (++count < max_at_once && count < threads_ / 2 && looks_per_s_ != 0);
-    if (looks_per_s_ == 0) return 0;
+      seen[count] = sample(seen, count);
+    } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
+    if (samples_per_s_ == 0) return 0;
     const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
     ran_ns_ = ran_ns;
     return exponential_ns(count * next_pause_ns(used_ns), bits_);
   }
 
-  /// Returns the mean pause before the next look in ns. If looks take more CPU time than planned,
-  /// the pause is longer, because the budget is CPU time.
-  /// @param used_ns  average CPU time of the last looks.
+  /// Returns the mean pause before the next sample in ns. If samples take more CPU time than
+  /// planned, the pause is longer, because the budget is CPU time.
+  /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
-    const std::uint64_t planned_ns = second_ns / looks_per_s_;
+    const std::uint64_t planned_ns = second_ns / samples_per_s_;
     const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
     return affordable_ns > planned_ns ? affordable_ns : planned_ns;
   }
 
-  /// Looks at a randomly chosen thread that records. Returns the thread's id; 0 if there is none.
-  /// @param seen  threads at which this round has already looked; they are not looked at again.
-  std::uint32_t look(const std::uint32_t* seen, std::uint32_t count) noexcept {
+  /// Samples a randomly chosen recording thread. Returns the thread's id; 0 if there is none.
+  /// @param seen  threads that this round has already sampled; they are not sampled again.
+  std::uint32_t sample(const std::uint32_t* seen, std::uint32_t count) noexcept {
     constexpr std::uint32_t max_tries = 8;
-    look_result found = look_result::gone;
+    sample_result found = sample_result::gone;
     std::uint32_t tries = 0;
     std::uint32_t tid = 0;
     int error = 0;
@@ -138,23 +138,23 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     wait_.text_bytes = 0;
     wait_.address = 0;
     wait_.holder = 0;
-    while (found == look_result::gone && tries++ < max_tries) {
+    while (found == sample_result::gone && tries++ < max_tries) {
       tid = random_thread();
       if (tid == 0) return 0;
       if (std::find(seen, seen + count, tid) != seen + count) return tid;
       ticks = clock_.ticks();
-      found = look_at_thread(tid, calls_, wait_, error);
+      found = sample_thread(tid, calls_, wait_, error);
     }
-    ++looks_;
-    if (found == look_result::forbidden) {
-      looks_per_s_ = 0;
+    ++samples_;
+    if (found == sample_result::forbidden) {
+      samples_per_s_ = 0;
       if (!forbidden_reported_) {
         say("cannot see what threads wait for: /proc/self/task/%u/syscall: %s", tid,
             std::strerror(error));
       }
       forbidden_reported_ = true;
     }
-    if (found == look_result::waits) write(tid, ticks, tries);
+    if (found == sample_result::waits) write(tid, ticks, tries);
     return tid;
   }
 
@@ -183,7 +183,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                                  : wait_.address != 0 ? objects_.of_variable(wait_.address, lines_)
                                                       : 0;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / looks_;
+    const std::uint64_t between_ns = static_cast<std::uint64_t>(now_ns - began_ns_) / samples_;
     const auto ns = clock_.converter().convert(ticks, ticks).start_ns;
     lines_.add("look,%lld,%u,%s,%u,%llx,%u,%llu\n", static_cast<long long>(ns), tid,
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
@@ -202,13 +202,13 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
 
   /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
   mutex lock_;
-  std::uint32_t looks_per_s_ = 0;  ///< planned looks per second; 0: off
+  std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
-  std::uint64_t looks_ = 0;    ///< number of looks since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads from which the last look chose
+  std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last sample chose
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
-  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a look
+  std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
   wait_folder folder_;
   wait_file file_;

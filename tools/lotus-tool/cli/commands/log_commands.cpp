@@ -109,7 +109,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "The run is simulated again with one limit loosened at a time; the limit whose loosening "
       "gains most is the verdict: consumer-bound, preprocessing-bound or stage-bound (that work "
       "takes 1.25 times less), order-bound, prefetch-bound or start-up-bound (removed); balanced "
-      "if nothing gains 5 %. It is lock-bound if looks at waiting threads show that preprocessing "
+      "if nothing gains 5 %. It is lock-bound if wait samples show that preprocessing "
       "mostly waits for one lock.\n"
       "Exit status: 0 success, 1 bad input, 2 usage error, 3 the verdict is one of --fail-if, 4 "
       "--fail-if was given and there is no verdict.");

@@ -97,11 +97,11 @@ std::string shown_wait(const blocked_part& part) {
 }
 
 std::string headline_of(const std::vector<thread_activity>& groups) {
-  constexpr std::uint64_t enough_looks = 20;
+  constexpr std::uint64_t min_samples = 20;
   if (groups.empty() || !groups.front().is_main) return {};
   const std::size_t subject = subject_of(groups);
   const thread_activity& main = groups[subject];
-  if (main.looks + main.cpu_samples < enough_looks) return {};
+  if (main.wait_samples + main.cpu_samples < min_samples) return {};
   const bool waits = main.blocked_share() > 0.5 && !main.blocked.empty();
   const bool knows_why = waits && main.blocked.front().of && *main.blocked.front().of != subject;
   std::string text = shown_group(main) + ' ';

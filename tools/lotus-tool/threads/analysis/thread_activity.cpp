@@ -32,7 +32,7 @@ class grouping {
       if (!start.empty()) starts[s.thread][start] += s.count;
     }
     for (std::size_t i = 0; i < samples.threads.size(); ++i) {
-      if (samples.threads[i].looks > 0) seen_[i] = true;
+      if (samples.threads[i].wait_samples > 0) seen_[i] = true;
       key_.push_back(key_of(i, starts[i]));
     }
   }
@@ -124,7 +124,7 @@ class analysis {
       group.of.is_process = i != 0 && t.pid == t.tid;
       ++group.of.threads;
       group.of.members.insert(i);
-      group.of.looks += t.looks;
+      group.of.wait_samples += t.wait_samples;
       group.span_ns += t.span_ns;
       group.waits += t.waits;
       group.cpu_ns += t.cpu_ns;
@@ -142,20 +142,20 @@ class analysis {
 
   void add_states(collected& group) const {
     thread_activity& of = group.of;
-    if (of.looks == 0) {
+    if (of.wait_samples == 0) {
       // Only CPU samples have seen these threads, which were short-lived.
       of.running = 1;
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
-    // The clocks of the threads are exact, unlike the looks, of which there may be few.
+    // The clocks of the threads are exact, unlike the wait samples, of which there may be few.
     constexpr double min_span_s = 0.1;
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);
     of.time_s = static_cast<double>(group.span_ns) * 1e-9;
     double awake = std::min(1.0, (ran + queued) * 1e-9 / of.time_s);
     if (of.time_s < min_span_s) {
-      awake = 1 - static_cast<double>(group.waits) / static_cast<double>(of.looks);
+      awake = 1 - static_cast<double>(group.waits) / static_cast<double>(of.wait_samples);
     } else if (group.waits == 0) {
       awake = 1;
     }
@@ -286,7 +286,8 @@ class analysis {
 
   bool works(std::size_t group) const {
     const thread_activity& of = groups_[group].of;
-    return of.cpu_samples >= 10 || (of.running + of.run_queue) * static_cast<double>(of.looks) > 10;
+    return of.cpu_samples >= 10 ||
+           (of.running + of.run_queue) * static_cast<double>(of.wait_samples) > 10;
   }
 
   static std::optional<std::size_t> only_group(const std::set<std::size_t>& found) {

@@ -38,7 +38,7 @@ struct thread_activity {
   bool is_process = false;  ///< whether these are the main threads of other processes
   std::size_t threads = 0;
   std::set<std::size_t> members;  ///< indices in thread_samples::threads
-  std::uint64_t looks = 0;
+  std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
   double time_s = 0;  ///< sum of the threads' times in seconds
   // Shares of this time, 0..1; together with those of `blocked` their sum is 1.

@@ -54,7 +54,7 @@ void write_place(json_writer& to, const source_place& place) {
 void write_group(json_writer& to, const thread_activity& group,
                  const std::vector<thread_activity>& groups) {
   to.begin_object().member("threads", group.threads).member("start", group.start);
-  to.member("looks", group.looks).member("cpu_samples", group.cpu_samples);
+  to.member("looks", group.wait_samples).member("cpu_samples", group.cpu_samples);
   to.member("seconds", group.time_s).member("running", group.running);
   to.member("run_queue", group.run_queue).key("blocked").begin_array();
   for (const blocked_part& part : group.blocked) {
@@ -82,7 +82,7 @@ void print_json(const thread_samples& samples, const threads_result& result, std
   json_writer to(text);
   to.begin_object().member("headline", result.headline);
   to.key("sampling").begin_object().member("cpu_interval_ns", samples.interval_ns);
-  to.member("looks_per_s", samples.looks_per_s).member("cost", samples.cost).end_object();
+  to.member("looks_per_s", samples.wait_samples_per_s).member("cost", samples.cost).end_object();
   to.key("groups").begin_array();
   for (const thread_activity& group : result.groups) {
     to.newline(1);
@@ -165,7 +165,8 @@ void print_text(const thread_samples& samples, const threads_result& result, std
   }
   print_markers(result.markers, out);
   out << '\n';
-  std::string how = std::to_string(std::lround(samples.looks_per_s)) + " looks a second";
+  std::string how =
+      std::to_string(std::lround(samples.wait_samples_per_s)) + " wait samples a second";
   if (samples.interval_ns != 0) {
     how += ", " + std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " samples a second of CPU time";

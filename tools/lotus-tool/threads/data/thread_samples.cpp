@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 // A file of samples consists of lines. A module, place, stack or thread has the number of lines of
 // the same kind before its own line:
 //   lotus-threads,1                                  the first line
-//   sampling,<ns between CPU samples>,<looks per second>,<CPU seconds per second>,<ns since 1970>
+//   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>
 //   module,<path>
 //   place,<module>,<offset in the file, hexadecimal>
 //   stack,<place>[;<place>...]                       the innermost call first; may be empty
-//   thread,<pid>,<tid>,<looks>,<waits>,<span ns>,<CPU ns>,<queue ns>,<name>
+//   thread,<pid>,<tid>,<wait samples>,<waits>,<span ns>,<CPU ns>,<queue ns>,<name>
 //   cpu,<thread>,<stack>,<count>
 //   wait,<thread>,<stack>,<count>,<reason>,<address, hexadecimal>,<holder's tid>,<what>
 constexpr std::string_view first_line = "lotus-threads,1";
@@ -122,7 +122,7 @@ bool take_line(std::string_view line, thread_samples& to) {
   fields of(line);
   const std::string_view kind = of.text();
   if (kind == "sampling") {
-    return of.number(to.interval_ns) && of.decimal(to.looks_per_s) && of.decimal(to.cost) &&
+    return of.number(to.interval_ns) && of.decimal(to.wait_samples_per_s) && of.decimal(to.cost) &&
            of.number(to.time_ns);
   }
   if (kind == "module") {
@@ -141,8 +141,9 @@ bool take_line(std::string_view line, thread_samples& to) {
   if (kind == "stack") return take_stack(of.rest(), to);
   if (kind == "thread") {
     sampled_thread t;
-    if (!of.number(t.pid) || !of.number(t.tid) || !of.number(t.looks) || !of.number(t.waits) ||
-        !of.number(t.span_ns) || !of.number(t.cpu_ns) || !of.number(t.queue_ns)) {
+    if (!of.number(t.pid) || !of.number(t.tid) || !of.number(t.wait_samples) ||
+        !of.number(t.waits) || !of.number(t.span_ns) || !of.number(t.cpu_ns) ||
+        !of.number(t.queue_ns)) {
       return false;
     }
     t.name = of.rest();
@@ -157,8 +158,8 @@ bool take_line(std::string_view line, thread_samples& to) {
 std::string thread_samples_text(const thread_samples& samples) {
   const auto number = [](auto value) { return std::to_string(value); };
   std::string text(first_line);
-  text += "\nsampling," + number(samples.interval_ns) + ',' + number(samples.looks_per_s) + ',' +
-          number(samples.cost) + ',' + number(samples.time_ns) + '\n';
+  text += "\nsampling," + number(samples.interval_ns) + ',' + number(samples.wait_samples_per_s) +
+          ',' + number(samples.cost) + ',' + number(samples.time_ns) + '\n';
   for (const std::string& path : samples.modules) text += "module," + on_one_line(path) + '\n';
   for (const code_offset& place : samples.places) {
     text += "place," + number(place.module) + ',' + hexadecimal(place.offset) + '\n';
@@ -169,7 +170,7 @@ std::string thread_samples_text(const thread_samples& samples) {
     text += '\n';
   }
   for (const sampled_thread& t : samples.threads) {
-    text += "thread," + number(t.pid) + ',' + number(t.tid) + ',' + number(t.looks) + ',' +
+    text += "thread," + number(t.pid) + ',' + number(t.tid) + ',' + number(t.wait_samples) + ',' +
             number(t.waits) + ',' + number(t.span_ns) + ',' + number(t.cpu_ns) + ',' +
             number(t.queue_ns) + ',' + on_one_line(t.name) + '\n';
   }

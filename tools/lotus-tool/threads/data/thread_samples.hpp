@@ -21,12 +21,12 @@ struct code_offset {
 /// The calls that a thread had open, as indices in thread_samples::places, the innermost first.
 using sampled_stack = std::vector<std::uint32_t>;
 
-/// A thread of the program. `looks` counts the random moments at which its state was observed.
+/// A thread of the program. `wait_samples` counts the random times at which its state was read.
 struct sampled_thread {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
-  std::uint64_t looks = 0;
-  std::uint64_t waits = 0;  ///< number of looks at which the thread was blocked
+  std::uint64_t wait_samples = 0;
+  std::uint64_t waits = 0;  ///< number of wait samples that found the thread blocked
   /// Time between the first and the last reading of the thread's clocks, and the CPU time and the
   /// time waiting for a CPU in between.
   std::uint64_t span_ns = 0;
@@ -50,7 +50,7 @@ struct thread_sample {
 
 struct thread_samples {
   std::uint64_t interval_ns = 0;  ///< CPU time between two samples of a thread; 0: not sampled
-  double looks_per_s = 0;         ///< looks per second at all threads together
+  double wait_samples_per_s = 0;  ///< wait samples per second of all threads together
   double cost = 0;                ///< CPU time of the sampling per second
   std::int64_t time_ns = 0;       ///< end of the recording, in ns since 1970
   std::vector<std::string> modules;

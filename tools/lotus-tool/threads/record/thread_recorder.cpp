@@ -24,9 +24,9 @@ using std::chrono::milliseconds;
 
 /// 99 samples in a second of CPU time: no multiple of a frequency at which programs usually work.
 constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
-/// Seconds of CPU time per second that the looks may take.
-constexpr double looks_budget = 0.004;
-constexpr std::size_t looks_per_round = 8;
+/// Seconds of CPU time per second that sampling what threads wait for may take.
+constexpr double budget_of_waits = 0.004;
+constexpr std::size_t samples_per_round = 8;
 constexpr double min_pause_s = 0.004;
 
 std::uint64_t own_cpu_ns() noexcept {
@@ -190,32 +190,32 @@ void thread_recorder::read_times(process& of, thread& to, std::uint32_t tid) {
   to.of.queue_ns = now.queue_ns - to.first->queue_ns;
 }
 
-void thread_recorder::look(std::uint32_t pid, std::uint32_t tid) {
+void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
   process& of = find_process(pid);
   if (!of.watched) return;
   const std::size_t index = thread_index(pid, tid);
   {
     thread& t = threads_[index];
     if (t.own) return;
-    const bool is_power_of_two = (t.of.looks & (t.of.looks + 1)) == 0;
+    const bool is_power_of_two = (t.of.wait_samples & (t.of.wait_samples + 1)) == 0;
     if (is_power_of_two) {
       std::string name = of.watched->name(tid);
       if (!name.empty()) t.of.name = std::move(name);
       t.own = is_name_of_library_thread(t.of.name);
       if (t.own) return;
     }
-    if (is_power_of_two || t.of.looks % 4 == 0) read_times(of, t, tid);
+    if (is_power_of_two || t.of.wait_samples % 4 == 0) read_times(of, t, tid);
   }
   seen_wait wait;
-  const seen_state state = of.watched->look(tid, wait);
+  const seen_state state = of.watched->sample_wait(tid, wait);
   thread& t = threads_[index];
   if (state == seen_state::gone) return;
   if (state == seen_state::forbidden) {
     forbidden_ = true;
     return;
   }
-  ++looks_;
-  ++t.of.looks;
+  ++wait_samples_;
+  ++t.of.wait_samples;
   if (state != seen_state::waits) return;
   ++t.of.waits;
   raw_sample* const to = waiting_.next(random_);
@@ -247,19 +247,19 @@ void thread_recorder::list_threads() {
   }
 }
 
-/// Looks at a few randomly chosen threads.
+/// Samples what a few randomly chosen threads wait for.
 void thread_recorder::round() {
   const clock::time_point now = clock::now();
   if (now >= next_list_) {
     list_threads();
     next_list_ = now + milliseconds(alive_.size() < 50 ? 30 : 100);
   }
-  const std::size_t count = std::min(alive_.size(), looks_per_round);
+  const std::size_t count = std::min(alive_.size(), samples_per_round);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t chosen =
         std::uniform_int_distribution<std::size_t>(i, alive_.size() - 1)(random_);
     std::swap(alive_[i], alive_[chosen]);
-    look(alive_[i].first, alive_[i].second);
+    sample_wait(alive_[i].first, alive_[i].second);
   }
 }
 
@@ -277,9 +277,9 @@ int thread_recorder::work() {
     // A single slow round, such as the first one, must not make all later ones rare.
     cost_per_round_s_ = cost_per_round_s_ * 0.9 + std::min(cost_s, 4 * cost_per_round_s_) * 0.1;
     // The first rounds come sooner, so that short programs are seen too.
-    const double budget = seconds(now - begun_) < 1 ? 2 * looks_budget : looks_budget;
+    const double budget = seconds(now - begun_) < 1 ? 2 * budget_of_waits : budget_of_waits;
     mean_pause_s_ = std::max(min_pause_s, cost_per_round_s_ / budget);
-    // With exponentially distributed pauses, looks are a fair sample even of threads that work
+    // With exponentially distributed pauses, samples represent the time even of threads that work
     // periodically (Wolff, Poisson arrivals see time averages, 1982).
     const double pause_s = std::exponential_distribution<double>(1 / mean_pause_s_)(random_);
     next_round_ = now + of_seconds(std::min(pause_s, 10 * mean_pause_s_));
@@ -294,7 +294,7 @@ thread_samples thread_recorder::result() {
   thread_samples to;
   const double time_s = std::max(1e-9, seconds(clock::now() - begun_));
   to.interval_ns = cpu_.works() ? cpu_interval_ns : 0;
-  to.looks_per_s = static_cast<double>(looks_) / time_s;
+  to.wait_samples_per_s = static_cast<double>(wait_samples_) / time_s;
   to.cost = static_cast<double>(own_cpu_ns() - cpu_at_begin_ns_) * 1e-9 / time_s;
   to.time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                    std::chrono::system_clock::now().time_since_epoch())

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 
 /// Watches a process that is about to exec, with all its threads and descendants, from outside:
-/// samples where they use the CPU, and looks at random times at what they wait for. The copies of
+/// samples where they use the CPU, and what they wait for. The copies of
 /// stacks stay in memory, and result() keeps only addresses of code.
 class thread_recorder {
  public:
@@ -35,8 +35,8 @@ class thread_recorder {
 
   /// Why the use of the CPU is not sampled, an errno; 0: it is.
   int cpu_error() const noexcept { return cpu_.error(); }
-  /// Whether the kernel forbids to look at the threads.
-  bool looks_forbidden() const noexcept { return forbidden_; }
+  /// Whether the kernel forbids to read what the threads wait for.
+  bool waits_forbidden() const noexcept { return forbidden_; }
 
   /// Unwinds all stacks and returns the samples; without threads if nothing was seen.
   thread_samples result();
@@ -88,7 +88,7 @@ class thread_recorder {
   void refresh_code(process& of);
   void list_threads();
   void round();
-  void look(std::uint32_t pid, std::uint32_t tid);
+  void sample_wait(std::uint32_t pid, std::uint32_t tid);
   static void read_times(process& of, thread& to, std::uint32_t tid);
 
   cpu_sampler cpu_;
@@ -102,7 +102,7 @@ class thread_recorder {
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
   bool forbidden_ = false;
-  std::uint64_t looks_ = 0;
+  std::uint64_t wait_samples_ = 0;
   clock::time_point begun_;
   clock::time_point next_round_;
   clock::time_point next_list_;

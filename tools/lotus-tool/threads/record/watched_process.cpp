@@ -184,7 +184,7 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
   if (to.what.empty() && row->reason != wait_reason::sleep) to.what = row->name;
 }
 
-seen_state watched_process::look(std::uint32_t tid, seen_wait& wait) {
+seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   std::string before;
   const int error = read_call(tid, before);
   if (error == EPERM || error == EACCES) return seen_state::forbidden;

@@ -1,4 +1,4 @@
-// Looks from outside at the threads of a process: whether they wait, for what, and in which calls.
+// Samples from outside whether the threads of a process wait, for what, and in which calls.
 #ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 #define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 
@@ -44,7 +44,7 @@ enum class seen_state : std::uint8_t {
   runs,
   waits,
   gone,       ///< the thread has ended
-  forbidden,  ///< the kernel does not permit this process to look at the thread
+  forbidden,  ///< the kernel does not permit this process to read the state of the thread
 };
 
 /// CPU time and time waiting for a CPU of a thread since its start.
@@ -65,8 +65,8 @@ class watched_process {
   /// Lists the processes that the threads have started.
   std::vector<std::uint32_t> children() const;
 
-  /// Looks at a thread. Sets `wait` if the result is `waits`.
-  seen_state look(std::uint32_t tid, seen_wait& wait);
+  /// Samples what a thread waits for. Sets `wait` if the result is `waits`.
+  seen_state sample_wait(std::uint32_t tid, seen_wait& wait);
   /// Returns the times of a thread; zeros if they cannot be read.
   scheduled_time times(std::uint32_t tid) const;
   /// Returns the name of a thread, "" if it has ended.

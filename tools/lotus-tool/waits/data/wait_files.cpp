@@ -58,7 +58,7 @@ class line_reader {
   /// Parses one line. Returns false if the line is damaged.
   bool take_line(std::string_view line) {
     const std::string_view kind = take(line, ',');
-    if (kind == "look") return take_look(line);
+    if (kind == "look") return parse_sample(line);
     std::uint64_t id = 0;
     if (!read_number(take(line, ','), id) || id == 0) return false;
     if (kind == "object") {
@@ -76,27 +76,29 @@ class line_reader {
     return true;
   }
 
-  /// Sets names that looks lack, because a look may come before the line that names its variable.
+  /// Sets names that samples lack, because a sample may come before the line that names its
+  /// variable.
   void name_all() {
-    for (wait_look& look : to_.looks) {
-      const auto known = named_.find(look.address);
-      if (look.what.empty() && known != named_.end()) look.what = known->second;
+    for (wait_sample& sample : to_.samples) {
+      const auto known = named_.find(sample.address);
+      if (sample.what.empty() && known != named_.end()) sample.what = known->second;
     }
   }
 
  private:
-  bool take_look(std::string_view line) {
-    wait_look look;
+  bool parse_sample(std::string_view line) {
+    wait_sample sample;
     std::uint64_t object = 0;
-    if (!read_number(take(line, ','), look.time_ns) || !read_number(take(line, ','), look.tid) ||
-        !read_reason(take(line, ','), look.reason) || !read_number(take(line, ','), object) ||
-        !read_number(take(line, ','), look.address, 16) ||
-        !read_number(take(line, ','), look.holder) || !read_number(line, look.ns)) {
+    if (!read_number(take(line, ','), sample.time_ns) ||
+        !read_number(take(line, ','), sample.tid) || !read_reason(take(line, ','), sample.reason) ||
+        !read_number(take(line, ','), object) ||
+        !read_number(take(line, ','), sample.address, 16) ||
+        !read_number(take(line, ','), sample.holder) || !read_number(line, sample.ns)) {
       return false;
     }
     const auto known = objects_.find(object);
-    if (known != objects_.end()) look.what = known->second;
-    to_.looks.push_back(std::move(look));
+    if (known != objects_.end()) sample.what = known->second;
+    to_.samples.push_back(std::move(sample));
     return true;
   }
 
@@ -132,7 +134,7 @@ void read_file(const std::string& path, process_waits& to, variable_names& varia
   lines.name_all();
   if (damaged == 0) return;
   diagnostics.malformed(path, first,
-                        "no look at a waiting thread; " + std::to_string(damaged) +
+                        "not a wait sample; " + std::to_string(damaged) +
                             (damaged == 1 ? " such line" : " such lines") +
                             " ignored, all others are used");
   diagnostics.end_of_file(path);
@@ -171,9 +173,10 @@ std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diag
   }
   std::vector<process_waits> all;
   for (auto& [ending, process] : by_ending) {
-    std::stable_sort(process.looks.begin(), process.looks.end(),
-                     [](const wait_look& a, const wait_look& b) { return a.time_ns < b.time_ns; });
-    if (!process.looks.empty()) all.push_back(std::move(process));
+    std::stable_sort(
+        process.samples.begin(), process.samples.end(),
+        [](const wait_sample& a, const wait_sample& b) { return a.time_ns < b.time_ns; });
+    if (!process.samples.empty()) all.push_back(std::move(process));
   }
   return all;
 }

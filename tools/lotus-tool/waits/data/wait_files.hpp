@@ -14,25 +14,25 @@ namespace lotus::tool {
 
 using lotus::detail::wait_reason;
 
-/// A look: one observation of a waiting thread. The library looks at waiting threads at intervals.
-struct wait_look {
-  std::int64_t time_ns = 0;  ///< time of the look, in ns since 1970
+/// One observation of a waiting thread. The library takes such samples at random times.
+struct wait_sample {
+  std::int64_t time_ns = 0;  ///< time of the sample, in ns since 1970
   std::uint64_t tid = 0;
   wait_reason reason = wait_reason::other;
   std::string what;           ///< file, network peer, system call or variable; "" if unknown
   std::uint64_t address = 0;  ///< address of the lock or condition variable; 0: none
   std::uint64_t holder = 0;   ///< id of the thread that held the lock; 0: unknown
-  std::int64_t ns = 0;        ///< blocked time in ns that this look stands for
+  std::int64_t ns = 0;        ///< blocked time in ns that this sample stands for
 };
 
-/// The looks at all waiting threads of one process.
+/// The wait samples of all threads of one process.
 struct process_waits {
   std::string ending;  ///< common end of the names of this file and the information file
-  std::vector<wait_look> looks;
+  std::vector<wait_sample> samples;
 };
 
-/// Returns the looks of all processes of a run; empty if there are none. Reports damaged lines.
-/// Throws input_error.
+/// Returns the wait samples of all processes of a run; empty if there are none. Reports damaged
+/// lines. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

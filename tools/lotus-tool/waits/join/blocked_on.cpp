@@ -34,11 +34,11 @@ constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 /// A time of a thread for which join_waits() determines the open operations.
 struct moment {
   std::int64_t time_ns = 0;
-  std::size_t look = 0;    ///< index of the look in all looks
+  std::size_t sample = 0;  ///< index in all samples
   bool of_holder = false;  ///< whether the thread is the lock's holder, not the waiting thread
 };
 
-/// The operations that were open at the time of a look.
+/// The operations that were open at the time of a sample.
 struct open_spans {
   std::set<std::uint32_t> names;
   std::int64_t holder_since_ns = INT64_MIN;  ///< start of the holder's innermost span
@@ -84,7 +84,7 @@ void visit(std::vector<moment>& moments, std::int64_t start_ns, std::int64_t end
   auto at = std::lower_bound(moments.begin(), moments.end(), start_ns,
                              [](const moment& m, std::int64_t ns) { return m.time_ns < ns; });
   for (; at != moments.end() && at->time_ns < end_ns; ++at) {
-    open_spans& of = open[at->look];
+    open_spans& of = open[at->sample];
     if (!at->of_holder) {
       of.names.insert(name);
     } else if (start_ns >= of.holder_since_ns) {
@@ -101,13 +101,13 @@ std::string address_text(std::uint64_t address) {
   return text.str();
 }
 
-std::string what_of(const wait_look& look) {
-  if (look.address == 0 || (look.reason == wait_reason::condition && !look.what.empty() &&
-                            look.what.find(' ') != std::string::npos)) {
-    return look.what;  // the thread waits for another thread's end, which `what` describes
+std::string what_of(const wait_sample& sample) {
+  if (sample.address == 0 || (sample.reason == wait_reason::condition && !sample.what.empty() &&
+                              sample.what.find(' ') != std::string::npos)) {
+    return sample.what;  // the thread waits for another thread's end, which `what` describes
   }
-  if (look.what.empty()) return address_text(look.address);
-  return look.what + " (" + address_text(look.address) + ')';
+  if (sample.what.empty()) return address_text(sample.address);
+  return sample.what + " (" + address_text(sample.address) + ')';
 }
 
 /// Removes the address after a name, because an address does not help the user.
@@ -121,14 +121,14 @@ std::string folder_of(const std::string& path) {
   return path.substr(0, slash == std::string::npos ? 0 : slash + 1);
 }
 
-/// Counts the looks of one operation by what the operation waited for.
+/// Counts the wait samples of one operation by what the operation waited for.
 class collector {
  public:
-  void add(const wait_look& look, const std::string& what, const std::string& held_by) {
-    group& to = groups_[{look.reason, what}];
+  void add(const wait_sample& sample, const std::string& what, const std::string& held_by) {
+    group& to = groups_[{sample.reason, what}];
     ++to.samples;
-    to.ns += look.ns;
-    if (look.reason == wait_reason::lock && !held_by.empty()) ++to.holders[held_by];
+    to.ns += sample.ns;
+    if (sample.reason == wait_reason::lock && !held_by.empty()) ++to.holders[held_by];
   }
 
   blocked_list finish() {
@@ -220,8 +220,8 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   std::vector<process_waits> processes = read_waits(*run.files, diagnostics);
   if (processes.empty()) return joined;
   const thread_logs threads(run);
-  std::vector<const wait_look*> looks;
-  // Times to look up, by index of the log.
+  std::vector<const wait_sample*> samples;
+  // Times to sample up, by index of the log.
   std::unordered_map<std::size_t, std::vector<moment>> moments;
   for (const process_waits& process : processes) {
     // The logs of each thread, so that they are looked up only once.
@@ -231,18 +231,18 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
       if (fresh) known->second = threads.of(tid, process.ending);
       for (const std::size_t file : known->second) moments[file].push_back(when);
     };
-    for (const wait_look& look : process.looks) {
-      const std::size_t number = looks.size();
-      looks.push_back(&look);
-      ask(look.tid, {look.time_ns, number, false});
-      if (look.holder != 0) ask(look.holder, {look.time_ns, number, true});
+    for (const wait_sample& sample : process.samples) {
+      const std::size_t number = samples.size();
+      samples.push_back(&sample);
+      ask(sample.tid, {sample.time_ns, number, false});
+      if (sample.holder != 0) ask(sample.holder, {sample.time_ns, number, true});
     }
   }
   for (auto& [file, of] : moments) {
     std::stable_sort(of.begin(), of.end(),
                      [](const moment& a, const moment& b) { return a.time_ns < b.time_ns; });
   }
-  std::vector<open_spans> open(looks.size());
+  std::vector<open_spans> open(samples.size());
   for (const batch_record& r : run.batches.records()) {
     const auto at = moments.find(r.file.value());
     if (at == moments.end() || r.is_marker()) continue;
@@ -256,11 +256,11 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     });
   }
   std::map<std::uint32_t, collector> collectors;
-  for (std::size_t i = 0; i < looks.size(); ++i) {
-    const std::string what = what_of(*looks[i]);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::string what = what_of(*samples[i]);
     const std::string held_by = open[i].holder_known ? held_name(run, open[i].holder) : "";
     for (const std::uint32_t name : open[i].names) {
-      collectors[name].add(*looks[i], what, held_by);
+      collectors[name].add(*samples[i], what, held_by);
     }
   }
   for (auto& [name, of] : collectors) {
@@ -293,21 +293,21 @@ void write_list(json_writer& json, const std::vector<blocked_on>& list) {
 
 }  // namespace
 
-void write_all_blocked_on(json_writer& json, const run_blocked_on& looks) {
-  if (looks.empty()) return;
+void write_all_blocked_on(json_writer& json, const run_blocked_on& joined) {
+  if (joined.empty()) return;
   json.key("blocked_on").begin_object().key("ops").begin_object();
-  for (const auto& [name, list] : looks.ops) {
+  for (const auto& [name, list] : joined.ops) {
     json.newline().key(shown_name(name));
     write_list(json, list.by);
   }
   json.end_object();
-  if (!looks.waits.empty()) {
+  if (!joined.waits.empty()) {
     json.newline().key("wait");
-    write_list(json, looks.waits.by);
+    write_list(json, joined.waits.by);
   }
-  if (!looks.preprocessing.empty()) {
+  if (!joined.preprocessing.empty()) {
     json.newline().key("preprocess");
-    write_list(json, looks.preprocessing.by);
+    write_list(json, joined.preprocessing.by);
   }
   json.end_object();
 }
@@ -367,11 +367,11 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
   return text;
 }
 
-std::string waiting_text(const run_blocked_on& looks, const std::string& name,
+std::string waiting_text(const run_blocked_on& joined, const std::string& name,
                          std::int64_t blocked_ns, std::int64_t wall_ns) {
-  constexpr std::uint64_t enough_looks = 10;
-  const blocked_list* const list = looks.of('S' + name);
-  if (list == nullptr || list->samples < enough_looks || wall_ns <= 0) return {};
+  constexpr std::uint64_t min_samples = 10;
+  const blocked_list* const list = joined.of('S' + name);
+  if (list == nullptr || list->samples < min_samples || wall_ns <= 0) return {};
   const double blocked = static_cast<double>(blocked_ns) / static_cast<double>(wall_ns);
   if (blocked < 0.5) return {};
   return printable_line(name) + ' ' + wait_phrases(*list, name, blocked) + '.';

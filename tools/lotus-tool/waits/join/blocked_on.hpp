@@ -1,5 +1,5 @@
-// Determines what each operation was blocked on: assigns the looks at waiting threads (wait_look)
-// to the operations that were open at the time.
+// Determines what each operation was blocked on: assigns the samples of waiting threads
+// (wait_sample) to the operations that were open at the time.
 #ifndef LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
 #define LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
 
@@ -23,17 +23,17 @@ struct blocked_on {
   wait_reason reason = wait_reason::other;
   std::string what;       ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
   std::string held_by;    ///< operation that held the lock most often, without S; "": unknown
-  double held_share = 0;  ///< share of the looks at the lock in which `held_by` held it, 0..1
+  double held_share = 0;  ///< share of the samples of the lock in which `held_by` held it, 0..1
   std::uint64_t samples = 0;
   std::int64_t ns = 0;  ///< blocked time in ns; see blocked_list::of()
-  double share = 0;     ///< share of the operation's looks, 0..1
+  double share = 0;     ///< share of the operation's samples, 0..1
 };
 
 /// All things that one operation, all waits or all preprocessing were blocked on.
 struct blocked_list {
-  std::vector<blocked_on> by;  ///< what was waited for; the entry with the most looks first
+  std::vector<blocked_on> by;  ///< what was waited for; the entry with the most samples first
   std::uint64_t samples = 0;
-  std::int64_t ns = 0;  ///< blocked time in ns, estimated from the rate of looks
+  std::int64_t ns = 0;  ///< blocked time in ns, estimated from the rate of samples
 
   bool empty() const noexcept { return by.empty(); }
   /// Returns `by` with times that are scaled to the sum `blocked_ns`; unscaled if it is nullopt.
@@ -47,13 +47,13 @@ struct run_blocked_on {
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
 
   bool empty() const noexcept { return ops.empty() && waits.empty() && preprocessing.empty(); }
-  /// Returns the list of an operation; null if no look saw the operation wait.
+  /// Returns the list of an operation; null if no sample saw the operation wait.
   const blocked_list* of(std::string_view name) const;
 };
 
-/// Joins a run with its looks. A look counts for every operation that its thread had open, so an
-/// operation's times include the operations inside it. A lock is held by the operation that was
-/// innermost on the holder's thread. Throws input_error.
+/// Joins a run with its wait samples. A sample counts for every operation that its thread had open,
+/// so an operation's times include the operations inside it. A lock is held by the operation that
+/// was innermost on the holder's thread. Throws input_error.
 /// @param run  read with run_parts::operations.
 run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics);
 
@@ -62,8 +62,8 @@ void write_blocked_on(json_writer& json, const blocked_list* list,
                       std::optional<std::int64_t> blocked_ns);
 
 /// Writes the JSON member "blocked_on" with a list for each operation, for waits and for
-/// preprocessing; nothing if there are no looks.
-void write_all_blocked_on(json_writer& json, const run_blocked_on& looks);
+/// preprocessing; nothing if there are no samples.
+void write_all_blocked_on(json_writer& json, const run_blocked_on& joined);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
 /// @param name  name of the operation that waits, without S.
@@ -75,9 +75,9 @@ std::string wait_phrase(const blocked_on& of, const std::string& name);
 std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked);
 
 /// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time."; ""
-/// unless the operation is mostly blocked, and at least 10 looks saw the operation wait.
+/// unless the operation is mostly blocked, and at least 10 samples saw the operation wait.
 /// @param name  name of the operation, without S.
-std::string waiting_text(const run_blocked_on& looks, const std::string& name,
+std::string waiting_text(const run_blocked_on& joined, const std::string& name,
                          std::int64_t blocked_ns, std::int64_t wall_ns);
 
 }  // namespace lotus::tool

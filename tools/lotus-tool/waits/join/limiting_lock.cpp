@@ -48,11 +48,11 @@ preprocessing_time time_of_stage(const run_data& run, const std::string& stage) 
 
 /// Returns the operation that was seen waiting for the lock most often. If several, such as nested
 /// operations, were seen equally often, returns the one with the fewest other waits.
-std::string operation_that_waits(const run_blocked_on& looks, const blocked_on& lock) {
+std::string operation_that_waits(const run_blocked_on& joined, const blocked_on& lock) {
   std::string found;
   std::uint64_t most = 0;
   std::uint64_t all = 0;
-  for (const auto& [name, list] : looks.ops) {
+  for (const auto& [name, list] : joined.ops) {
     for (const blocked_on& one : list.by) {
       if (one.reason != lock.reason || one.what != lock.what) continue;
       if (one.samples < most || (one.samples == most && list.samples >= all)) continue;
@@ -66,18 +66,18 @@ std::string operation_that_waits(const run_blocked_on& looks, const blocked_on& 
 
 }  // namespace
 
-std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& looks,
+std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
                                                 const std::string& stage, std::size_t workers,
                                                 std::size_t skip) {
-  constexpr std::uint64_t enough_looks = 30;
+  constexpr std::uint64_t min_samples = 30;
   constexpr double most_of_the_time = 0.5;
-  const blocked_list* const seen = stage.empty() ? &looks.preprocessing : looks.of('S' + stage);
+  const blocked_list* const seen = stage.empty() ? &joined.preprocessing : joined.of('S' + stage);
   if (seen == nullptr || seen->empty()) return std::nullopt;
   const auto& all = seen->by;
   const auto found = std::find_if(all.begin(), all.end(), [](const blocked_on& one) {
     return one.reason == wait_reason::lock;
   });
-  if (found == all.end() || found->samples < enough_looks) return std::nullopt;
+  if (found == all.end() || found->samples < min_samples) return std::nullopt;
   const preprocessing_time time =
       stage.empty() ? time_of_workers(run, workers, skip) : time_of_stage(run, stage);
   if (time.wall_ns <= 0) return std::nullopt;
@@ -93,7 +93,7 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   const bool mostly_one_waits =
       stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;
   if (!nearly_all_wait && !mostly_one_waits && lock.share < most_of_the_time) return std::nullopt;
-  lock.operation = operation_that_waits(looks, *found);
+  lock.operation = operation_that_waits(joined, *found);
   return lock;
 }
 

@@ -1,4 +1,4 @@
-// Finds the lock that limits a run, if looks at waiting threads (wait_look) prove that a lock does.
+// Finds the lock that limits a run, if samples of waiting threads (wait_sample) prove it.
 #ifndef LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
 #define LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
 
@@ -20,12 +20,12 @@ struct limiting_lock {
 /// Returns the lock that preprocessing, or the given stage, mostly waits for, if this lock limits
 /// the run; otherwise nullopt. The lock limits the run if nearly all threads but its
 /// holder wait for it on average; if at least one worker waits on average, and for nothing else
-/// more often; or if more than half of the time is spent waiting for it. At least 30 looks must
+/// more often; or if more than half of the time is spent waiting for it. At least 30 samples must
 /// have seen a thread wait for the lock.
 /// @param stage    name of a stage, without S; "" for the preprocessing by workers.
 /// @param workers  number of workers that existed at the same time; 0 if unknown.
 /// @param skip  number of batches to skip at the start of every epoch.
-std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& looks,
+std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
                                                 const std::string& stage, std::size_t workers,
                                                 std::size_t skip);
 

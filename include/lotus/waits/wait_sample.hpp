@@ -1,6 +1,6 @@
 // Finds out what a thread of this process waits for at this moment.
-#ifndef LOTUS_WAITS_THREAD_LOOK_HPP
-#define LOTUS_WAITS_THREAD_LOOK_HPP
+#ifndef LOTUS_WAITS_WAIT_SAMPLE_HPP
+#define LOTUS_WAITS_WAIT_SAMPLE_HPP
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -122,36 +122,39 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
 }
 
-enum class look_result : std::uint8_t {
+/// What a sample of a thread found.
+enum class sample_result : std::uint8_t {
   waits,
-  runs,       ///< the thread is running, or continued to run while it was looked at
+  runs,       ///< the thread is running, or continued to run while its state was read
   gone,       ///< the thread has ended
   forbidden,  ///< the kernel does not let this process read the thread's file
 };
 
+/// Samples whether a thread waits, and for what.
 /// @param wait  set to what the thread waits for, if it waits.
 /// @param error  set to errno if the result is `forbidden`.
-inline look_result look_at_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
-                                  int& error) noexcept {
+inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
+                                   int& error) noexcept {
   char before[256];
   char after[256];
   error = files.read(tid, before);
   if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM) {
-    return look_result::runs;
+    return sample_result::runs;
   }
-  if (error != 0) return is_own_running_thread(tid) ? look_result::forbidden : look_result::gone;
+  if (error != 0)
+    return is_own_running_thread(tid) ? sample_result::forbidden : sample_result::gone;
   entered_call call;
-  if (!call.parse(before)) return look_result::runs;
+  if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
   // The file also contains the thread's stack pointer. If the contents are the same as before, the
   // thread is still in the same wait, to which the description belongs.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
-    return look_result::runs;
+    return sample_result::runs;
   }
-  return look_result::waits;
+  return sample_result::waits;
 }
 
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_WAITS_THREAD_LOOK_HPP
+#endif  // LOTUS_WAITS_WAIT_SAMPLE_HPP
