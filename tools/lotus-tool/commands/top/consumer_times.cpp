@@ -20,7 +20,7 @@ namespace {
 /// Maps each batch number to the time at which its first preprocessing began.
 using first_begins = std::unordered_map<std::int64_t, std::int64_t>;
 
-/// Calls `each(line)` for the complete lines that begin with the text `start`.
+/// Calls `each(line)` for every line that begins with `start`.
 template <class Each>
 void for_each_line_with(std::string_view text, std::string_view start, Each&& each) {
   const std::string behind_another = '\n' + std::string(start);
@@ -38,8 +38,8 @@ void began(first_begins& first, std::int64_t number, std::int64_t start_ns) {
   if (!fresh) at->second = std::min(at->second, start_ns);
 }
 
-/// Returns when each batch began, from the spans of whole batches or, if there are none, from the
-/// spans of stages. Returns an empty map if batches consist of items.
+/// Returns when each batch began, from the spans of whole batches or, if there are none, of stages.
+/// Returns an empty map if batches consist of items, whose numbers the spans of stages then have.
 first_begins first_begins_of(const run_files& run) {
   first_begins first;
   const std::string start(batch_kind_of(record_kind::preprocessed).line_prefix);

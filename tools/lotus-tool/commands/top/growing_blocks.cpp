@@ -52,8 +52,9 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
   return lines;
 }
 
-/// Finds the first block that ended at `since_ns` or later. To decode it, earlier blocks may be
-/// needed, so returns the offset of the last block before it that can be decoded on its own.
+/// Returns the offset from which to read in order to get the first block that ended at `since_ns`
+/// or later. Decoding this block may need earlier blocks, so the offset is that of the last block
+/// before it that can be decoded without others.
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
@@ -79,7 +80,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
     if (!all) begin = begin_at(path, bytes, since_ns);
     if (begin > done) {
       decoder_.lost_blocks();
-      expected_ = {};  // the expected lines are in the part that is skipped
+      expected_ = {};  // the expected lines are among the skipped ones
     }
     const int fd = open_found(path);
     if (file_.is_open_as(fd)) {

@@ -38,7 +38,7 @@ class line_window {
 
  private:
   std::deque<std::string> parts_;  // the texts passed to add(), in this order
-  std::size_t gone_ = 0;  // number of bytes at the front of the first part that were dropped
+  std::size_t gone_ = 0;  // number of bytes at the front of the first text that were dropped
   std::size_t bytes_ = 0;
   std::optional<std::int64_t> last_ns_;
   bool is_side_log_;

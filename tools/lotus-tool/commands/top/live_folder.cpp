@@ -69,7 +69,8 @@ void live_folder::look(std::int64_t now_ns) {
   }
 }
 
-/// Reads the sizes of all logs. Call it before the rings are read: they contain newer sizes.
+/// Reads the sizes of all logs. Must be called before the rings are read, which contain newer
+/// sizes.
 void live_folder::walk() {
   for (auto& [path, log] : logs_) log.on_disk = {};
   for (auto& [path, log] : compact_) log.on_disk = {};
@@ -185,7 +186,7 @@ void live_folder::take(const kept_ring& from, ring_look look) {
     return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
   };
   for (const ring_look::committed& at : look.logs) {
-    // A compact log contains the records of all roles, so it has one entry only.
+    // A compact log contains the records of all roles, so only one of its roles is considered.
     if (compact && at.log.role != lotus::detail::log_role::side) continue;
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
@@ -253,8 +254,8 @@ void live_folder::read_blocks(const std::string& path, kept_blocks& log) {
   }
 }
 
-/// Sets the window. At the first update no lines have been read yet, so the time of the last record
-/// is read from the ends of the logs.
+/// Sets the interval that is shown. At the first update no lines have been read yet, so the time of
+/// the last record is read from the ends of the logs.
 void live_folder::place_window(std::int64_t now_ns) {
   const bool first_look = !first_begin_ns_;
   bool running = false;
@@ -271,13 +272,13 @@ void live_folder::place_window(std::int64_t now_ns) {
     if (!first_look || log.on_disk.inode == 0) continue;
     last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes));
   }
-  // The window ends with the last record if no process is running any more. Without information
-  // files, a process that was silent for this long counts as ended, so that the window is not
-  // empty.
+  // If no process is running any more, the window ends with the last record. Without information
+  // files, this is unknown, so processes count as ended after `silence_ns` without a record.
+  // Otherwise the window would become empty.
   const std::int64_t silence_ns = std::min<std::int64_t>(2'000'000'000, window_ns_);
   const bool over =
       !running && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);
-  // The records may come from a machine whose clock is ahead of ours.
+  // The records may come from a machine whose clock is ahead of this machine's clock.
   end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
   begin_ns_ = end_ns_ - window_ns_;
   if (first_look) first_begin_ns_ = begin_ns_;

@@ -128,7 +128,7 @@ class live_folder {
   // Folders and numbers of the logs that are not read in the current update.
   std::set<std::pair<std::string, std::uint64_t>> held_;
   std::optional<std::int64_t> last_ns_;  // end time of the latest record
-  // Beginning of the first window; logs that ended before are ignored.
+  // Beginning of the first window; logs whose last record is older are ignored.
   std::optional<std::int64_t> first_begin_ns_;
   std::int64_t begin_ns_ = 0;  // beginning of the window; place_window() sets it and end_ns_
   std::int64_t end_ns_ = 0;

@@ -30,7 +30,7 @@ struct ring_log {
   std::uint32_t number = 0;
 };
 
-/// What one reading of a ring file found.
+/// The result of reading a ring file once.
 struct ring_look {
   struct new_lines {
     ring_log log;
@@ -44,7 +44,7 @@ struct ring_look {
   };
   std::vector<new_lines> lines;
   std::vector<committed> logs;
-  std::vector<std::uint32_t> held;    ///< logs that must not be read now, by number
+  std::vector<std::uint32_t> held;    ///< numbers of logs that must not be read now
   std::uint64_t left = 0;             ///< number of records in the rings that are not in a log
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
   /// The process's counted calls since the recording began; nullopt if it counts no calls.
@@ -83,7 +83,7 @@ class live_ring {
   struct place {
     std::uint64_t at;
     std::uint64_t bytes;
-    /// For each lane: position after the returned records.
+    /// For each lane (0: normal code, 1: signal handlers), the position after the returned records.
     std::uint64_t seen[lotus::detail::lanes];
     std::uint32_t loader;  ///< loader of the next records that are not from signal handlers
     bool looked_at;

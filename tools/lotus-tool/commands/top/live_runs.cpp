@@ -67,10 +67,9 @@ struct live_verdict {
   std::optional<verdict> is;
 };
 
-/// Diagnoses the last seconds as if they were a whole run. Returns no verdict if the finding may
-/// result only from the missing beginning: a long start-up, or batch numbers that do not fit. The
-/// text contains no rates or shares, because it is older than the ones of the last seconds, which
-/// are shown next to it.
+/// Diagnoses the last seconds as if they were a whole run. Returns no verdict if the result may be
+/// wrong because the run's beginning is missing: a long start-up, or batch numbers that do not fit.
+/// The text contains no rates or shares, because the screen shows newer ones next to it.
 live_verdict judge(const run_files& files) {
   diagnostic_log silent = diagnostic_log::silenced();
   judgement judged =
@@ -104,14 +103,15 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  // A process that began counting later has no earlier calls, so the longest interval is used.
+  // A process that began counting later made no calls before that, so the calls of all processes
+  // are related to the longest interval.
   at->interval_s = std::max(at->interval_s, interval_s);
   to.aggregated_per_s += static_cast<double>(calls.count) / interval_s;
   if (to.window_s == 0) to.window_s = interval_s;
 }
 
-/// After a verdict took a certain CPU time to compute, at least this many times as much time passes
-/// before the next verdict is computed.
+/// Minimum time between two verdicts, as a multiple of the CPU time that computing the last verdict
+/// took.
 constexpr std::int64_t verdict_rest = 200;
 
 }  // namespace
@@ -140,7 +140,7 @@ bool live_run::processes_unread() const {
                      [](const seen_process& p) { return p.state == live_ring::state::unreadable; });
 }
 
-/// Returns for how long the longest wait that has not ended has lasted; 0 if there is none.
+/// Returns how long the longest current wait has lasted so far; 0 if there is none.
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
@@ -223,8 +223,8 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
   return runs_.size() - 1;
 }
 
-/// Returns the index of the run that the calls belong to. If a run has several consumers, this is
-/// the part of the process that counted the calls, or of its nearest ancestor that is a consumer.
+/// Returns the index of the run that the calls belong to. If a folder has several consumers, this
+/// is the run of the counting process, or of its nearest ancestor that is a consumer.
 std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
   std::vector<std::size_t> places;

@@ -1,4 +1,4 @@
-// Keeps all runs that `top` shows, with the state that is kept from one update to the next.
+// Keeps the runs that `top` shows, and adds new records to them at every update.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 
@@ -64,8 +64,8 @@ class live_runs {
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }
-  /// Returns the CPU time that the last look() spent on computing a verdict. This time has a limit
-  /// of its own, so most calls compute no verdict.
+  /// Returns the CPU time that the last look() spent on computing a verdict. This time is limited
+  /// separately, so most calls compute no verdict.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
   /// Whether counted calls were seen in only one update, so that it is unknown when they happened.
   bool needs_second_reading() const;

@@ -82,7 +82,7 @@ terminal::~terminal() {
 void terminal::enter() {
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  // Without IXON, the user cannot stop the output with Ctrl-S.
+  // Clear IXON, so that Ctrl-S is an ordinary key and does not stop the output.
   raw.c_iflag &= ~static_cast<tcflag_t>(IXON);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;

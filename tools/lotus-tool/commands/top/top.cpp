@@ -138,8 +138,8 @@ int show_until_stopped(looker& at, screen_state state) {
   }
 }
 
-/// Writes the metrics file at every interval. Each update computes the verdict of one run only,
-/// because this is expensive, so the runs get their verdicts in turn.
+/// Writes the metrics file at every interval. Each update computes the verdict of only one run, and
+/// the next update that of the next run, because a verdict is expensive.
 int write_metrics(looker& at, const top_options& options, std::ostream& out) {
   at.look(0);
   const bool again = at.needs_second_reading();

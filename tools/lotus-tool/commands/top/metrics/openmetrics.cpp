@@ -14,7 +14,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns a label's value with the quotes and escapes that both formats use.
+/// Returns a label's value with quotes and escapes, which are the same in both metrics formats.
 std::string quoted_label(std::string_view text) {
   std::string value = "\"";
   for (const char c : printable_line(text)) {
