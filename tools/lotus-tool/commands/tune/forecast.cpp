@@ -31,8 +31,8 @@ std::size_t in_flight_by(prefetch_rule rule, std::size_t workers, std::size_t pr
 constexpr std::array<prefetch_rule, 3> all_rules{prefetch_rule::per_worker, prefetch_rule::queue,
                                                  prefetch_rule::total};
 
-/// Whether the consumer receives batches in any order. Names such as "unordered" turn the meaning
-/// of a value such as "1" around.
+/// Whether the consumer receives batches in any order. A setting whose name begins with "un", such
+/// as "unordered", has the opposite values.
 bool is_unordered(const knob& k, const std::string& value) {
   const bool off = value == "0" || value == "false" || value == "False" || value == "no" ||
                    value == "off" || value == "any" || value == "unordered";
@@ -191,7 +191,7 @@ std::optional<double> forecast::simulated(const configuration& at) const {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t t = 0; t < trials_.size(); ++t) {
     const double apart = distance(trials_[t].at, at);
-    // Of several trials of a configuration, the fastest one was disturbed least.
+    // Of several trials of one configuration, use the fastest: other programs disturbed it least.
     const bool again = apart == least && base < t && trials_[base].at == trials_[t].at &&
                        trials_[t].per_s > trials_[base].per_s;
     if (apart >= least && !again) continue;

@@ -21,36 +21,34 @@
 
 namespace lotus::tool {
 
-/// What a trial has recorded. The run refers to the files, so the object stays where it is.
+/// The records of a trial. `run` refers to `files`, so the object must not be moved.
 struct recorded_trial {
   run_files files;
   run_data run;
   std::optional<recorded_pipeline> pipeline;
-  std::string why_not;  ///< why nothing can be predicted from it; otherwise ""
+  std::string why_not;  ///< why the trial permits no prediction; otherwise ""
 };
 
 /// The possible relations between a setting named "prefetch" and the number of batches in flight.
 enum class prefetch_rule : std::uint8_t {
   per_worker,  ///< prefetch times workers, as in PyTorch
-  queue,       ///< a queue of this length behind the workers
-  total        ///< all that are in flight
+  queue,       ///< length of the queue between workers and consumer
+  total        ///< number of batches in flight
 };
 
-/// Simulates configurations. Every trial makes predictions better: they start from the most similar
-/// trial, and two trials with different numbers of workers show what scales with workers.
+/// Predicts by simulation. A prediction starts from the most similar trial. Every trial makes
+/// predictions better: two trials with different numbers of workers show what scales with workers.
 class forecast {
  public:
   /// @param space  must outlive this object.
   explicit forecast(const search_space& space) : space_(space) {}
 
-  /// Adds a trial.
-  /// @param per_s  the measured throughput.
+  /// Adds a trial of the configuration `at`. @param per_s  the measured throughput.
   void learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s);
 
-  /// Returns the throughput that is predicted for a configuration; nullopt if there is no trial
-  /// from which it can be predicted. A lock or device that several calls
-  /// could wait for is not assumed unless the trials show it: a run of the configuration shows it
-  /// if there is one, and without the run nobody would know.
+  /// Returns the throughput that is predicted for a configuration; nullopt if no trial permits a
+  /// prediction. Waits for a lock or device are predicted only if the trials show them: too high a
+  /// prediction is corrected by running the configuration, too low a one is never noticed.
   std::optional<double> per_s(const configuration& at) const;
 
   /// Returns why nothing can be predicted from the latest trial; "" if something can.
@@ -62,7 +60,7 @@ class forecast {
     std::unique_ptr<recorded_trial> trial;
     double per_s = 0;
   };
-  /// A simulation of one trial, with another one to learn from.
+  /// A simulation of one trial that also uses the data of a second one.
   struct simulation {
     std::unique_ptr<what_if> run;
     double base_per_s = 0;  ///< simulated throughput of the trial itself
@@ -80,11 +78,11 @@ class forecast {
 
   const search_space& space_;
   std::vector<learned> trials_;
-  // Which rules the trials so far permit, in the order of prefetch_rule.
+  // Whether all trials so far agree with each rule, in the order of prefetch_rule.
   std::array<bool, 3> rules_{true, true, true};
   std::string why_not_;
   mutable std::map<std::pair<std::size_t, std::size_t>, simulation> simulations_;
-  mutable std::map<configuration, std::optional<double>> predicted_;  // since the latest trial
+  mutable std::map<configuration, std::optional<double>> predicted_;  // valid until the next trial
 };
 
 }  // namespace lotus::tool

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t max_configurations = 4096;
 constexpr std::string_view stage_begin = "stage:";
 
-/// The names that programs usually give to a setting, in lower case with '_' for '-'.
+/// A name that programs often give to a setting, in lower case with '_' for '-'.
 struct known_name {
   std::string_view name;
   knob_meaning meaning;
@@ -62,7 +62,7 @@ void find_meaning(knob& k) {
   }
 }
 
-/// Appends the values of a part such as "8" or "1..16".
+/// Appends the values of one element of a list, such as "8" or "1..16".
 void add_values(const std::string& part, const std::string& whole, knob& k) {
   const auto add = [&k](const std::string& value) {
     if (std::find(k.values.begin(), k.values.end(), value) == k.values.end()) {

@@ -27,7 +27,7 @@ struct knob {
 /// @param option  the option that the text was given to, for messages.
 knob parse_knob(const std::string& text, bool in_environment, const std::string& option);
 
-/// Returns the value as a number, if it is a whole number of at least 0.
+/// Returns the value as a number; nullopt if it is not a whole number of at least 0.
 std::optional<std::size_t> number_of(const std::string& value);
 
 /// A value for each knob, by its index in knob::values.
@@ -36,7 +36,7 @@ using configuration = std::vector<std::size_t>;
 /// All configurations of a command.
 class search_space {
  public:
-  /// @param start  pairs of a knob's name and the value that it has first; the others start with
+  /// @param start  names of knobs with their values in the first run; the other knobs start with
   ///   their first value. Throws usage_error if a name is unknown, missing in the command, or given
   ///   twice, or if there are too many configurations.
   search_space(std::vector<knob> knobs, std::vector<std::string> command,
@@ -51,8 +51,8 @@ class search_space {
   const std::string& value(const configuration& at, std::size_t knob) const {
     return knobs_[knob].values[at[knob]];
   }
-  /// Returns the number that the first knob with this meaning has; nullopt if there is no such knob
-  /// or its value is not a number.
+  /// Returns the value of the first knob with this meaning; nullopt if there is no such knob or its
+  /// value is not a number.
   std::optional<std::size_t> number(const configuration& at, knob_meaning meaning) const;
   /// Returns the number of all threads that knobs determine: workers and threads of stages.
   std::size_t threads(const configuration& at) const;

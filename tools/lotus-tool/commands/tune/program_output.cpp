@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Longer lines are cut, so that a program that prints no line break needs no memory.
+/// Longer lines are cut, so that a program that never ends its line does not fill the memory.
 constexpr std::size_t max_line = 4096;
 
 }  // namespace
@@ -72,7 +72,7 @@ void program_output::read_all() {
   while (true) {
     pollfd wait{read_, POLLIN, 0};
     const int ready = poll(&wait, 1, look_ms);
-    // A process that could not be ended may hold the pipe forever.
+    // Do not wait for the pipe's end: a process that could not be ended may keep the pipe open.
     if (ready == 0 && ending_) break;
     if (ready <= 0) continue;
     const ssize_t got = ::read(read_, some.data(), some.size());

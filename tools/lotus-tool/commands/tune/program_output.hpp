@@ -16,8 +16,8 @@
 
 namespace lotus::tool {
 
-/// A pipe whose reading end a thread reads, so that the program is never blocked. Keeps only the
-/// last line, and the rates in lines that match a regular expression.
+/// A pipe that a thread empties, so that the program is never blocked. Keeps only the last line,
+/// and the rates in lines that match a regular expression.
 class program_output {
  public:
   /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
@@ -26,11 +26,11 @@ class program_output {
   program_output& operator=(const program_output&) = delete;
   ~program_output();
 
-  /// Returns the writing end, which the program gets.
+  /// Returns the descriptor to which the program writes.
   int to_write() const noexcept { return write_; }
   /// Starts the thread. Call it after the program was forked.
   void begin();
-  /// Reads what is left and ends the thread. The members below may be called after that.
+  /// Reads the rest and ends the thread. The functions below may only be called after that.
   void end();
 
   const std::string& last_line() const noexcept { return last_line_; }

@@ -13,10 +13,10 @@
 namespace lotus::tool {
 namespace {
 
-constexpr double worth_running = 1.03;  ///< predicted gain from which on a configuration is run
-constexpr double as_good = 0.98;        ///< share of the best throughput that counts as equal
+constexpr double worth_running = 1.03;  ///< minimum predicted gain for running a configuration
+constexpr double as_good = 0.98;  ///< minimum share of the best throughput that counts as equal
 
-/// Logarithm of measured ÷ predicted from which on a prediction was wrong.
+/// If |log(measured ÷ predicted)| is larger, the prediction was wrong.
 constexpr double far_off = 0.2;
 
 bool overlap(const throughput& a, const throughput& b) {
@@ -26,7 +26,7 @@ bool overlap(const throughput& a, const throughput& b) {
 }  // namespace
 
 double search::score(const configuration& at, double per_s) const {
-  // Batches of different sizes are compared by the samples in them.
+  // Batches of different sizes are compared by their numbers of samples.
   return per_s * static_cast<double>(space_.number(at, knob_meaning::batch_size).value_or(1));
 }
 
@@ -77,7 +77,8 @@ const measured_configuration* search::best() const {
     const std::size_t threads_a = space_.threads(a.at);
     const std::size_t threads_b = space_.threads(b.at);
     if (threads_a != threads_b) return threads_a < threads_b;
-    // Two runs of the same program differ a little in memory.
+    // A difference below 5 % does not count, because two runs of a program differ a little in
+    // memory.
     return static_cast<double>(a.bytes) < 0.95 * static_cast<double>(b.bytes);
   };
   for (const measured_configuration& m : measured_) {
@@ -107,7 +108,7 @@ bool search::predictions_hold() const {
   return wrong < 2;
 }
 
-/// Returns a configuration that ran once and was much slower than predicted.
+/// Returns a configuration that ran once and was much slower than predicted, to run it again.
 std::optional<next_run> search::surprising_step() const {
   for (const measured_configuration& m : measured_) {
     const bool slow = m.predicted && std::log(m.rate.per_s / *m.predicted) < -far_off;
@@ -126,8 +127,8 @@ bool search::is_searched(std::size_t knob) const {
   return true;
 }
 
-/// Returns the configuration with the highest prediction if it is worth running. Of those that are
-/// nearly as good, takes the one with the fewest threads.
+/// Returns the configuration with the highest prediction if it is worth running. If several are
+/// nearly as good, returns the one with the fewest threads.
 std::optional<next_run> search::predicted_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || !predictions_hold()) return std::nullopt;
@@ -157,7 +158,7 @@ std::optional<next_run> search::predicted_step() const {
   return *found;
 }
 
-/// Whether the best configuration with another value of a knob was measured, and is as good.
+/// Whether the best configuration was also measured with this value of a knob, and was as good.
 bool search::is_as_good(std::size_t knob, std::size_t value) const {
   configuration other = best()->at;
   other[knob] = value;
@@ -167,8 +168,7 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
 }
 
 /// Returns the next value to try for a knob while the others keep the best values; nullopt if there
-/// is none.
-/// @param between  whether to try a value between the best and one that was worse.
+/// is none. @param between  whether to try values between the best one and one that was worse.
 std::optional<std::size_t> search::step_along(std::size_t knob, bool between) const {
   const measured_configuration& now = *best();
   const std::vector<std::string>& values = space_.knobs()[knob].values;
@@ -181,7 +181,7 @@ std::optional<std::size_t> search::step_along(std::size_t knob, bool between) co
   std::size_t above = at + 1;
   while (above < values.size() && !tried(above)) ++above;
   std::size_t below = at;
-  while (below > 0 && !tried(below - 1)) --below;  // the nearest below that ran is below - 1
+  while (below > 0 && !tried(below - 1)) --below;  // below - 1 is the nearest lower value that ran
   const std::optional<std::size_t> number = number_of(values[at]);
   if (!between) {
     if (above == values.size() && at + 1 < values.size()) {

@@ -29,31 +29,31 @@ struct tune_run {
   std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
 };
 
-/// What is known of a configuration from all its runs.
+/// The combined results of all runs of one configuration.
 struct measured_configuration {
   configuration at;
   throughput rate;
   std::uint64_t bytes = 0;
   std::size_t runs = 0;
   std::size_t fastest = 0;               ///< index of the fastest run
-  std::optional<double> predicted = {};  ///< what was predicted before the first run
+  std::optional<double> predicted = {};  ///< throughput predicted before the first run
 };
 
-/// A configuration to run, and what is expected of it.
+/// A configuration to run, with its predicted throughput.
 struct next_run {
   configuration at;
   std::optional<double> predicted;
 };
 
-/// Searches the best configuration with few runs.
+/// Searches for the best configuration with few runs.
 ///
-/// The first run has the present values. As long as runs can be simulated, the next one is the
-/// configuration with the highest predicted throughput, unless none is predicted to gain more than
-/// 3 %. Knobs that the simulation does not know, and all knobs if runs cannot be simulated or
-/// predictions were wrong twice, are searched one at a time: doubling the value as long as that
-/// gains 2 %, else halving it, then in between. A run that is much slower than predicted is
-/// repeated, because another program may have disturbed it. Runs that are left are used to confirm
-/// a cheaper configuration, and to repeat the two best if it is unclear which is better.
+/// The first run has the start values. As long as runs can be simulated, the next one is the
+/// configuration with the highest predicted throughput, unless the predicted gain is below 3 %.
+/// Knobs that the simulation does not know, and all knobs if runs cannot be simulated or
+/// predictions were wrong twice, are searched one at a time: the value is doubled as long as that
+/// gains 2 %, otherwise halved; then values in between are tried. A run that is much slower than
+/// predicted is repeated, because another program may have disturbed it. Remaining runs confirm a
+/// cheaper configuration, and repeat the two best if it is unclear which is better.
 class search {
  public:
   struct limits {
@@ -76,13 +76,13 @@ class search {
   /// the target, the one with the fewest threads, then with the least memory. Returns nullptr if
   /// every run failed.
   const measured_configuration* best() const;
-  /// Returns the configuration that is most likely to be as good as best() too; nullptr if there is
-  /// none whose interval overlaps.
+  /// Returns the other configuration that is most likely as good as best(); nullptr if no interval
+  /// of another one overlaps that of best().
   const measured_configuration* rival() const;
   bool reaches_target(const measured_configuration& one) const;
   /// Returns why the search has ended.
   const std::string& ended_because() const noexcept { return ended_because_; }
-  /// Returns sentences about what was not run.
+  /// Returns sentences about configurations that were not run.
   std::vector<std::string> not_run() const;
 
  private:

@@ -17,13 +17,13 @@
 namespace lotus::tool {
 namespace {
 
-constexpr double outside = 0.1;  // of 90 % intervals
+constexpr double outside = 0.1;  // probability outside the 90 % interval
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Returns half the width of the interval of the mean of `values`.
+/// Returns half the width of the confidence interval of the mean of `values`.
 double reach_of_mean(const std::vector<double>& values) {
   const double mean = mean_of(values);
   double squares = 0;
@@ -32,7 +32,7 @@ double reach_of_mean(const std::vector<double>& values) {
   return student_reach(n - 1, outside) * std::sqrt(squares / (n - 1) / n);
 }
 
-/// Returns how many of the first intervals are start-up.
+/// Returns how many intervals at the beginning belong to the start-up.
 std::size_t start_up_of(const std::vector<double>& intervals) {
   constexpr std::size_t together = 5;
   std::vector<double> means;
@@ -42,7 +42,7 @@ std::size_t start_up_of(const std::vector<double>& intervals) {
   }
   std::size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
-  // From the end, so that the sums of what follows are known.
+  // The loop runs backward, so that the sums of all later values are known.
   double sum = 0;
   double squares = 0;
   for (std::size_t at = means.size(); at-- > 0;) {
@@ -51,7 +51,7 @@ std::size_t start_up_of(const std::vector<double>& intervals) {
     if (at > means.size() / 2) continue;
     const auto n = static_cast<double>(means.size() - at);
     const double error = (squares - sum * sum / n) / (n * n);
-    // Up to rounding, the earliest of equally good places.
+    // Of equally good places, the earliest is used; the factor allows for rounding.
     if (error > least * (1 + 1e-9)) continue;
     least = error;
     best = at;
@@ -147,8 +147,8 @@ throughput pooled(const std::vector<throughput>& trials) {
   }
   const auto n = static_cast<double>(trials.size());
   all.per_s = mean_of(rates);
-  // With two trials, their difference says little about how much trials differ: the interval is at
-  // least that of all their batches.
+  // Two trials are too few to estimate how much trials differ, so the interval is at least as wide
+  // as that of all their batches.
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   const double between = trials.size() == 2 ? (*most - *least) / 2 : reach_of_mean(rates);
   const double reach = std::max(std::sqrt(within) / n, between);

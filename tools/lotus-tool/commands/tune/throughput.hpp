@@ -21,19 +21,19 @@ struct throughput {
   double start_up_s = 0;   ///< time from the program's start to the first counted batch
 };
 
-/// The times when batches were done, in ns, one list for each epoch of each consumer, ascending.
+/// The times in ns at which batches were received, ascending, for each epoch of each consumer.
 using reception_times = std::vector<std::vector<double>>;
 
 /// Returns the times when the consumers received batches or, in a run without a consumer, when
-/// batches were done.
+/// batches were finished.
 reception_times receptions_of(const run_batches& batches);
 
 /// Returns the throughput without start-up: the slope of a line through the receptions (see trend).
-/// Start-up ends where the mean of what follows has the smallest estimated error (MSER-5: White,
-/// "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
-/// 1997), at the latest in the middle. The interval comes from how much ten parts differ. Returns
-/// nullopt if there are fewer than min_counted batches.
-/// @param begin_ns  when the program was started.
+/// The start-up ends where the mean of all later intervals has the smallest estimated error
+/// (MSER-5: White, "An effective truncation heuristic for bias reduction in simulation output",
+/// Simulation 69, 1997), at the latest in the middle. The interval results from the differences of
+/// ten parts of the rest. Returns nullopt if there are fewer than min_counted batches. @param
+/// begin_ns  when the program was started.
 std::optional<throughput> steady_throughput(const reception_times& times, std::int64_t begin_ns);
 inline constexpr std::size_t min_counted = 5;
 
@@ -41,8 +41,8 @@ inline constexpr std::size_t min_counted = 5;
 /// none.
 std::optional<throughput> printed_throughput(const std::vector<printed_rate>& rates);
 
-/// Returns the throughput of several trials of the same configuration. From two on, the interval
-/// also contains how much trials differ.
+/// Returns the throughput of several trials of the same configuration. For two or more, the
+/// interval also covers the differences between trials.
 throughput pooled(const std::vector<throughput>& trials);
 
 }  // namespace lotus::tool

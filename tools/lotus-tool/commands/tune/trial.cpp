@@ -45,12 +45,12 @@ double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
-/// If memory runs out, the kernel should end the program, not this process.
+/// If memory runs out, lets the kernel end the program instead of this process.
 void offer_to_out_of_memory_killer(pid_t id) {
   std::ofstream("/proc/" + std::to_string(id) + "/oom_score_adj") << 1000;
 }
 
-/// Waits until the program ends or its time is over, and looks twice a second at what it uses.
+/// Waits until the program ends or its time is over, and samples its memory twice a second.
 void watch(recording_program& recording, const descendants& processes, const trial_request& request,
            trial_result& result) {
   constexpr double between_looks_s = 0.5;
@@ -117,7 +117,7 @@ trial_result run_trial(const trial_request& request) {
       result.interrupted = interrupted_by() != 0;
     }
     const std::size_t found = processes.end(result.unkillable);
-    // Those in the program's group also had the signal, but may need longer than it to end.
+    // If the program was asked to end, its processes got the signal too but may need longer.
     if (!result.cut_off && !result.interrupted) result.outlived = found;
     result.status = process.state().status;
     result.by_signal = process.state().by_signal;

@@ -15,11 +15,11 @@ struct trial_request {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string dir;     ///< folder for the logs
-  double seconds = 0;  ///< after this time the program is asked to end
+  double seconds = 0;  ///< duration after which the program is asked to end
   /// Regular expression whose first group is a rate in the program's output; "": none.
   std::string metric;
-  /// Called after a quarter, a half and three quarters of the time with the place of the logs, if
-  /// not empty. If it returns true, the run ends.
+  /// If set, called with the place of the logs after a quarter, a half and three quarters of the
+  /// time. If it returns true, the run ends.
   std::function<bool(const std::string& dir, const std::string& prefix)> is_enough = {};
 };
 
@@ -29,9 +29,9 @@ struct printed_rate {
   double per_s = 0;
 };
 
-/// What happened in a trial.
+/// The result of a trial.
 struct trial_result {
-  std::string dir;  ///< where the program has recorded
+  std::string dir;  ///< folder of the program's logs
   std::string prefix;
   std::int64_t begin_ns = 0;  ///< when the program was started, in ns since the Unix epoch
   double seconds = 0;         ///< how long the program ran
@@ -39,9 +39,9 @@ struct trial_result {
   bool by_signal = false;
   bool cut_off = false;  ///< whether the program was asked to end, because its time was over or it
                          ///< was measured
-  bool killed = false;   ///< whether it ignored that, and was killed
-  bool stopped = false;  ///< whether it was ended because it wants to use the terminal
-  bool interrupted = false;  ///< whether this process was asked to end
+  bool killed = false;   ///< whether the program ignored that and was killed
+  bool stopped = false;  ///< whether it was ended because it tried to use the terminal
+  bool interrupted = false;  ///< whether this process, lotus-tool, was asked to end
   std::size_t outlived = 0;  ///< number of processes that outlived the program and were ended
   std::size_t unkillable = 0;
   std::uint64_t bytes = 0;  ///< maximum memory of all processes, sampled twice a second
@@ -52,8 +52,8 @@ struct trial_result {
   std::vector<printed_rate> rates;
 };
 
-/// Runs a program until it ends or its time is over. Then it gets SIGTERM and, 2 s later, SIGKILL,
-/// as does everything that it has started. Throws input_error if the program cannot be started, and
+/// Runs a program until it ends or its time is over. Then sends SIGTERM and, 2 s later, SIGKILL to
+/// the program and all its descendants. Throws input_error if the program cannot be started, and
 /// usage_error if the regular expression is invalid.
 trial_result run_trial(const trial_request& request);
 

@@ -54,14 +54,14 @@ std::string seconds_text(double seconds) {
   return human_time(1e9 * seconds);
 }
 
-/// Whether more batches would change nothing: the interval is within 3 %, from 100 batches.
+/// Whether the throughput is exact enough: within 3 %, from at least 100 batches.
 bool is_exact(const std::optional<throughput>& rate) {
   constexpr double near = 0.03;
   constexpr std::size_t many = 100;
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
 }
 
-/// Reads what a running program has recorded so far. Returns whether that is enough.
+/// Reads the records of a running program. Returns whether its throughput is exact enough.
 bool is_measured(const std::string& dir, const std::string& prefix) {
   diagnostic_log silent = diagnostic_log::silenced();
   try {
@@ -93,7 +93,7 @@ class tuner {
         ended = search_.ended_because();
         break;
       }
-      // Predicting takes time, too.
+      // The user may have interrupted the prediction, which takes time.
       if (interrupted_by() == 0) search_.add(run(*next));
       if (interrupted_by() != 0) {
         ended = "interrupted by " + signal_text(interrupted_by());
@@ -137,7 +137,7 @@ class tuner {
     return made;
   }
 
-  /// Stores how the program ended, if that is a fault or worth a note.
+  /// Stores a fault or a note if the program ended in an unusual way.
   static void note_end(const trial_result& trial, tune_run& made) {
     const std::string said =
         trial.last_line.empty() ? "" : "; it printed last: " + printable_line(trial.last_line);
@@ -186,12 +186,12 @@ class tuner {
     }
   }
 
-  /// Reads what the program has recorded. Returns why that cannot be used; "" if it can.
+  /// Reads the program's records. Returns why they cannot be used; "" if they can.
   static std::string read(const trial_result& trial, tune_run& made, recorded_trial& to) {
     diagnostic_log silent = diagnostic_log::silenced();
     try {
       std::vector<run_files> runs = find_runs(trial.dir, trial.prefix, silent);
-      // Of several loaders, the default one is most likely that of the training.
+      // The first run is that of the default loader, which is most likely the training's.
       to.files = std::move(runs.front());
       to.run = read_run(to.files, checked_parts, silent);
     } catch (const input_error&) {

@@ -28,8 +28,7 @@ struct tune_options {
 
 /// Runs the command with different settings, and prints all runs and the best command. Returns the
 /// exit status: exit_bad_input if every run failed, exit_no_answer if no run reaches the target,
-/// 128
-/// + signal if a signal ended the search. Throws input_error and usage_error.
+/// 128 + signal if a signal ended the search. Throws input_error and usage_error.
 int run_tune(const tune_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -31,7 +31,7 @@ std::string gain_text(const tune_result& result, const measured_configuration& b
          result.space->text(start.at);
 }
 
-/// Says how far the result can be trusted.
+/// Returns a sentence about how reliable the result is.
 std::string how_sure(const tune_result& result, const measured_configuration& best) {
   const measured_configuration* const rival = result.found->rival();
   const std::string runs = best.runs == 1 ? "from one run; runs of a program may differ by more"
@@ -48,8 +48,7 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   return text;
 }
 
-/// Returns a warning if other programs used so many CPUs that runs may have been disturbed; else
-/// "".
+/// Returns a warning if other programs used so much CPU time that they may have disturbed runs.
 std::string disturbance(const std::vector<tune_run>& runs) {
   constexpr double much = 0.1;
   const auto cpus = static_cast<double>(std::max(1U, std::thread::hardware_concurrency()));
@@ -75,7 +74,7 @@ void write_values(json_writer& json, const search_space& space, const configurat
   for (std::size_t k = 0; k < space.knobs().size(); ++k) {
     json.key(space.knobs()[k].name);
     const std::string& value = space.value(at, k);
-    // JSON has no leading zeros.
+    // A text such as "08" is not a number in JSON.
     const std::optional<std::size_t> number = number_of(value);
     if (number && std::to_string(*number) == value) {
       json.value(*number);
@@ -176,7 +175,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
                                            three_digits(best->rate.per_s) + " batches/s" +
                                            gain_text(result, *best))))
       << '\n';
-  // Not wrapped, so that it can be copied.
+  // The command is not wrapped, so that the user can copy it.
   out << "  " << printable_line(space.shell_command(best->at)) << '\n';
   if (result.target_per_s) {
     tell("Target: " + three_digits(*result.target_per_s) + " batches/s is " +

@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// The result of a search, and what belongs to it.
+/// The data that is printed about a search.
 struct tune_result {
   const search_space* space = nullptr;
   const search* found = nullptr;
