@@ -1,4 +1,4 @@
-// Writes the histories of batches for the report's page, which shows the one of the selected batch.
+// Writes the histories of batches for the report's page, on which the user can select a batch.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
 

@@ -22,7 +22,7 @@ class drawn_durations {
 
   bool draws_all() const noexcept { return all_from_ns_ == 0; }
 
-  /// Returns whether to draw an operation. Call it for each operation of a log in turn.
+  /// Returns whether to draw an operation. Call it once for each operation of a log, in order.
   bool draws(std::int64_t duration_ns) noexcept {
     if (duration_ns >= all_from_ns_) return true;
     return duration_ns >= from_ns_ && seen_++ % every_ == 0;

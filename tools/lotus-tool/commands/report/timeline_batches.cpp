@@ -14,7 +14,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The number of a marker's kind on the page, after the numbers of batch_kinds.
+/// The page's number for a batch that arrived out of order; it follows the numbers of batch_kinds.
 constexpr int marker_on_page = 3;
 
 struct drawn_batches {

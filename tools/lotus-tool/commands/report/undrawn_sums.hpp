@@ -1,5 +1,5 @@
 // Sums up the operations that the timeline does not draw because they are too many, so that the
-// page's panels show exact sums nevertheless.
+// page's panels can still show exact sums.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_UNDRAWN_SUMS_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_UNDRAWN_SUMS_HPP
 

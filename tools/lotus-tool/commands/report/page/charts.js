@@ -128,8 +128,8 @@ function timesOverRun() {
   return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
 }
 
-/** Draws the batches of a single run, because a chart with one bar would show nothing; compares several runs. Yields
- * after each chart. */
+/** Draws charts that compare the runs. For a single run, draws its batches instead, because a chart with one bar would
+ * show nothing. Yields after each chart. */
 function* drawChartsInSteps() {
   const several = report.runs.length > 1;
   const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);

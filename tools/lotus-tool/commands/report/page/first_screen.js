@@ -28,8 +28,7 @@ const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", 
 
 function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
 
-/** Goes to the target of a link. start.js replaces this function when the timeline exists, and then goes to `wanted`.
- * */
+/** Goes to the target of a link. start.js replaces this function once the timeline exists; then it goes to `wanted`. */
 let goTo = (run, target) => { wanted = { run, target }; };
 let wanted = undefined;
 
@@ -51,7 +50,7 @@ function targetText(target) {
   }
 }
 
-/** Moves between the parts of the bar with the keys left and right; the Tab key stops only once for the whole bar. */
+/** Lets the left and right keys move between the parts of the bar; the Tab key stops only once for the whole bar. */
 function listenToBar(bar) {
   const parts = [...bar.children];
   bar.addEventListener("keydown", (event) => {

@@ -1,8 +1,7 @@
 // Tables that are sorted by the column whose header the user presses. The rows of each run stay together.
 "use strict";
 
-/** Defines a column: its header, its meaning, the content of a cell (a text or an element), and the value to sort by.
- * */
+/** Defines a column: header, meaning, content of a cell (a text or an element), and the value to sort by. */
 function column(title, tip, content, value) { return { title, tip, content, value }; }
 
 const timeColumn = (title, key, tip) => column(title, tip, (of) => humanTime(of[key]), (of) => of[key]);

@@ -134,7 +134,7 @@ function afterPicture(act) {
   setTimeout(once, 500);
 }
 
-/** Draws everything in colors again for printing, because paper is always light. */
+/** Draws everything again in the colors for paper, which is always light, or for the screen. */
 function onPaper(is) {
   document.documentElement.classList.toggle("printed", is);
   recolour();

@@ -1,7 +1,7 @@
 // The tables of operations and of stages.
 "use strict";
 
-/** The columns about an operation's durations. */
+/** Returns a small histogram for a cell of the table. */
 function smallHistogram(histogram, fill) {
   const counts = halfDecades(histogram);
   const svg = svgElement("svg", { width: counts.length * 6, height: 22, viewBox: "0 0 " + counts.length * 6 + " 22", class: "small", role: "img", "aria-label":
@@ -19,7 +19,7 @@ const cpuColumns = [timeColumn("on CPU", "cpu_ns", "The part of the total in whi
   timeColumn("waiting for a CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
   timeColumn("blocked for", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
 
-/** The columns with means per call. */
+/** The columns about the heap, with means per call. */
 const memoryColumns = [column("allocated", "What a call allocated, in the mean", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
   column("allocations", "In how many allocations, in the mean", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
   column("retained", "What a call had allocated and not freed at its end, in the mean", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),

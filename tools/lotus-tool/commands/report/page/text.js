@@ -69,8 +69,7 @@ function linkTo(text, act) {
   return button;
 }
 
-/** Returns the header of a column. @param {string} tip meaning of the column, which is shown when the user points at it
- * */
+/** Returns the header of a column. @param {string} tip meaning of the column, shown when the user points at it */
 function headCell(content, tip) {
   const cell = element("th", content);
   cell.scope = "col";

@@ -72,7 +72,7 @@ function listenToBrush(svg, barAt, band, act) {
     if (!from) return;
     if (!far && Math.abs(event.clientX - from.clientX) >= leastDrag) {
       far = true;
-      if (event.isTrusted) svg.setPointerCapture(event.pointerId);  // so that letting go elsewhere ends it, and no bar is clicked
+      if (event.isTrusted) svg.setPointerCapture(event.pointerId);  // so that letting go outside ends the dragging, and no bar is clicked
     }
     if (far) band(...bars(event));
   });

@@ -81,7 +81,7 @@ class BatchHistories {
     }
     return this.order;
   }
-  /** Returns how many batches are between two of their times, as the values of a counter. */
+  /** Returns how many batches are between the moments `from` and `to` of their histories, as values of a counter. */
   levels(from, to) {
     const steps = [];
     for (let i = 0; i < this.length; ++i) {

@@ -88,7 +88,7 @@ class PageKeys {
     }
     const places = this.placesOf(event.target instanceof Element ? event.target : document.body);
     const find = (name) => this.table.find((of) => places.includes(of.place) && of.keys.includes(name));
-    const found = find(named) || (event.shiftKey ? undefined : find(named.toLowerCase()));  // Caps Lock
+    const found = find(named) || (event.shiftKey ? undefined : find(named.toLowerCase()));  // with Caps Lock, letters are capitals
     if (!found) return;
     event.preventDefault();
     found.act();

@@ -17,7 +17,7 @@ class Painter {
     this.widths = new Map();
   }
 
-  /** Discards the colors. Call this after a change of the color scheme. */
+  /** Discards the colors. Must be called after a change of the color scheme. */
   forget() { this.fills.clear(); }
 
   /** Returns the fill of a slice and the fill behind its text. */

@@ -130,8 +130,7 @@ function operationRows(packed) {
   return rows;
 }
 
-/** Returns a counter's values as a row; each is valid until the next one or the end of the run. Row.name stores them.
- * */
+/** Returns a counter's values as a row; each is valid until the next one or the run's end. Row.name stores them. */
 function counterRow(values, span) {
   const row = /** @type {any} */ (new Row(values.length));
   values.forEach(([at, value], i) => row.add(at, i + 1 < values.length ? values[i + 1][0] : span, value));
