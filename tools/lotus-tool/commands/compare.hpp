@@ -26,13 +26,13 @@ struct compare_options : compared_sides {
 double parse_share(const std::string& text, const std::string& option);
 
 /// Prints how the preprocess time of a batch and the throughput changed, and why. Then prints the
-/// change of the mean of every operation, batch quantity, stage and counted call; CPU times follow
-/// if both sides have them. Loaders are matched by name. If each side is one run, confidence
-/// intervals are computed by bootstrap, otherwise from the differences of the runs' means; counted
-/// calls have intervals only if there are several runs. With fail_above, returns exit_slower if an
-/// operation, the preprocess time, the wait or the step became slower by more than fail_above and
-/// its whole interval is above 0. The delay is ignored, because it grows when preprocessing gets
-/// faster. Throws input_error.
+/// change of the mean of every operation, every time of a batch (such as its wait), every stage and
+/// every counted call; CPU times follow if both sides have them. Loaders are matched by name. If
+/// each side is one run, confidence intervals are computed by bootstrap, otherwise from the
+/// differences of the runs' means; counted calls have intervals only if there are several runs.
+/// With fail_above, returns exit_slower if an operation, the preprocess time, the wait or the step
+/// became slower by more than fail_above and its whole interval is above 0. The delay is ignored,
+/// because it grows when preprocessing gets faster. Throws input_error.
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -56,8 +56,8 @@ class cpu_columns {
     sums_[2].first += blocked;
   }
 
-  /// Returns the heads of the two columns with the smaller sums, which a narrow table leaves out
-  /// first.
+  /// Returns the headers of the two columns with the smaller sums. A narrow table omits these
+  /// columns first.
   std::vector<std::string> smaller() const {
     auto columns = sums_;
     std::stable_sort(columns.begin(), columns.end(),
@@ -112,7 +112,7 @@ void print_moves(const diagnosis& d, std::ostream& out) {
   }
 }
 
-/// Prints the critical path except for its operations and stages.
+/// Prints the shares of the critical path that do not belong to an operation or a stage.
 void print_path(const diagnosis& d, std::ostream& out) {
   out << '\n';
   table path(table_form::facts);
@@ -124,7 +124,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   path.print(out);
 }
 
-/// Prints operations that were only counted. Their time is also part of the times above.
+/// Prints the operations that were only counted. Their time is contained in the times above.
 void print_aggregated(const diagnosis& d, std::ostream& out) {
   if (d.aggregated.empty()) return;
   out << '\n';
@@ -169,7 +169,7 @@ class screen_printer {
     const first_screen all = first_screen_of(d_, max_rows);
     const std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // The table of shares gets all lines that are left. It is more useful than a third command.
+    // The table of shares gets all remaining lines, because it is more useful than a third command.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
@@ -315,7 +315,7 @@ void print_details(const diagnosis& d, std::ostream& out) {
     facts.row({"waiting, in all", human_time(d.wait_ns)});
     facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, in all", human_time(d.step_ns)});
-    // In a run of stages no thread builds whole batches.
+    // If stages build the batches, no thread builds a whole batch, so these times do not exist.
     if (d.workers > 0) {
       facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
       facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});

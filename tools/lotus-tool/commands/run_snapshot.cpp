@@ -71,7 +71,7 @@ std::set<fs::path> snapshots_of(const fs::path& dir) {
   return found;
 }
 
-/// Calls `found` repeatedly until it returns true or the time is over. Returns the last result.
+/// Calls `found` until it returns true or `patience` has passed. Returns the last result.
 template <class Found>
 bool wait_for(std::chrono::milliseconds patience, Found found) {
   const auto until = std::chrono::steady_clock::now() + patience;

@@ -51,7 +51,7 @@ class unpacker {
     return to;
   }
 
-  /// Returns the name that a log has as a text log.
+  /// Returns the file name of the text log that a log is converted to.
   std::string name_of(const log_file& file) const {
     if (!file.compact) return fs::path(file.path).filename().string();
     const lotus::detail::log_role role =

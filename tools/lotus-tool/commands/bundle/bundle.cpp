@@ -198,8 +198,8 @@ class bundler {
 
   void add_log(const log_file& file, bool is_side, std::size_t n,
                std::map<std::string, std::string>& found) {
-    // With `hide_names`, all logs are read even if they are not packed, so that all names are known
-    // that must be hidden in the output of commands.
+    // With `hide_names`, even logs that are not packed are read, because text() can hide only names
+    // that it has seen.
     if (n > max_logs && !options_.hide_names) return;
     ends_of_log ends;
     if (file.compact) {

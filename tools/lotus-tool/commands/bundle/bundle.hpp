@@ -1,4 +1,4 @@
-// lotus-tool report --bundle: packs the parts of a run that a bug report needs.
+// lotus-tool report --bundle: packs the data of a run that a bug report needs.
 #ifndef LOTUS_TOOL_COMMANDS_BUNDLE_BUNDLE_HPP
 #define LOTUS_TOOL_COMMANDS_BUNDLE_BUNDLE_HPP
 

@@ -11,8 +11,8 @@ namespace lotus::tool {
 
 /// Removes command lines, arguments of scopes, and names of hosts and folders from lines and texts.
 /// With `hide_names`, also replaces the names of operations, stages, counters, threads and loaders
-/// by S1, S2, ... in order of appearance. Removes every part of a line whose meaning is unknown.
-/// text() finds only names that occurred in an earlier line.
+/// by S1, S2, ... in order of appearance. Removes every field of a line whose meaning is unknown.
+/// text() replaces only names that occurred in an earlier line.
 class scrubber {
  public:
   explicit scrubber(bool hide_names) : hide_names_(hide_names) {}

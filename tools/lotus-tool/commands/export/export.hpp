@@ -15,7 +15,7 @@ enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapse
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< path of a file, for csv and parquet of a folder; "-": standard output
+  std::string output;  ///< path of a file, or of a folder for csv and parquet; "-": standard output
   export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;

@@ -77,8 +77,8 @@ class pstats_writer {
     }
     std::int64_t aggregated_ns = 0;
     for (const aggregated_op& op : aggregated) aggregated_ns += counted(op);
-    // It is unknown how much of the counted time is inside recorded operations. So the root gets
-    // the larger of the two sums, because its threads spent at least this time.
+    // It is unknown how much of the counted time is inside recorded operations, so the two sums
+    // cannot be added. The root gets the larger one, because its threads spent at least this time.
     root.total_ns = std::max(root.total_ns, aggregated_ns);
     function(root_name);
     entry(root);

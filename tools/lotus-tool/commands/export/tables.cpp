@@ -126,8 +126,8 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  /// Returns the epoch as the batch's process counts it, so that equal steps of several ranks
-  /// match.
+  /// Returns the epoch's number as the consumer of the batch counts it, so that an epoch has the
+  /// same number in all ranks.
   cell epoch_of(const batch* b) const {
     if (b == nullptr) return {};
     return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));

@@ -54,7 +54,8 @@ std::string name_of(const std::string& dir) {
 /// region that contains other regions; they must be added in the order of their file names.
 class part_joiner {
  public:
-  /// Adds the region's earlier parts to `report`. Returns whether `report` was the last part.
+  /// If `report` is the last one of its region, adds the earlier ones to it and returns true.
+  /// Otherwise keeps it and returns false.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;
@@ -75,7 +76,7 @@ class part_joiner {
 };
 
 /// Adds the reports of one folder. Returns how many were added.
-/// @param op  the operation of reports that name none; if empty, such reports are ignored.
+/// @param op  the operation of reports without a name; if empty, such reports are ignored.
 std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
                        mapping_builder& to, diagnostic_log& diagnostics) {
   std::size_t reports = 0;

@@ -1,4 +1,4 @@
-// lotus-tool map run: runs a probe under a collector as often as needed, and builds a mapping.
+// lotus-tool map run: runs a probe program under a collector repeatedly, and builds a mapping.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
 

@@ -1,6 +1,5 @@
 #include "commands/map/mapping_print.hpp"
 
-// Prints a mapping as text and as CSV.
 #include <array>
 #include <cstddef>
 #include <cstdio>

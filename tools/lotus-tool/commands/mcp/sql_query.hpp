@@ -1,4 +1,4 @@
-// Runs an SQL query on a database file and prevents it from doing anything else.
+// Runs a read-only SQL query on a database file.
 #ifndef LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
 #define LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
 

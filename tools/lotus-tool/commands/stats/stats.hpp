@@ -64,7 +64,8 @@ struct run_stats_result {
   std::vector<std::uint32_t> shown_ops;
   /// Operations that were counted but not recorded, in the order of the output.
   std::vector<figures> aggregated;
-  /// The index is a quantity; arrivals out of order count as a wait of 0.
+  /// Figures of every quantity, in the order of the enumeration `quantity`. Batches that arrived
+  /// out of order count with a wait of 0.
   std::vector<figures> quantities;
   std::size_t batch_count = 0;     ///< number of batches without the skipped ones
   std::uint64_t out_of_order = 0;  ///< number of these batches that arrived out of order

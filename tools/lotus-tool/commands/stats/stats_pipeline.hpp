@@ -13,7 +13,7 @@ namespace lotus::tool {
 /// Adds the statistics of stages, items, asynchronous operations and counters.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
-/// Prints the parts of the table after operations and batches. Prints nothing if there is no data.
+/// Prints the tables of this data. Prints nothing if there is no data.
 void print_pipeline_table(const run_stats_result& run, std::ostream& out);
 /// Writes the same data as members of the run's JSON object. Leaves out members without data.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);

@@ -93,8 +93,8 @@ class compat_writer {
     out_.write(scratch_);
   }
 
-  /// Returns ", {" and the event up to its args. The text is stored for each operation, because
-  /// many events have the same one.
+  /// Returns the separator ", {" and the event up to its args. The text is stored for each
+  /// operation, because many events begin with the same text.
   std::string_view head(const log_line& line) {
     std::string* text = &scratch_;
     if (line.kind == record_kind::op) {

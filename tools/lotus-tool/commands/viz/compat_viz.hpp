@@ -21,12 +21,11 @@ struct compat_job {
   const std::string& output;
 };
 
-/// Writes the events of the original's visualization_augmenter.py in the order of the logs, in one
-/// pass and with constant memory. Times are whole µs (truncated, not rounded), names are as in the
-/// log, pid and tid are the number in the log's name, the id of batch i is -1-i. If a profiler
-/// trace has a base time, times are relative to it; the original script does not support base
-/// times.
-/// Returns the exit status; throws input_error.
+/// Writes the events of the original Lotus's visualization_augmenter.py in the order of the logs,
+/// in one pass and with constant memory. Times are whole µs (truncated, not rounded), names are as
+/// in the log, pid and tid are the number in the log's name, the id of batch i is -1-i. If a
+/// profiler trace has a base time, times are relative to it; the original script does not support
+/// base times. Returns the exit status; throws input_error.
 int draw_compat(const viz_options& options, const compat_job& job, diagnostic_log& diagnostics,
                 std::ostream& out);
 

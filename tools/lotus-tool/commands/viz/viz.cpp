@@ -158,7 +158,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
   }
 }
 
-/// A run, read for the tracks and times of its logs. Drawing reads its operations again.
+/// A run of which only the tracks and times were read. Drawing reads its operations from the logs.
 struct scanned_run {
   run_data data;
   std::optional<run_verdict> verdict;

@@ -39,8 +39,8 @@ struct asked_run {
   std::optional<what_if> asked;
 };
 
-/// Replaces the given names by the run's names, which have no S at the beginning. Throws
-/// input_error if a name is unknown.
+/// Replaces each name that the user typed, with or without the S that begins all names in logs, by
+/// the run's name. Throws input_error if a name is unknown.
 template <class Value>
 std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
                                          const std::vector<std::string>& known) {
@@ -61,7 +61,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
-/// Returns the change with the names of the run. Throws input_error if the run does not permit it.
+/// Returns `change` with the run's own names. Throws input_error if the run does not permit it.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
@@ -141,7 +141,7 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // The target is below 100 %: the wait is never 0, because receiving a batch takes time.
+      // The target is below 100 %, because receiving a batch takes time, so the wait is never 0.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_path_to_target(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));

@@ -14,7 +14,8 @@
 
 namespace lotus::tool {
 
-/// The sampling rates that a collector supports.
+/// The sampling rates that a collector supports; with whole_ms, an interval is a whole number of
+/// ms.
 enum class rates { any, whole_ms, only_usual };
 
 struct probe_launch;

@@ -1,4 +1,4 @@
-// Interface that every output format implements, so that a run can be drawn in this format.
+// The interface through which runs are drawn. Every output format implements it.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 
