@@ -75,8 +75,8 @@ struct accelerator_analysis {
   std::vector<device_figures> devices;
   /// One element per device; the sum of each is the device's idle_ns.
   std::vector<cause_times> causes;
-  /// For the time of batch_wait: how long the run's critical path was in each operation, stage or
-  /// kind of activity. Empty without a run.
+  /// While devices waited for batches: how long the run's critical path was in each operation,
+  /// stage or kind of activity. Empty without a run.
   std::map<std::string, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
   /// One element per wait for a batch; each lasts until the next wait.

@@ -52,8 +52,8 @@ class rank_collector {
 /// @param run  read with run_parts::operations.
 std::vector<accelerator_analysis> find_accelerators(const run_data& run);
 
-/// Whether the traces show that all devices worked during 90 % of the run, communication not
-/// included: so a faster input pipeline could gain at most a tenth of the run's time.
+/// Whether the traces show that all devices worked during 90 % of the run, without communication.
+/// Then a faster input pipeline could gain at most a tenth of the run's time.
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;
 
 /// Shows which ranks make the others wait. In communication, each rank waits for the slowest one.
