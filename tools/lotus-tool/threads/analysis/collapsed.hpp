@@ -11,9 +11,9 @@
 
 namespace lotus::tool {
 
-/// Returns lines such as "worker_loop;running;worker_loop;resize 812": the group of threads, what
-/// they did, the open calls, the outermost first, and microseconds. The times of a group's lines
-/// add up to the time of its threads, without what they waited for a CPU.
+/// Returns lines such as "worker_loop;running;worker_loop;resize 812": the group of threads, their
+/// state, the open calls with the outermost first, and microseconds. The times of a group's lines
+/// add up to the time of its threads, except the time in which they waited for a CPU.
 std::string collapsed_stacks(const thread_samples& samples, const named_stacks& stacks,
                              const std::vector<thread_activity>& groups);
 

@@ -1,4 +1,4 @@
-// Says in one sentence what a program without markers spends its time on.
+// Summarizes in one sentence what a program without markers spends its time on.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 
@@ -10,8 +10,8 @@
 namespace lotus::tool {
 
 /// Returns a sentence such as "main waits 82 % of the time in `Loader::next` (loader.h:61) for 4
-/// threads in `worker_loop`, which spend 71 % of their CPU time in `jpeg_idct_islow`"; "" if too
-/// little was seen.
+/// threads in `worker_loop`, which spend 71 % of their CPU time in `jpeg_idct_islow`"; "" if there
+/// are too few samples.
 std::string headline_of(const std::vector<thread_activity>& groups);
 
 /// Returns what threads wait for, such as "for a lock" or "for the file /data/train.tar".

@@ -123,7 +123,7 @@ std::string shown_place(const source_place& place) {
 }
 
 named_stacks::named_stacks(const thread_samples& samples) {
-  // Most programs use stripped libraries, and the outputs show what has no name.
+  // Missing symbols are not reported, because most programs use stripped libraries.
   diagnostic_log silent = diagnostic_log::silenced();
   symbol_source symbols(silent);
   std::vector<named_stack> places;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t enough_samples = 20;
 
-/// Counts places, and finds the one that most samples have.
+/// Counts the samples at each place, and finds the most frequent place.
 class place_votes {
  public:
   void add(const source_place& place, std::uint64_t count) {
@@ -27,8 +27,8 @@ class place_votes {
   }
   void add_without_place(std::uint64_t count) { all_ += count; }
 
-  /// Returns the place that at least `share` of the samples have; nullopt if there is none, or it
-  /// is not in a source file of the user.
+  /// Returns the place of at least `share` of the samples; nullopt if there is none, or if it is
+  /// not in a source file of the user.
   std::optional<source_place> winner(double share) const {
     const auto most =
         std::max_element(votes_.begin(), votes_.end(),

@@ -81,7 +81,7 @@ class analysis {
       add_states(group);
       add_functions(group);
     }
-    // What a group waits for depends on what the others do.
+    // This comes last, because what a group waits for depends on what the others do.
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i);
   }
 
@@ -295,7 +295,7 @@ class analysis {
     return *found.begin();
   }
 
-  /// Returns the only group of threads of the same process that works.
+  /// Returns the only group of threads of the same process that does work.
   std::optional<std::size_t> only_other_worker(const thread_sample& s,
                                                std::size_t own_group) const {
     std::set<std::size_t> found;
@@ -316,7 +316,7 @@ class analysis {
     return only_group(found);
   }
 
-  /// Returns the only group of threads of other processes that works.
+  /// Returns the only group of threads of other processes that does work.
   std::optional<std::size_t> only_worker_of_others(const thread_sample& s) const {
     std::set<std::size_t> found;
     for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
@@ -330,7 +330,7 @@ class analysis {
   const named_stacks& stacks_;
   grouping grouping_;
   std::vector<collected> groups_;
-  std::vector<std::size_t> group_of_;  // of each thread
+  std::vector<std::size_t> group_of_;  // group of each thread, by the thread's index
   std::map<std::uint32_t, std::size_t> group_of_tid_;
 };
 

@@ -1,4 +1,4 @@
-// Finds out what the groups of threads of a program do: run, wait for a CPU, or wait for what.
+// Finds out what the groups of threads of a program do: run, wait for a CPU, or wait for others.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
 
@@ -21,8 +21,8 @@ struct blocked_part {
   std::string what;               ///< path, name of a system call; "" if unknown
   source_place function;          ///< the function in which they wait
   double share = 0;               ///< share of the group's time, 0..1
-  std::optional<std::size_t> of;  ///< the group that holds the lock, or that is waited for
-  bool sure = false;              ///< whether `of` was seen; otherwise it is a guess
+  std::optional<std::size_t> of;  ///< index of the group that holds the lock or that is waited for
+  bool sure = false;              ///< whether `of` was observed; otherwise it is a guess
 };
 
 /// A function in which the threads of a group use the CPU.
@@ -51,7 +51,7 @@ struct thread_activity {
 };
 
 /// Returns the groups: the main thread first, then those with the most running time first. Threads
-/// that were never seen are left out.
+/// without samples are left out.
 std::vector<thread_activity> activity_of(const thread_samples& samples, const named_stacks& stacks);
 
 /// Returns the index of the group that the user asks about: the main thread, or, if it only waits

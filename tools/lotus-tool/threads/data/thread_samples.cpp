@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A file of samples consists of lines. A module, place, stack or thread has the number of lines of
-// the same kind before its own line:
+// the same kind before its own line. A look is one observation of a thread's state.
 //   lotus-threads,1                                  the first line
 //   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>
 //   module,<path>
@@ -43,7 +43,7 @@ std::string hexadecimal(std::uint64_t value) {
   return {static_cast<const char*>(digits), end};
 }
 
-/// Takes the fields of a line one after another.
+/// Returns the fields of a line one after another.
 class fields {
  public:
   explicit fields(std::string_view line) : rest_(line) {}

@@ -1,4 +1,4 @@
-// Holds what was sampled of a program's threads, and reads and writes the file of it.
+// Holds the samples of a program's threads, and reads and writes the file that contains them.
 #ifndef LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
 #define LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
 

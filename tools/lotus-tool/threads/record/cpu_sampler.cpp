@@ -19,8 +19,8 @@ namespace {
 
 namespace layout = lotus::detail;
 
-/// Room for 15 samples. Users without privileges may lock about 128 pages per processor in all, and
-/// the program may sample itself too.
+/// Has room for 15 samples. Users without privileges may lock only about 128 pages per processor,
+/// and the program may need some of them to sample itself.
 constexpr std::size_t ring_pages = 64;
 
 /// The registers of a sample in the kernel's order, with their numbers in DWARF.
@@ -78,7 +78,7 @@ perf_event_attr attributes(std::uint64_t interval_ns) noexcept {
   return attr;
 }
 
-/// Takes the parts of a record one after another.
+/// Returns the fields of a record one after another.
 class record_parts {
  public:
   explicit record_parts(std::string_view record) : rest_(record) {}

@@ -24,7 +24,7 @@ class cpu_sampler {
     std::function<bool(std::uint32_t pid, std::uint32_t tid)> sample;
     std::function<void(stack_copy)> stack;
     std::function<void(std::uint32_t pid, std::uint32_t parent)> process;  ///< a new process
-    /// A process maps code, so that its mappings must be read again.
+    /// Called when a process maps code, because its mappings must then be read again.
     std::function<void(std::uint32_t pid)> mapping;
   };
 

@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// 99 samples in a second of CPU time: no multiple of a frequency at which programs usually work.
+/// 99 samples per second of CPU time: few programs do periodic work at a multiple of this rate.
 constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
 /// Seconds of CPU time per second that sampling what threads wait for may take.
 constexpr double budget_of_waits = 0.004;
@@ -121,7 +121,7 @@ std::size_t thread_recorder::thread_index(std::uint32_t pid, std::uint32_t tid) 
   return at->second;
 }
 
-/// Reads again which code is mapped if it may have changed.
+/// Reads the mappings of code again if they may have changed.
 void thread_recorder::refresh_code(process& of) {
   const clock::time_point now = clock::now();
   const bool is_due = now - of.read_code_at >= of.read_code_after;
@@ -130,7 +130,7 @@ void thread_recorder::refresh_code(process& of) {
   if (code.empty()) return;
   of.mapped = false;
   of.read_code_at = now;
-  // Without perf events, nothing tells when the program loads libraries.
+  // Without perf events, it is unknown when the program loads libraries, so check at intervals.
   of.read_code_after =
       std::clamp<clock::duration>(now - begun_, milliseconds(20), milliseconds(2000));
   image& known = images_[of.image];

@@ -1,4 +1,4 @@
-// Records what the threads of a program do, without any help of the program.
+// Records what the threads of an unchanged program do.
 #ifndef LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
 #define LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
 
@@ -30,21 +30,21 @@ class thread_recorder {
   thread_recorder& operator=(const thread_recorder&) = delete;
   ~thread_recorder();
 
-  /// Does the work that is due: call it after each pause of the length that it returns, in ms.
+  /// Does the work that is due. Returns the number of ms after which it must be called again.
   int work();
 
-  /// Why the use of the CPU is not sampled, an errno; 0: it is.
+  /// Returns why the use of the CPU cannot be sampled, as an errno; 0 if it is sampled.
   int cpu_error() const noexcept { return cpu_.error(); }
   /// Whether the kernel forbids to read what the threads wait for.
   bool waits_forbidden() const noexcept { return forbidden_; }
 
-  /// Unwinds all stacks and returns the samples; without threads if nothing was seen.
+  /// Unwinds all stacks and returns the samples; they contain no threads if nothing was observed.
   thread_samples result();
 
  private:
   using clock = std::chrono::steady_clock;
 
-  /// A program in a process: exec replaces it, with all its code.
+  /// The code of the program that a process runs; exec replaces it.
   struct image {
     std::uint32_t pid = 0;
     std::vector<mapped_code> code;
@@ -59,7 +59,7 @@ class thread_recorder {
   struct thread {
     sampled_thread of;
     std::optional<scheduled_time> first;
-    bool own = false;  // a thread of the library
+    bool own = false;  // whether it is a thread of the library
   };
   /// A sample whose stack is not unwound yet.
   struct raw_sample {
@@ -95,7 +95,8 @@ class thread_recorder {
   std::map<std::uint32_t, process> processes_;
   std::vector<image> images_;
   std::vector<thread> threads_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> index_of_;  // of (pid, tid)
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
+      index_of_;  // by pid and tid: index in threads_
   reservoir running_;
   reservoir waiting_;
   raw_sample* next_running_ = nullptr;

@@ -193,7 +193,7 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   if (error != 0 || !call.parse(before.c_str()) || !read_registers(before, wait.stack)) {
     return seen_state::runs;
   }
-  // The file stays that of the memory from before an exec, which is gone then.
+  // After an exec, the open file still refers to the old memory, which does not exist any more.
   if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();
   describe(call, wait);
   wait.stack.bytes.resize(stack_copy::max_bytes);

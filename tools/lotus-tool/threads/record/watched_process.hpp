@@ -15,7 +15,7 @@
 
 namespace lotus::tool {
 
-/// A file descriptor that is closed with its owner.
+/// Owns a file descriptor, which the destructor closes.
 class kept_file {
  public:
   explicit kept_file(int fd = -1) noexcept : fd_(fd) {}
