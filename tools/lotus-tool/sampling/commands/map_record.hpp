@@ -16,7 +16,7 @@ struct map_record_options {
 };
 
 /// Runs the program unchanged, samples all its threads and children, and returns its exit status
-/// (128 + the signal that ended the program). The program uses our stdin, stdout and stderr. If the
+/// (128 + the signal that ended the program). The program inherits stdin, stdout and stderr. If the
 /// program cannot be started, the kernel forbids sampling or `output` cannot be written, throws
 /// input_error and does not run the program; prints later problems with the samples as warnings.
 int run_map_record(const map_record_options& options, std::ostream& err);

@@ -29,7 +29,7 @@ struct joined_op {
   std::int64_t wall_ns = 0;
   /// Samples of threads without scopes, of the same process, taken while the operation ran.
   thread_groups meanwhile;
-  /// Like `meanwhile`, with a sample counted for each thread in the operation.
+  /// Like `meanwhile`, but a sample counts once for every thread that was in the operation.
   joined_samples meanwhile_sum;
 };
 

@@ -34,7 +34,7 @@ std::string_view magic() noexcept {
 constexpr std::int64_t end_of_clock_ns = std::int64_t{1} << 61U;
 constexpr std::int64_t end_of_time_ns = end_of_clock_ns * 2;
 
-/// Copies a record's fixed part. Returns false if `bytes` are too short.
+/// Copies the part of a record that has a fixed size. Returns false if `bytes` are too short.
 template <class Record>
 bool take(std::string_view bytes, Record& record) noexcept {
   if (bytes.size() < sizeof record) return false;
@@ -42,13 +42,13 @@ bool take(std::string_view bytes, Record& record) noexcept {
   return true;
 }
 
-/// Returns the zero-terminated text after a record's fixed part.
+/// Returns the zero-terminated text after the first `fixed` bytes of a record.
 std::string text_behind(std::string_view bytes, std::size_t fixed) {
   const std::string_view text = bytes.substr(fixed);
   return std::string(text.substr(0, text.find('\0')));
 }
 
-/// The fields that the kernel appends to records other than samples, given our sample_type.
+/// The fields that the kernel appends to records other than samples, due to the sample_type.
 struct record_end {
   std::uint32_t pid, tid;
   std::uint64_t time_ns;
