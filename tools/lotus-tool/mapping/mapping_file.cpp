@@ -1,6 +1,5 @@
 #include "mapping/mapping_file.hpp"
 
-// Writes and reads mapping_funcs.json.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
