@@ -65,7 +65,7 @@ bool store(const thread_samples& samples, pid_t pid, const std::string& dir) {
   std::uint64_t count = 0;
   for (const sampled_thread& t : samples.threads) count += t.wait_samples;
   for (const thread_sample& s : samples.samples) count += s.count;
-  constexpr std::uint64_t enough = 10;  // a program that ends at once leaves no folder
+  constexpr std::uint64_t enough = 10;  // no folder is created for a program that ends immediately
   if (count < enough) return false;
   std::error_code error;
   fs::create_directories(dir, error);

@@ -49,7 +49,7 @@ class recording_program {
   child_process& process() noexcept { return process_; }
   /// Waits until the program has ended, and samples its threads if options.threads is set.
   void wait();
-  /// Returns where the program has recorded, and its exit status if it has ended. Stores the
+  /// Returns the folder of the program's logs, and its exit status if it has ended. Stores the
   /// samples of its threads; call it once.
   launched result();
 

@@ -26,7 +26,7 @@ struct heap_use {
 /// Bytes that a process held at one moment and that one operation had allocated.
 struct held_bytes {
   std::uint32_t name = 0;  ///< name of the operation, as a number in run_data::names
-  /// First unit (such as a batch) of the generation that allocated the bytes.
+  /// First unit (such as a batch) of the range of units in which the bytes were allocated.
   std::uint64_t first_unit = 0;
   std::uint64_t bytes = 0;
 };

@@ -62,8 +62,8 @@ looked_at generations_to_look_at(const process_heap& process) {
 
 constexpr std::size_t min_generations = 10;
 
-/// Returns the observations of one operation in one process; none if, in one half of the
-/// generations, too few contain unfreed memory.
+/// Returns the observations of one operation in one process; none if too few generations of one
+/// half contain unfreed memory.
 std::vector<observation> observe(const looked_at& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t min_times = 3;
