@@ -11,11 +11,11 @@ namespace lotus::memory {
 inline constexpr std::uint32_t slots = 1U << 16U;
 
 /// Assigns slot numbers to pairs of an operation's name and a generation, which is a range of
-/// units, such as batches. At first a generation is one unit long; the length doubles each time
-/// that 64 times the length have begun, after 64, 128, 256 units and so on. So memory that is never
-/// freed can be attributed to the time of its allocation, while the number of slots grows only with
-/// the logarithm of time. Slot 0 stands for all allocations outside operations. If all numbers are
-/// used, the last generation continues. Thread safety: all functions.
+/// units, such as batches. At first a generation is one unit long; its length doubles after 64,
+/// 128, 256 units and so on. So memory that is never freed can be attributed to the time of its
+/// allocation, while the number of slots grows only with the logarithm of time. Slot 0 stands for
+/// all allocations outside operations. If all numbers are used, the last generation continues.
+/// Thread safety: all functions.
 class generations {
  public:
   /// Call it when a unit begins. Starts a new generation if the current one is complete.
