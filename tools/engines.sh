@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetches the programs that the tests read lotus-tool's exports with. From PyPI: DuckDB's command,
-# Spark, which needs Java (Debian: default-jre-headless), snakeviz, and Playwright, which opens pages;
-# the rules of axe-core, which the report is tested with; validators of JSON and metrics, and a client
-# of the Model Context Protocol; Meson, Conan and the newest CMake, which consume the project. From
-# npm: speedscope. tools/engines.sh [FOLDER]
-# They are hundreds of MB in a folder of their own, build-engines/ of this checkout.
+# Installs the programs with which the tests read lotus-tool's exports. From PyPI: DuckDB's command,
+# Spark, which needs Java (Debian: default-jre-headless), snakeviz, and Playwright, which opens
+# pages; the rules of axe-core, with which the report is tested; validators of JSON and metrics, and
+# a client of the Model Context Protocol; Meson, Conan and the newest CMake, which consume the
+# project. From npm: speedscope. Usage: tools/engines.sh [FOLDER]. Needs hundreds of MB in FOLDER,
+# by default build-engines/ of this checkout.
 set -euo pipefail
 folder=${1:-"$(dirname "${BASH_SOURCE[0]}")/../build-engines"}
 

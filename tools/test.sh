@@ -32,7 +32,7 @@ step() {
   return $status
 }
 
-# For the preset asan-ubsan, which uses the newest installed clang, and for clang-tidy.
+# Installs the newest clang, for the preset asan-ubsan and for clang-tidy.
 install_newest_clang() {
   local newest
   newest=$(apt-cache pkgnames clang- 2>/dev/null | grep -Ex 'clang-[0-9]+' | sort -V | tail -n 1) ||
@@ -41,7 +41,8 @@ install_newest_clang() {
     "lld-${newest#clang-}"
 }
 
-# Large, and not available everywhere. Without it, the targets that need it are left out.
+# Installs libtorch, which is large and not available everywhere. Without it, the targets that need
+# it are left out.
 install_torch() {
   torch=ON
   tools/packages.sh libtorch-dev || torch=OFF

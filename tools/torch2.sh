@@ -42,7 +42,7 @@ of_torch() {
 print($1)"
 }
 
-# The wheel is built for CUDA, of which it needs 3 GB. Its CPU part needs only two of these
+# The wheel is built for CUDA, of which it needs 3 GB. Its CPU part needs only two of CUDA's
 # libraries, in the version that the wheel names.
 cuda_parts() {
   of_torch '"\n".join(torch.requires)' |

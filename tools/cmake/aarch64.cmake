@@ -8,7 +8,7 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
-# LOTUS_ARM64_ROOT: a folder with what the tool is linked with, from tools/release/arm64_root.sh.
+# LOTUS_ARM64_ROOT: a folder with the tool's libraries, from tools/release/arm64_root.sh.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOTUS_ARM64_ROOT)
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
 if(LOTUS_ARM64_ROOT)

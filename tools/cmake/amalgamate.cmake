@@ -86,7 +86,7 @@ function(emit header stack conditional)
     endif()
     set(in_if ${conditional})
     if(indent AND branch MATCHES "LOTUS_IMPLEMENTATION")
-      # The engine: no header after it relies on it.
+      # Headers after the implementation must not rely on the headers inside it.
     elseif(indent AND branch STREQUAL "#if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|SUPPORTED)$")
       set(in_if SUPPORTED)
     elseif(indent AND branch STREQUAL "#else #if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|UNSUPPORTED)$")

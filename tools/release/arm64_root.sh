@@ -16,7 +16,7 @@ state=$(mktemp -d)
 trap 'rm -rf "$state"' EXIT
 mkdir -p "$state"/{lists,archives}/partial
 : >"$state/status"
-# apt uses a state of its own, as if the machine were an arm64 one on which nothing is installed.
+# apt uses a separate state, as if the machine were an arm64 one on which nothing is installed.
 apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State=$state"
   -o "Dir::State::lists=$state/lists" -o "Dir::State::status=$state/status" -o "Dir::Cache=$state"
   -o APT::Sandbox::User=root)

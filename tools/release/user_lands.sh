@@ -28,7 +28,8 @@ make() {
   esac
 }
 
-# try ROOT MACHINE COMMAND...: checks that the tool, started by this command, answers as it does here.
+# try ROOT MACHINE COMMAND...: checks that the tool, started by COMMAND, prints the same as on this
+# machine.
 try() {
   local root=$1 command here=(/lotus/x86_64)
   [[ $2 == x86_64 ]] || here=(/lotus/qemu "/lotus/$2")
