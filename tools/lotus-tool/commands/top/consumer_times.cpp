@@ -23,13 +23,13 @@ using first_begins = std::unordered_map<std::int64_t, std::int64_t>;
 /// Calls `each(line)` for every line that begins with `start`.
 template <class Each>
 void for_each_line_with(std::string_view text, std::string_view start, Each&& each) {
-  const std::string behind_another = '\n' + std::string(start);
-  std::size_t at = text.substr(0, start.size()) == start ? 0 : text.find(behind_another);
+  const std::string after_newline = '\n' + std::string(start);
+  std::size_t at = text.substr(0, start.size()) == start ? 0 : text.find(after_newline);
   while (at != std::string_view::npos) {
     if (text[at] == '\n') ++at;
     const std::size_t end = std::min(text.find('\n', at), text.size());
     each(text.substr(at, end - at));
-    at = text.find(behind_another, end);
+    at = text.find(after_newline, end);
   }
 }
 
@@ -109,11 +109,11 @@ void drop_batches_not_preprocessed(run_files& run) {
       log_line line;
       const bool read =
           parse_line(std::string_view(file.tail).substr(at, end - 1 - at), line) == nullptr;
-      const bool taken =
+      const bool is_reception =
           read && (line.kind == record_kind::wait || line.kind == record_kind::consumed);
-      const auto preprocessing = taken ? first.find(line.batch) : first.end();
+      const auto preprocessing = is_reception ? first.find(line.batch) : first.end();
       const bool not_preprocessed =
-          taken && (preprocessing == first.end() || line.end_ns() < preprocessing->second);
+          is_reception && (preprocessing == first.end() || line.end_ns() < preprocessing->second);
       if (!not_preprocessed) kept.append(file.tail, at, end - at);
       at = end;
     }

@@ -92,22 +92,22 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
   } catch (const input_error&) {
     return;  // the file was removed
   }
-  std::string_view left = text;
+  std::string_view rest = text;
   lotus::detail::compact_block_header header{};
-  while (!left.empty()) {
-    const std::optional<std::size_t> block = find_block(left, header);
+  while (!rest.empty()) {
+    const std::optional<std::size_t> block = find_block(rest, header);
     if (!block) break;  // the block is not completely written yet
     if (*block > 0) {
-      add_block(header, left.substr(0, *block), to);
-      left.remove_prefix(*block);
+      add_block(header, rest.substr(0, *block), to);
+      rest.remove_prefix(*block);
       continue;
     }
     decoder_.lost_blocks();
     constexpr std::string_view magic(lotus::detail::compact_block_magic,
                                      sizeof(lotus::detail::compact_block_magic));
-    left.remove_prefix(std::min(left.find(magic, 1), left.size()));
+    rest.remove_prefix(std::min(rest.find(magic, 1), rest.size()));
   }
-  file_.set_done(begin + text.size() - left.size());
+  file_.set_done(begin + text.size() - rest.size());
 }
 
 void growing_blocks::add_block(const lotus::detail::compact_block_header& header,

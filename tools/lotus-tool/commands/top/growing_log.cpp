@@ -47,11 +47,11 @@ std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_
 
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool is_side_log) {
-  constexpr std::uint64_t looked_at = std::uint64_t{64} << 10U;
+  constexpr std::uint64_t max_tail = std::uint64_t{64} << 10U;
   try {
     const int fd = open_found(path);
     std::string text;
-    add_bytes(fd, bytes > looked_at ? bytes - looked_at : 0, std::min(bytes, looked_at), text);
+    add_bytes(fd, bytes > max_tail ? bytes - max_tail : 0, std::min(bytes, max_tail), text);
     close(fd);
     return last_end(std::string_view(text).substr(0, text.rfind('\n') + 1), is_side_log);
   } catch (const input_error&) {
@@ -86,16 +86,16 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
   } catch (const input_error&) {
     return;  // the file was removed
   }
-  const std::size_t whole = text.rfind('\n') + 1;
+  const std::size_t complete = text.rfind('\n') + 1;
   // An incomplete line that is longer than any valid one is skipped.
-  if (text.size() - whole > max_line_bytes) {
+  if (text.size() - complete > max_line_bytes) {
     file_.set_done(bytes);
   } else if (!text.empty()) {
-    file_.set_done(bytes - (text.size() - whole));
+    file_.set_done(bytes - (text.size() - complete));
   }
   std::size_t known = 0;
-  for (; expected_ > 0 && known < whole; --expected_) known = text.find('\n', known) + 1;
-  to.append(text, known, whole - known);
+  for (; expected_ > 0 && known < complete; --expected_) known = text.find('\n', known) + 1;
+  to.append(text, known, complete - known);
 }
 
 }  // namespace lotus::tool

@@ -18,8 +18,7 @@ std::string_view line_at(std::string_view lines, std::size_t at) {
   return lines.substr(at, std::min(lines.find('\n', at), lines.size()) - at);
 }
 
-/// Returns the end time of the first valid record from `at` on, and sets `at` to its line's
-/// beginning.
+/// Returns the end of the first valid record from `at` on, and sets `at` to its line's beginning.
 std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool is_side_log) {
   while (at < lines.size()) {
     const std::string_view line = line_at(lines, at);
@@ -32,8 +31,8 @@ std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bo
 }  // namespace
 
 std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log) {
-  constexpr int max_looked_at = 8;  // maximum number of damaged lines that are skipped
-  for (int i = 0; i < max_looked_at && !lines.empty(); ++i) {
+  constexpr int max_skipped = 8;  // maximum number of damaged lines that are skipped
+  for (int i = 0; i < max_skipped && !lines.empty(); ++i) {
     lines.remove_suffix(1);
     const std::size_t before = lines.rfind('\n');
     const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
@@ -50,13 +49,13 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_s
   std::size_t high = lines.size();
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
-    const std::size_t looked_at = middle == 0 ? 0 : lines.rfind('\n', middle - 1) + 1;
-    std::size_t at = looked_at;
+    const std::size_t line_begin = middle == 0 ? 0 : lines.rfind('\n', middle - 1) + 1;
+    std::size_t at = line_begin;
     const auto end = end_from(lines, at, is_side_log);
     if (end && *end < begin_ns) {
       low = std::min(at + line_at(lines, at).size() + 1, lines.size());
     } else {
-      high = looked_at;
+      high = line_begin;
     }
   }
   std::size_t record = low;

@@ -37,11 +37,11 @@ void find_gaps(std::vector<std::int64_t> times, live_figures& to) {
 
 void find_slowest(const run_batches& batches, live_figures& to) {
   for (const batch& b : batches.all()) {
-    const std::optional<time_span> made = batches.made(b);
-    const auto taken = taken_ns(batches, b);
-    if (!made) continue;
-    if (!taken) ++to.ready;
-    to.slowest.push_back({b.index, made->duration_ns(), batches.wait_ns(b), taken});
+    const std::optional<time_span> preprocessing = batches.made(b);
+    const auto received_ns = taken_ns(batches, b);
+    if (!preprocessing) continue;
+    if (!received_ns) ++to.ready;
+    to.slowest.push_back({b.index, preprocessing->duration_ns(), batches.wait_ns(b), received_ns});
   }
   constexpr std::size_t most = 10;
   const auto shown =
@@ -65,8 +65,9 @@ std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
     }
     if (last == nullptr) continue;
     const bool known = last->batch.has_value();
-    const bool taken = it.of_item ? known : known && taken_ns(batches, batches.at(*last->batch));
-    if (!taken) ++queued[last->stage];
+    const bool is_received =
+        it.of_item ? known : known && taken_ns(batches, batches.at(*last->batch));
+    if (!is_received) ++queued[last->stage];
   }
   return queued;
 }

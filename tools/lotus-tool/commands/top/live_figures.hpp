@@ -23,7 +23,7 @@ struct live_operation {
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
   double interval_s = 0;  ///< length in seconds of the interval in which these calls happened
-  /// Whether the calls were only counted; if so, numbers are differences over `interval_s`.
+  /// Whether the calls were only counted; if so, the numbers cover the last `interval_s` seconds.
   bool aggregated = false;
   std::size_t threads = 0;  ///< number of threads that called the operation; 0: unknown
 };

@@ -46,7 +46,7 @@ double middle_of(std::uint32_t bucket) {
 
 void live_folder::look(std::int64_t now_ns) {
   walk();
-  look_at_rings();
+  read_rings();
   place_window(now_ns);
   read_logs();
   place_window(now_ns);
@@ -69,8 +69,7 @@ void live_folder::look(std::int64_t now_ns) {
   }
 }
 
-/// Reads the sizes of all logs. Must be called before the rings are read, which contain newer
-/// sizes.
+/// Reads the sizes of all logs. Must come before reading the rings, which contain newer sizes.
 void live_folder::walk() {
   for (auto& [path, log] : logs_) log.on_disk = {};
   for (auto& [path, log] : compact_) log.on_disk = {};
@@ -159,7 +158,7 @@ live_folder::kept_log* live_folder::log_at(const std::string& path) {
   return &at.first->second;
 }
 
-void live_folder::look_at_rings() {
+void live_folder::read_rings() {
   held_.clear();
   for (auto at = rings_.begin(); at != rings_.end();) {
     kept_ring& ring = at->second;
@@ -173,13 +172,13 @@ void live_folder::look_at_rings() {
         ring.counted.add(ring.ring->began_ns(), time_of(CLOCK_REALTIME), std::move(*look.counted));
         ring.ns_per_tick = ring.ring->ns_per_tick();
       }
-      take(ring, std::move(look));
+      add_ring_contents(ring, std::move(look));
     }
     at = gone ? rings_.erase(at) : std::next(at);
   }
 }
 
-void live_folder::take(const kept_ring& from, ring_look look) {
+void live_folder::add_ring_contents(const kept_ring& from, ring_look look) {
   for (const std::uint64_t number : look.held) held_.emplace(from.dir, number);
   const bool compact = from.ring->compact();
   const auto path_of = [&](const ring_log& log, bool of_blocks) {
@@ -257,19 +256,19 @@ void live_folder::read_blocks(const std::string& path, kept_blocks& log) {
 /// Sets the interval that is shown. At the first update no lines have been read yet, so the time of
 /// the last record is read from the ends of the logs.
 void live_folder::place_window(std::int64_t now_ns) {
-  const bool first_look = !first_begin_ns_;
+  const bool first_update = !first_begin_ns_;
   bool running = false;
   for (const auto& [path, ring] : rings_) {
     running |= ring.process.state == live_ring::state::running;
   }
   for (const auto& [path, log] : logs_) {
     last_ns_ = std::max(last_ns_, log.lines.last_ns());
-    if (!first_look || log.on_disk.inode == 0) continue;
+    if (!first_update || log.on_disk.inode == 0) continue;
     const bool is_side_log = log.what.role == file_role::side;
     last_ns_ = std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, is_side_log));
   }
   for (const auto& [path, log] : compact_) {
-    if (!first_look || log.on_disk.inode == 0) continue;
+    if (!first_update || log.on_disk.inode == 0) continue;
     last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes));
   }
   // If no process is running any more, the window ends with the last record. Without information
@@ -281,7 +280,7 @@ void live_folder::place_window(std::int64_t now_ns) {
   // The records may come from a machine whose clock is ahead of this machine's clock.
   end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
   begin_ns_ = end_ns_ - window_ns_;
-  if (first_look) first_begin_ns_ = begin_ns_;
+  if (first_update) first_begin_ns_ = begin_ns_;
 }
 
 std::vector<run_files> live_folder::runs() const {

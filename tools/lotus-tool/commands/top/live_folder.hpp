@@ -108,8 +108,8 @@ class live_folder {
   kept_blocks* compact_at(const std::string& path);
   std::string log_path(const std::string& folder, lotus::detail::log_role role, bool compact,
                        std::uint64_t number) const;
-  void look_at_rings();
-  void take(const kept_ring& from, ring_look look);
+  void read_rings();
+  void add_ring_contents(const kept_ring& from, ring_look look);
   bool is_held(const log_file& log) const;
   void read_logs();
   void read_blocks(const std::string& path, kept_blocks& log);

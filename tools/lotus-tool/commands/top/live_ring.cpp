@@ -62,9 +62,9 @@ live_ring::state live_ring::look(ring_look& to) {
   if (!checked_ && !read_header()) return state::unreadable;
   if (!read_clock()) return state::unreadable;
   read_blocks();
-  // look_at() may append to rings_, so the loop must read the size of rings_ again each time.
-  std::size_t looked_at = 0;
-  while (looked_at < rings_.size()) look_at(rings_[looked_at++], to);
+  // read_ring() may append to rings_, so the loop must read the size of rings_ again each time.
+  std::size_t next = 0;
+  while (next < rings_.size()) read_ring(rings_[next++], to);
   if (counts_.any()) {
     to.counted = counts_.read(fd_, {[this](std::uint32_t id) { return line_start(id); },
                                     [this](std::uint32_t loader) { return folder_of(loader); }});
@@ -78,7 +78,7 @@ bool live_ring::open() {
   if (fd < 0) return false;
   fd_ = fd;
   header_ = std::make_unique<ring_file_header>();
-  again_ = std::make_unique<lotus::detail::ring_block>();
+  reread_ = std::make_unique<lotus::detail::ring_block>();
   buffer_ = std::make_unique<lotus::detail::drain_buffer>();
   return true;
 }
@@ -197,31 +197,31 @@ std::string live_ring::folder_of(std::uint32_t loader) {
 
 /// Copies the new records of a ring. A copy is inconsistent if the process commits records to a log
 /// during the copying; then tries again, a few times.
-void live_ring::look_at(place& ring, ring_look& to) {
+void live_ring::read_ring(seen_ring& ring, ring_look& to) {
   for (int i = 0; i < 8; ++i) {
     if (try_ring(ring, to)) {
-      ring.looked_at = true;
+      ring.was_read = true;
       return;
     }
     usleep(200);
   }
-  if (read_at(fd_, static_cast<void*>(again_.get()), sizeof(*again_), ring.at)) {
-    to.held.push_back(again_->tid.load(std::memory_order_relaxed));
-    for (const lotus::detail::log_position& at : again_->commits[0].logs)
+  if (read_at(fd_, static_cast<void*>(reread_.get()), sizeof(*reread_), ring.at)) {
+    to.held.push_back(reread_->tid.load(std::memory_order_relaxed));
+    for (const lotus::detail::log_position& at : reread_->commits[0].logs)
       to.held.push_back(at.number);
-    for (const lotus::detail::log_position& at : again_->commits[1].logs)
+    for (const lotus::detail::log_position& at : reread_->commits[1].logs)
       to.held.push_back(at.number);
   }
 }
 
 /// Whether the process has committed no record to a log since the commit point `before`.
-bool live_ring::is_still(const place& ring, const commit_point& before) {
-  if (!read_at(fd_, static_cast<void*>(again_.get()), sizeof(*again_), ring.at)) return false;
-  const std::uint32_t index = again_->commit_index.load(std::memory_order_relaxed);
-  return index <= 1 && same(again_->commits[index], before);
+bool live_ring::is_unchanged(const seen_ring& ring, const commit_point& before) {
+  if (!read_at(fd_, static_cast<void*>(reread_.get()), sizeof(*reread_), ring.at)) return false;
+  const std::uint32_t index = reread_->commit_index.load(std::memory_order_relaxed);
+  return index <= 1 && same(reread_->commits[index], before);
 }
 
-bool live_ring::try_ring(place& ring, ring_look& to) {
+bool live_ring::try_ring(seen_ring& ring, ring_look& to) {
   if (!copy_.copy(fd_, ring.at, ring.bytes)) return false;
   lotus::detail::ring_block& block = copy_.ring();
   const commit_point committed = block.committed();
@@ -232,7 +232,7 @@ bool live_ring::try_ring(place& ring, ring_look& to) {
   commit_point read_point = committed;
   for (std::size_t lane = 0; lane < lotus::detail::lanes; ++lane) {
     const std::uint64_t seen = ring.seen[lane];
-    if (!ring.looked_at || !is_ahead(seen, read_point.tail[lane]) || is_ahead(seen, heads[lane])) {
+    if (!ring.was_read || !is_ahead(seen, read_point.tail[lane]) || is_ahead(seen, heads[lane])) {
       continue;
     }
     read_point.tail[lane] = seen;
@@ -248,7 +248,7 @@ bool live_ring::try_ring(place& ring, ring_look& to) {
   while (copy_.fetch()) {
     lotus::detail::drain_ring(block, lotus::detail::lane_heads(block), fill, sink);
   }
-  if (!is_still(ring, committed)) return false;
+  if (!is_unchanged(ring, committed)) return false;
   const std::uint64_t waiting = block.waiting_since.load(std::memory_order_relaxed);
   if (waiting != 0) {
     const std::int64_t since_ns = clock.convert(waiting, waiting).start_ns;

@@ -80,13 +80,13 @@ class live_ring {
   double ns_per_tick() const;
 
  private:
-  struct place {
+  struct seen_ring {
     std::uint64_t at;
     std::uint64_t bytes;
     /// For each lane (0: normal code, 1: signal handlers), the position after the returned records.
     std::uint64_t seen[lotus::detail::lanes];
     std::uint32_t loader;  ///< loader of the next records that are not from signal handlers
-    bool looked_at;
+    bool was_read;
   };
   struct names_place {
     std::uint64_t at = 0;
@@ -100,9 +100,9 @@ class live_ring {
   void read_blocks();
   void read_names();
   std::string_view line_start(std::uint64_t id);
-  void look_at(place& ring, ring_look& to);
-  bool try_ring(place& ring, ring_look& to);
-  bool is_still(const place& ring, const lotus::detail::commit_point& before);
+  void read_ring(seen_ring& ring, ring_look& to);
+  bool try_ring(seen_ring& ring, ring_look& to);
+  bool is_unchanged(const seen_ring& ring, const lotus::detail::commit_point& before);
   std::string folder_of(std::uint32_t loader);
 
   std::string path_;
@@ -113,7 +113,7 @@ class live_ring {
   bool compact_ = false;
   std::int64_t began_ns_ = 0;
   std::uint64_t next_block_ = 0;  ///< position of the first block that was not read yet
-  std::deque<place> rings_;       // a deque, because it may grow while one of its elements is read
+  std::deque<seen_ring> rings_;   // a deque, because it may grow while one of its elements is read
   live_counts counts_;
   names_place names_block_;  ///< the block of names that was added last
   /// Beginnings of lines that contain the names; the index is the name's id - 1.
@@ -121,7 +121,7 @@ class live_ring {
   std::size_t names_bytes_ = 0;
   lotus::detail::ring_copy copy_;
   std::unique_ptr<lotus::detail::ring_file_header> header_;
-  std::unique_ptr<lotus::detail::ring_block> again_;
+  std::unique_ptr<lotus::detail::ring_block> reread_;
   std::unique_ptr<lotus::detail::drain_buffer> buffer_;
 };
 

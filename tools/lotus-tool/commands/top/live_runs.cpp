@@ -110,8 +110,7 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   if (to.window_s == 0) to.window_s = interval_s;
 }
 
-/// Minimum time between two verdicts, as a multiple of the CPU time that computing the last verdict
-/// took.
+/// Minimum time between two verdicts, as a multiple of the CPU time that the last one took.
 constexpr std::int64_t verdict_rest = 200;
 
 }  // namespace
@@ -188,7 +187,7 @@ void live_runs::look(std::size_t chosen) {
     for (run_files& run : folder->runs()) {
       silent.erase(run.info_dir);
       for (auto& [main, files] : by_consumer(std::move(run))) {
-        take(*folder, std::move(files), main, chosen);
+        update_run(*folder, std::move(files), main, chosen);
       }
     }
     for (live_run& run : runs_) {
@@ -197,18 +196,18 @@ void live_runs::look(std::size_t chosen) {
       silent.erase(run.info_dir);
     }
     for (const std::string& dir : silent) {  // nothing was recorded in `dir`
-      run_files nothing;
-      nothing.dir = nothing.info_dir = dir;
-      runs_[place_of(nothing, 0, 0)].processes = folder->processes(dir);
+      run_files empty_run;
+      empty_run.dir = empty_run.info_dir = dir;
+      runs_[index_of(empty_run, 0, 0)].processes = folder->processes(dir);
     }
   }
-  take_calls(chosen);
+  add_counted_calls(chosen);
   // The clock is read after the records, so that this time is later than the newest record.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
   for (live_run& run : runs_) run.looked_ns = looked_ns;
 }
 
-std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std::uint32_t pid) {
+std::size_t live_runs::index_of(const run_files& files, std::uint64_t main, std::uint32_t pid) {
   const auto at = std::find_if(runs_.begin(), runs_.end(), [&](const live_run& run) {
     if (run.dir != files.dir) return false;
     if (pid != 0 && run.pid != 0) return run.pid == pid;
@@ -225,36 +224,36 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
 
 /// Returns the index of the run that the calls belong to. If a folder has several consumers, this
 /// is the run of the counting process, or of its nearest ancestor that is a consumer.
-std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
+std::size_t live_runs::index_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (runs_[i].dir == calls.dir) places.push_back(i);
+    if (runs_[i].dir == calls.dir) candidates.push_back(i);
   }
-  if (places.empty()) {  // nothing was recorded in this folder
-    run_files nothing;
-    nothing.dir = calls.dir;
-    nothing.info_dir = info_dir;
+  if (candidates.empty()) {  // nothing was recorded in this folder
+    run_files empty_run;
+    empty_run.dir = calls.dir;
+    empty_run.info_dir = info_dir;
     if (calls.dir != info_dir) {
-      nothing.loader = decode_name(std::filesystem::path(calls.dir).filename().string());
+      empty_run.loader = decode_name(std::filesystem::path(calls.dir).filename().string());
     }
-    return place_of(nothing, 0, 0);
+    return index_of(empty_run, 0, 0);
   }
-  if (places.size() == 1) return places.front();
+  if (candidates.size() == 1) return candidates.front();
   constexpr int max_generations = 64;
   const process_info* process = processes.process_named(calls.ring);
   for (int i = 0; process != nullptr && i < max_generations; ++i) {
-    for (const std::size_t place : places) {
-      if (runs_[place].pid == process->pid) return place;
+    for (const std::size_t index : candidates) {
+      if (runs_[index].pid == process->pid) return index;
     }
     process = processes.parent_of(*process);
   }
-  return places.front();
+  return candidates.front();
 }
 
 /// Adds the counted calls of each process to the operations of its run.
-void live_runs::take_calls(std::size_t chosen) {
-  std::set<std::pair<std::string, std::string>> taken;
+void live_runs::add_counted_calls(std::size_t chosen) {
+  std::set<std::pair<std::string, std::string>> counted_rings;
   for (const auto& folder : folders_) {
     std::set<std::string> dirs = folder->with_processes();
     for (const live_run& run : runs_) dirs.insert(run.info_dir);
@@ -264,14 +263,14 @@ void live_runs::take_calls(std::size_t chosen) {
       std::set<std::pair<std::string, std::string>> rings;
       const run_processes processes = run_processes::read(dir);
       for (const seen_calls& calls : all) {
-        if (taken.count({dir, calls.ring}) != 0) continue;
+        if (counted_rings.count({dir, calls.ring}) != 0) continue;
         rings.emplace(dir, calls.ring);
-        const std::size_t place = place_of_calls(calls, dir, processes);
-        live_run& run = runs_[place];
+        const std::size_t index = index_of_calls(calls, dir, processes);
+        live_run& run = runs_[index];
         if (run.processes.empty()) run.processes = folder->processes(dir);
-        if (place == chosen) add_calls(calls, run.now);
+        if (index == chosen) add_calls(calls, run.now);
       }
-      taken.merge(rings);
+      counted_rings.merge(rings);
     }
   }
 }
@@ -281,21 +280,21 @@ bool live_runs::needs_second_reading() const {
                      [](const auto& folder) { return folder->needs_second_reading(); });
 }
 
-void live_runs::take(const live_folder& folder, run_files files, std::uint64_t main,
-                     std::size_t chosen) {
+void live_runs::update_run(const live_folder& folder, run_files files, std::uint64_t main,
+                           std::size_t chosen) {
   const run_processes processes = run_processes::read(files.info_dir, files.earlier_info);
   const process_info* const process =
       files.files.empty() ? nullptr : processes.process_of(files.files.front().number);
   const auto pid = process == nullptr ? 0 : static_cast<std::uint32_t>(process->pid);
-  const std::size_t place = place_of(files, main, pid);
-  live_run& run = runs_[place];
+  const std::size_t index = index_of(files, main, pid);
+  live_run& run = runs_[index];
   run.has_info_files = folder.has_info_files(run.info_dir);
   run.main = main;
   run.pid = pid;
   run.consumer = process == nullptr ? "" : process->title();
   diagnostic_log silent = diagnostic_log::silenced();
   run_parts wanted;
-  wanted.totals = place == chosen;
+  wanted.totals = index == chosen;
   const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
   drop_batches_not_preprocessed(files);
   run.now = figures_of_interval(read_run(files, wanted, silent), consumer, folder.begin_ns(),
@@ -303,7 +302,7 @@ void live_runs::take(const live_folder& folder, run_files files, std::uint64_t m
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
-  if (place != chosen || run.now.batches < min_batches || now_ns_ < run.next_verdict_ns) return;
+  if (index != chosen || run.now.batches < min_batches || now_ns_ < run.next_verdict_ns) return;
   const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
   live_verdict judged = judge(files);
   run.verdict = std::move(judged.sentence);

@@ -71,11 +71,12 @@ class live_runs {
   bool needs_second_reading() const;
 
  private:
-  std::size_t place_of(const run_files& files, std::uint64_t main, std::uint32_t pid);
-  void take(const live_folder& folder, run_files files, std::uint64_t main, std::size_t chosen);
-  std::size_t place_of_calls(const seen_calls& calls, const std::string& info_dir,
+  std::size_t index_of(const run_files& files, std::uint64_t main, std::uint32_t pid);
+  void update_run(const live_folder& folder, run_files files, std::uint64_t main,
+                  std::size_t chosen);
+  std::size_t index_of_calls(const seen_calls& calls, const std::string& info_dir,
                              const run_processes& processes);
-  void take_calls(std::size_t chosen);
+  void add_counted_calls(std::size_t chosen);
 
   std::vector<std::unique_ptr<live_folder>> folders_;
   std::vector<live_run> runs_;

@@ -305,8 +305,8 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     std::vector<part> parts{operations_part(run.now, state), stages_part(run.now, state.columns),
                             batches_part(run, state.columns), runs_part(runs, state),
                             counters_part(run.now, state.columns)};
-    const std::size_t taken = lines.size() + (state.keys ? 1 : 0);
-    share_out(parts, state.rows ? std::optional(*state.rows - std::min(taken, *state.rows))
+    const std::size_t used_rows = lines.size() + (state.keys ? 1 : 0);
+    share_out(parts, state.rows ? std::optional(*state.rows - std::min(used_rows, *state.rows))
                                 : std::nullopt);
     // The parts as they appear on the screen from top to bottom.
     for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {

@@ -23,23 +23,23 @@ namespace lotus::tool {
 namespace {
 
 /// Reads the runs repeatedly, with pauses between the reads to limit the CPU time.
-class looker {
+class run_poller {
  public:
-  looker(const top_options& options)
+  run_poller(const top_options& options)
       : runs_(options.dirs, options.prefix, options.window_ns), between_ns_(options.interval_ns) {}
 
-  void look(std::size_t chosen) {
-    constexpr std::int64_t rest = 70;
+  void poll(std::size_t chosen) {
+    constexpr std::int64_t pause_factor = 70;
     const std::int64_t began_ns = time_of(CLOCK_MONOTONIC);
     const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
     runs_.look(chosen);
     const std::int64_t took_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns - runs_.judging_ns();
-    next_ns_ = began_ns + std::max(between_ns_, rest * took_ns);
+    next_ns_ = began_ns + std::max(between_ns_, pause_factor * took_ns);
   }
   std::int64_t left_ns() const { return next_ns_ - time_of(CLOCK_MONOTONIC); }
   const std::vector<live_run>& runs() const noexcept { return runs_.all(); }
   bool needs_second_reading() const { return runs_.needs_second_reading(); }
-  void rest() const {
+  void pause() const {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<std::int64_t>(left_ns(), 0)));
   }
 
@@ -56,12 +56,12 @@ std::size_t first_running(const std::vector<live_run>& runs) {
   return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
 }
 
-int show_once(looker& at, screen_state state, std::ostream& out) {
-  at.look(0);
+int show_once(run_poller& at, screen_state state, std::ostream& out) {
+  at.poll(0);
   state.chosen = first_running(at.runs());
   const bool again = at.needs_second_reading();
-  if (again) at.rest();
-  if (again || state.chosen != 0) at.look(state.chosen);
+  if (again) at.pause();
+  if (again || state.chosen != 0) at.poll(state.chosen);
   state.colours = has_colours(out);
   for (const std::string& line : draw_screen(at.runs(), state)) out << line << '\n';
   return exit_fine;
@@ -98,15 +98,15 @@ bool press(char key, screen_state& state, std::size_t runs) {
   return true;
 }
 
-int show_until_stopped(looker& at, screen_state state) {
+int show_until_stopped(run_poller& at, screen_state state) {
   state.keys = true;
-  at.look(0);
+  at.poll(0);
   state.chosen = first_running(at.runs());
   bool chosen_by_hand = false;
   terminal screen;
   for (bool fresh = state.chosen != 0;;) {
     if (fresh || (!state.paused && at.left_ns() <= 0)) {
-      at.look(state.chosen);
+      at.poll(state.chosen);
       if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "lives") {
         state.chosen = first_running(at.runs());
       }
@@ -140,26 +140,26 @@ int show_until_stopped(looker& at, screen_state state) {
 
 /// Writes the metrics file at every interval. Each update computes the verdict of only one run, and
 /// the next update that of the next run, because a verdict is expensive.
-int write_metrics(looker& at, const top_options& options, std::ostream& out) {
-  at.look(0);
+int write_metrics(run_poller& at, const top_options& options, std::ostream& out) {
+  at.poll(0);
   const bool again = at.needs_second_reading();
-  if (again) at.rest();
-  for (std::size_t i = again ? 0 : 1; i < at.runs().size(); ++i) at.look(i);
-  for (std::size_t turn = 0;; ++turn) {
+  if (again) at.pause();
+  for (std::size_t i = again ? 0 : 1; i < at.runs().size(); ++i) at.poll(i);
+  for (std::size_t update = 0;; ++update) {
     // commit() renames the complete file, so that a reader never sees a part of it.
     output_file file(options.metrics, out);
     file.write(openmetrics_text(at.runs()));
     file.commit();
     if (options.once) return exit_fine;
-    at.rest();
-    at.look(turn % std::max<std::size_t>(at.runs().size(), 1));
+    at.pause();
+    at.poll(update % std::max<std::size_t>(at.runs().size(), 1));
   }
 }
 
 }  // namespace
 
 int run_top(const top_options& options, std::ostream& out, std::ostream&) {
-  looker at(options);
+  run_poller at(options);
   if (!options.metrics.empty()) return write_metrics(at, options, out);
   screen_state state;
   state.order = options.order;
