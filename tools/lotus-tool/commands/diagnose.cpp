@@ -56,8 +56,8 @@ class cpu_columns {
     sums_[2].first += blocked;
   }
 
-  /// Returns the headers of the two columns with the smaller sums. A narrow table omits these
-  /// columns first.
+  /// Returns the headers of the two columns with the smaller sums, which a narrow table omits
+  /// first.
   std::vector<std::string> smaller() const {
     auto columns = sums_;
     std::stable_sort(columns.begin(), columns.end(),

@@ -108,7 +108,7 @@ bool ask(int directory, const snapshot_options& options) {
   if (fd < 0) {
     throw input_error(options.dir + ": cannot be written: " + lotus::detail::file_error_text(-fd));
   }
-  // A user's process does not accept a request that root owns, so the owner is changed.
+  // A process of another user accepts no request that root owns, so the owner is changed.
   const bool is_root = geteuid() == 0 && fstat(directory, &status) == 0;
   if (is_root && fchown(fd, status.st_uid, status.st_gid) != 0) errno = 0;
   const int error = lotus::detail::write_all(fd, options.reason.data(), options.reason.size());
@@ -116,10 +116,10 @@ bool ask(int directory, const snapshot_options& options) {
   // The file gets its name only when it is complete, so the process never sees a part of a request.
   const bool asked = error == 0 && renameat(directory, unfinished.c_str(), directory, name) == 0;
   if (!asked) unlinkat(directory, unfinished.c_str(), 0);
-  const bool taken = asked && wait_for(options.patience, [&] {
-                       return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0;
-                     });
-  return taken || (asked && unlinkat(directory, name, 0) != 0);
+  const bool accepted = asked && wait_for(options.patience, [&] {
+                          return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0;
+                        });
+  return accepted || (asked && unlinkat(directory, name, 0) != 0);
 }
 
 /// Returns the name of an information file in `dir`, or an unused name if there is no such file.
@@ -173,13 +173,13 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
     const std::set<fs::path> before = snapshots_of(dir);
     if (ask(directory.number(), options)) {
       std::set<fs::path> fresh;
-      const bool made = wait_for(options.patience, [&] {
+      const bool created = wait_for(options.patience, [&] {
         const std::set<fs::path> now = snapshots_of(dir);
         std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
                             std::inserter(fresh, fresh.end()));
         return !fresh.empty();
       });
-      if (!made) {
+      if (!created) {
         throw input_error(options.dir +
                           ": the process has made no snapshot; it says why, on its stderr");
       }

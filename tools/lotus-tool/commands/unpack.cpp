@@ -42,9 +42,9 @@ class unpacker {
  private:
   /// Creates the folder in the output that corresponds to `dir` in the input, and returns its path.
   fs::path place_of(const std::string& dir) const {
-    const fs::path place = fs::path(dir).lexically_relative(options_.dir);
+    const fs::path relative = fs::path(dir).lexically_relative(options_.dir);
     fs::path to = options_.output;
-    if (!place.empty() && place != ".") to /= place;
+    if (!relative.empty() && relative != ".") to /= relative;
     std::error_code error;
     fs::create_directories(to, error);
     if (error) throw input_error(to.string() + ": cannot be created: " + error.message());

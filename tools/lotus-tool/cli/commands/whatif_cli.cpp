@@ -27,7 +27,7 @@ std::pair<std::string, double> named_number(const std::string& text, const std::
   return {text.substr(0, at), positive_number(text.substr(at + 1), "x", option)};
 }
 
-std::size_t whole(double value, const std::string& option) {
+std::size_t thread_count(double value, const std::string& option) {
   if (value != std::floor(value) || value > 100'000) {
     throw usage_error(option + ": expected a whole number of threads");
   }
@@ -44,10 +44,10 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
   pipeline_change& change = options.change;
   for (const std::string& text : given.workers) {
     if (text.find('=') == std::string::npos) {
-      change.workers = whole(positive_number(text, "", "--workers"), "--workers");
+      change.workers = thread_count(positive_number(text, "", "--workers"), "--workers");
     } else {
       const auto [stage, threads] = named_number(text, "--workers");
-      change.threads[stage] = whole(threads, "--workers");
+      change.threads[stage] = thread_count(threads, "--workers");
     }
   }
   for (const std::string& text : given.faster) change.faster.insert(named_number(text, "--faster"));
@@ -57,7 +57,7 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
     if (!text.empty()) to = positive_number(text, unit, option);
   };
   if (!given.prefetch.empty()) {
-    change.prefetch = whole(positive_number(given.prefetch, "", "--prefetch"), "--prefetch");
+    change.prefetch = thread_count(positive_number(given.prefetch, "", "--prefetch"), "--prefetch");
   }
   take(given.step, "x", "--step", change.step);
   take(given.cpus, "", "--cpus", change.cpus);

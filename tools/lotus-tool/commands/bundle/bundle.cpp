@@ -118,10 +118,10 @@ class bundler {
     scrub_.forget(link, "RUN");
     scrub_.forget(real.string(), "RUN");
     for (const char* command : {"stats", "diagnose"}) {
-      const command_output made =
+      const command_output output =
           run_command_({command, link, "--wide", "--prefix", options_.prefix});
-      found[std::string(command) + ".txt"] =
-          scrub_.text(made.out + made.err) + "exit status " + std::to_string(made.status) + '\n';
+      found[std::string(command) + ".txt"] = scrub_.text(output.out + output.err) + "exit status " +
+                                             std::to_string(output.status) + '\n';
     }
   }
 
@@ -132,8 +132,8 @@ class bundler {
     std::vector<fs::path> paths;
     for (fs::recursive_directory_iterator at(options_.dir, error), end; !error && at != end;
          at.increment(error)) {
-      std::error_code gone;
-      if (!at->is_symlink(gone) && at->is_regular_file(gone)) paths.push_back(at->path());
+      std::error_code ignored;
+      if (!at->is_symlink(ignored) && at->is_regular_file(ignored)) paths.push_back(at->path());
     }
     if (error) throw input_error(options_.dir + ": cannot be read: " + error.message());
     std::sort(paths.begin(), paths.end());

@@ -22,13 +22,13 @@ namespace lotus::tool {
 
 sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)
     : path_(std::move(path)) {
-  const new_output made = open_new_output(path_);
-  lock_ = made.descriptor;
-  if (made.incomplete.empty()) {
+  const new_output created = open_new_output(path_);
+  lock_ = created.descriptor;
+  if (created.incomplete.empty()) {
     ::close(lock_);
     throw input_error(path_ + ": a database cannot be written to standard output");
   }
-  incomplete_ = made.incomplete;
+  incomplete_ = created.incomplete;
   sqlite3* database = nullptr;
   const int opened = sqlite3_open(incomplete_.c_str(), &database);
   database_.reset(database);
@@ -39,16 +39,16 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   execute("BEGIN");
   for (const table_definition& table : tables) {
     std::string columns;
-    std::string places;
+    std::string placeholders;
     for (const auto& [name, type] : table.columns) {
       columns += (columns.empty() ? "" : ", ") + std::string(name) +
                  (type == column_type::text ? " TEXT" : " INTEGER");
-      places += places.empty() ? "?" : ", ?";
+      placeholders += placeholders.empty() ? "?" : ", ?";
     }
     execute(std::string("CREATE TABLE ").append(table.name).append(" (" + columns + ")"));
     sqlite3_stmt* insert = nullptr;
     const std::string sql =
-        std::string("INSERT INTO ").append(table.name).append(" VALUES (" + places + ")");
+        std::string("INSERT INTO ").append(table.name).append(" VALUES (" + placeholders + ")");
     check(sqlite3_prepare_v2(database_.get(), sql.c_str(), -1, &insert, nullptr), SQLITE_OK);
     inserts_.emplace_back(insert);
   }

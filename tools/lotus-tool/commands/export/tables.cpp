@@ -27,7 +27,7 @@ namespace {
 
 enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
 
-/// The process and thread that recorded a row. The texts point into the run's processes, which must
+/// The process and thread that recorded a row. The texts point into run_processes, which must
 /// outlive this object.
 struct recorded_by {
   cell host, rank, pid, tid, thread;
@@ -43,8 +43,8 @@ class table_writer {
         processes_(run_processes::read(run.files->info_dir, run.files->earlier_info)) {
     for (const log_file& file : run.files->files) by_.push_back(recorded_by_log(file.number));
     preprocessing_of_file_.resize(run.files->files.size());
-    for (const preprocessing_span& made : run.batches.preprocessing_spans()) {
-      if (made.file) preprocessing_of_file_[made.file->value()].push_back(&made);
+    for (const preprocessing_span& span : run.batches.preprocessing_spans()) {
+      if (span.file) preprocessing_of_file_[span.file->value()].push_back(&span);
     }
     for (auto& of_file : preprocessing_of_file_) {
       std::stable_sort(of_file.begin(), of_file.end(),
@@ -97,13 +97,13 @@ class table_writer {
 
   /// Returns the batch that a thread worked on during the whole interval; null if there is none.
   const batch* batch_of(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
-    const std::vector<const preprocessing_span*>& made = preprocessing_of_file_[file];
-    auto at = std::upper_bound(made.begin(), made.end(), start_ns,
+    const std::vector<const preprocessing_span*>& spans_of_thread = preprocessing_of_file_[file];
+    auto at = std::upper_bound(spans_of_thread.begin(), spans_of_thread.end(), start_ns,
                                [](std::int64_t time_ns, const preprocessing_span* span) {
                                  return time_ns < span->start_ns;
                                });
     constexpr int max_nested = 8;
-    for (int tries = 0; at != made.begin() && tries < max_nested; ++tries) {
+    for (int tries = 0; at != spans_of_thread.begin() && tries < max_nested; ++tries) {
       const preprocessing_span& span = **--at;
       if (span.end_ns() >= end_ns && span.batch) return &run_.batches.at(*span.batch);
     }
@@ -152,14 +152,14 @@ class table_writer {
   }
 
   void write_stages() {
-    for (const preprocessing_span& made : run_.batches.preprocessing_spans()) {
-      const bool named = made.stage != preprocess_stage;
-      const recorded_by by = made.file ? by_[made.file->value()] : recorded_by();
-      const batch* of = made.batch ? &run_.batches.at(*made.batch) : nullptr;
+    for (const preprocessing_span& s : run_.batches.preprocessing_spans()) {
+      const bool named = s.stage != preprocess_stage;
+      const recorded_by by = s.file ? by_[s.file->value()] : recorded_by();
+      const batch* of = s.batch ? &run_.batches.at(*s.batch) : nullptr;
       sink_.row(stages, {number_, by.host, by.rank, by.pid, by.tid, std::string_view(loader_),
-                         named ? name_of(made.stage.value()) : std::string_view("preprocess"),
-                         made.number, static_cast<std::int64_t>(made.of_item), index_of(of),
-                         epoch_of(of), made.start_ns, made.duration_ns});
+                         named ? name_of(s.stage.value()) : std::string_view("preprocess"),
+                         s.number, static_cast<std::int64_t>(s.of_item), index_of(of), epoch_of(of),
+                         s.start_ns, s.duration_ns});
     }
   }
 
@@ -182,11 +182,11 @@ class table_writer {
           aggregated_op{part.name, part.count, part.total_ns, part.self_ns, part.durations});
       cell tid;
       if (part.tid != 0) tid = static_cast<std::int64_t>(part.tid);
-      const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
+      const auto rounded = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
       sink_.row(aggregated, {number_, by.host, by.rank, static_cast<std::int64_t>(file.number), tid,
                              std::string_view(loader_), plain(part.name),
                              static_cast<std::int64_t>(part.count), part.total_ns, part.self_ns,
-                             whole(d.p50_ns), whole(d.p90_ns), whole(d.p99_ns), d.max_ns});
+                             rounded(d.p50_ns), rounded(d.p90_ns), rounded(d.p99_ns), d.max_ns});
     }
   }
 

@@ -1,5 +1,4 @@
-// lotus-tool map attribute: attributes hardware counters to operations (Figure 6 of the Lotus
-// paper).
+// lotus-tool map attribute: attributes hardware counters to operations (Lotus paper, Figure 6).
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
 

@@ -46,8 +46,9 @@ std::vector<fs::directory_entry> entries_of(const std::string& dir) {
 /// Returns the last component of a path, also for paths like "dir/" and ".".
 std::string name_of(const std::string& dir) {
   std::error_code ignored;
-  const fs::path whole = fs::weakly_canonical(dir, ignored);
-  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+  const fs::path full_path = fs::weakly_canonical(dir, ignored);
+  return full_path.has_filename() ? full_path.filename().string()
+                                  : full_path.parent_path().filename().string();
 }
 
 /// Combines the reports of each region into one report. Callgrind writes several reports for a

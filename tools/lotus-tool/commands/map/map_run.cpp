@@ -156,15 +156,15 @@ class launches {
   /// launch covers all operations.
   std::vector<std::string> operations() {
     if (options_.ops.empty() && !kind_.one_operation_per_launch) return {};
-    const std::string place = folder_ + "/.regions";
-    make_folder(place);
-    const std::vector<std::string> there = runner_.regions(options_.program, place);
+    const std::string folder = folder_ + "/.regions";
+    make_folder(folder);
+    const std::vector<std::string> regions = runner_.regions(options_.program, folder);
     for (const std::string& op : options_.ops) {
-      if (std::find(there.begin(), there.end(), op) == there.end()) {
+      if (std::find(regions.begin(), regions.end(), op) == regions.end()) {
         throw input_error(options_.program[0] + ": entered no LOTUS_MAP_REGION \"" + op + '"');
       }
     }
-    const std::vector<std::string>& chosen = options_.ops.empty() ? there : options_.ops;
+    const std::vector<std::string>& chosen = options_.ops.empty() ? regions : options_.ops;
     for (const std::string& op : chosen) require_name(op);
     return chosen;
   }
@@ -182,7 +182,7 @@ class launches {
 
   /// Runs the probe once. If the collector's raw data is not a report, this data is stored in a
   /// hidden folder next to the report.
-  void run_probe_once(const std::string& op, std::uint64_t run, const std::string& place) {
+  void run_probe_once(const std::string& op, std::uint64_t run, const std::string& folder) {
     if (!options_.quiet) {
       err_ << "note: " << kind_.name << ", " << (op.empty() ? "all operations" : printable_line(op))
            << ", run " << run << " of " << runs_ << std::endl;
@@ -192,8 +192,8 @@ class launches {
     launch.rate_hz = rate_hz_;
     launch.op = op;
     const std::string number = std::to_string(run);
-    launch.folder = place + (kind_.one_operation_per_launch ? "/.raw_" : "/") + number;
-    launch.report = place + '/' + number + ".csv";
+    launch.folder = folder + (kind_.one_operation_per_launch ? "/.raw_" : "/") + number;
+    launch.report = folder + '/' + number + ".csv";
     make_folder(launch.folder);
     runner_.run(launch);
     require_reports(launch);

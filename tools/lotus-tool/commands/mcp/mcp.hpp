@@ -1,5 +1,4 @@
-// lotus-tool mcp: answers questions about one run for programs that speak the Model Context
-// Protocol.
+// lotus-tool mcp: a server of the Model Context Protocol that answers questions about one run.
 #ifndef LOTUS_TOOL_COMMANDS_MCP_MCP_HPP
 #define LOTUS_TOOL_COMMANDS_MCP_MCP_HPP
 

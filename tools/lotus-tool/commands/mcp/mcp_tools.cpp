@@ -215,11 +215,11 @@ class mcp_tools::database {
     const std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> now = files();
     if (scratch_ && now == exported_) return scratch_->file("run.db");
     scratch_.emplace(fs::temp_directory_path().string());
-    const command_output made =
+    const command_output output =
         run_command({"export", dir_, "--format", "sqlite", "-q", "-o", scratch_->file("run.db")});
-    if (made.status != exit_fine) {
+    if (output.status != exit_fine) {
       scratch_.reset();
-      throw input_error(made.err);
+      throw input_error(output.err);
     }
     exported_ = now;
     return scratch_->file("run.db");
@@ -233,10 +233,10 @@ class mcp_tools::database {
     std::error_code error;
     for (fs::recursive_directory_iterator at(dir_, error), end; !error && at != end;
          at.increment(error)) {
-      std::error_code gone;
-      if (!at->is_regular_file(gone)) continue;
-      const std::uintmax_t size = at->file_size(gone);
-      found[at->path().string()] = {size, at->last_write_time(gone)};
+      std::error_code ignored;
+      if (!at->is_regular_file(ignored)) continue;
+      const std::uintmax_t size = at->file_size(ignored);
+      found[at->path().string()] = {size, at->last_write_time(ignored)};
     }
     return found;
   }
@@ -256,16 +256,16 @@ const std::vector<mcp_tool>& mcp_tools::all() {
 }
 
 mcp_answer mcp_tools::answer_of(const std::vector<std::string>& command) const {
-  command_output made = run_command_(command);
+  command_output output = run_command_(command);
   // exit_no_answer is not a failure: the command then prints the reason why it has no answer.
-  const bool failed = made.status != exit_fine && made.status != exit_no_answer;
-  if (failed) return {made.err.empty() ? made.out : made.err, true};
-  if (made.out.size() > max_answer_bytes) {
-    return {"the answer has " + std::to_string(made.out.size()) +
+  const bool failed = output.status != exit_fine && output.status != exit_no_answer;
+  if (failed) return {output.err.empty() ? output.out : output.err, true};
+  if (output.out.size() > max_answer_bytes) {
+    return {"the answer has " + std::to_string(output.out.size()) +
                 " bytes, which is too much: ask for text, with a limit, or use sql",
             true};
   }
-  return {made.err.empty() ? made.out : made.out + '\n' + made.err, false};
+  return {output.err.empty() ? output.out : output.out + '\n' + output.err, false};
 }
 
 /// Returns the path of a folder inside the served folder. Throws usage_error for any other path,

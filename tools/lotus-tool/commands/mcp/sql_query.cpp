@@ -52,11 +52,11 @@ int is_late(void* deadline) {
 }
 
 statement_pointer prepared(sqlite3* database, const std::string& sql) {
-  sqlite3_stmt* made = nullptr;
+  sqlite3_stmt* first = nullptr;
   const char* rest = nullptr;
   const int code =
-      sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size()), &made, &rest);
-  statement_pointer statement(made);
+      sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size()), &first, &rest);
+  statement_pointer statement(first);
   if (code != SQLITE_OK) fail(database, code);
   if (statement == nullptr) throw input_error("the query is empty");
   sqlite3_stmt* second = nullptr;

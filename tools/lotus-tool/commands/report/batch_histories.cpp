@@ -71,7 +71,7 @@ void write_stages(life_writer& to, const run_data& run, const batch& b, name_tab
 void write(life_writer& to, const run_data& run, const batch& b,
            std::optional<std::int64_t> on_path_ns, name_table& names) {
   const run_batches& batches = run.batches;
-  const std::optional<time_span> made = batches.made(b);
+  const std::optional<time_span> preprocessing = batches.made(b);
   const batch_record* const queued = batches.record(b.queued);
   const batch_record* const wait = batches.record(b.wait);
   const bool waited = wait != nullptr && !wait->is_marker();
@@ -90,8 +90,8 @@ void write(life_writer& to, const run_data& run, const batch& b,
     return known ? std::optional(at_ns) : std::nullopt;
   };
   to.moment(if_known(queued != nullptr, queued != nullptr ? queued->start_ns : 0));
-  to.moment(if_known(made.has_value(), made ? made->start_ns : 0));
-  to.moment(if_known(made.has_value(), made ? made->end_ns : 0));
+  to.moment(if_known(preprocessing.has_value(), preprocessing ? preprocessing->start_ns : 0));
+  to.moment(if_known(preprocessing.has_value(), preprocessing ? preprocessing->end_ns : 0));
   to.moment(if_known(waited, waited ? wait->start_ns : 0));
   to.moment(if_known(waited, waited ? wait->end_ns() : 0));
   to.moment(batches.delivery_ns(b));

@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Decides which operations of one log are drawn, by their durations. Many operations may have
-/// about the same duration; if only some of them can be drawn, every n-th one is.
+/// Decides which operations of one log are drawn, by their durations. If many operations have about
+/// the same duration and only some can be drawn, draws every n-th one.
 class drawn_durations {
  public:
   drawn_durations() = default;
@@ -45,8 +45,7 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Like from_ns(), but also draws some of the longest intervals below the minimum, until `most`
-  /// are drawn.
+  /// Like from_ns(), but also draws some of the longest intervals below the minimum, up to `most`.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;

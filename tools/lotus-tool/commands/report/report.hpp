@@ -25,8 +25,7 @@ struct report_options {
   bool quiet = false;
 };
 
-/// Writes a page that needs no network. Returns the exit status; throws input_error and
-/// usage_error.
+/// Writes a page that needs no network. Returns the exit status. Throws input_error, usage_error.
 int run_report(const report_options& options, std::ostream& out, std::ostream& err);
 
 /// Makes JSON safe inside an HTML script element: escapes <, >, & and the two characters that end a

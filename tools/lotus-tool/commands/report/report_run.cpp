@@ -43,13 +43,12 @@ constexpr std::size_t bins_a_decade = 48;
 constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
-/// Counts durations in bins from 100 ns to 1000 s. The first and last bins include shorter and
-/// longer ones.
+/// Counts durations in bins from 100 ns to 1000 s; the first and last bins have no outer limit.
 class histogram {
  public:
   void add(double ns, std::uint64_t count) {
-    const double place = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
-    bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
+    const double bin = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
+    bins_[static_cast<std::size_t>(std::clamp(bin, 0.0, histogram_bins - 1.0))] += count;
   }
 
   /// Writes {"first":number of the first non-empty bin,"counts":[…] up to the last such bin}.

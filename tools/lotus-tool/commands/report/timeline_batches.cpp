@@ -66,7 +66,7 @@ void write_batches(json_writer& json, const run_data& run,
     json.end_array();
     return;
   }
-  // Waits and steps alternate, so for each kind only one combined interval is open at a time.
+  // Records of different kinds alternate, so each kind has its own open combined interval.
   const std::int64_t intervals = static_cast<std::int64_t>(std::max<std::size_t>(1, most / 3));
   const std::int64_t width_ns = (run.last_ns - run.first_ns) / intervals + 1;
   std::map<int, drawn_batches> open;

@@ -58,7 +58,7 @@ void append_operations(std::string& text, const run_data& run, std::size_t file,
 /// @param most  maximum number of values. If there are more, neighbors are combined, and only the
 ///   lowest and the highest of them are written.
 void write_counters(json_writer& json, const run_data& run, std::size_t most) {
-  const std::size_t neighbours =
+  const std::size_t neighbors =
       run.side.counters.size() <= most ? 1 : 2 * run.side.counters.size() / most + 1;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<const counter_value*>> values;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> appeared;
@@ -83,7 +83,7 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
       return a->value < b->value;
     };
     for (std::size_t first = 0; first < all.size();) {
-      const std::size_t last = std::min(all.size(), first + neighbours);
+      const std::size_t last = std::min(all.size(), first + neighbors);
       const auto [low, high] =
           std::minmax_element(all.begin() + static_cast<std::ptrdiff_t>(first),
                               all.begin() + static_cast<std::ptrdiff_t>(last), lower);

@@ -86,20 +86,20 @@ double figure_of(stats_order order, const figures& op) {
 /// the order of the logs is kept.
 /// @param ops  the operations, as op_samples or as figures.
 template <class Ops>
-void sort_ops(std::vector<std::uint32_t>& places, const Ops& ops, const stats_options& options) {
+void sort_ops(std::vector<std::uint32_t>& indexes, const Ops& ops, const stats_options& options) {
   if (options.order == stats_order::name) {
-    std::stable_sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::stable_sort(indexes.begin(), indexes.end(), [&](std::uint32_t a, std::uint32_t b) {
       return natural_less(ops[a].name, ops[b].name);
     });
   } else if (options.order != stats_order::logged) {
     std::vector<double> by(ops.size());
-    for (const std::uint32_t place : places) {
-      by[place] = figure_of(options.order, figures_of(ops[place]));
+    for (const std::uint32_t index : indexes) {
+      by[index] = figure_of(options.order, figures_of(ops[index]));
     }
-    std::stable_sort(places.begin(), places.end(),
+    std::stable_sort(indexes.begin(), indexes.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return by[a] > by[b]; });
   }
-  if (options.limit && *options.limit < places.size()) places.resize(*options.limit);
+  if (options.limit && *options.limit < indexes.size()) indexes.resize(*options.limit);
 }
 
 }  // namespace
@@ -110,17 +110,17 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.run =
       read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
-  for (std::uint32_t place = 0; place < result.run.ops.size(); ++place) {
+  for (std::uint32_t index = 0; index < result.run.ops.size(); ++index) {
     // If calls are grouped by arguments, an operation whose calls all have arguments has no calls
     // under its bare name.
-    if (result.run.ops[place].durations.size() > 0) result.shown_ops.push_back(place);
+    if (result.run.ops[index].durations.size() > 0) result.shown_ops.push_back(index);
   }
   sort_ops(result.shown_ops, result.run.ops, options);
-  std::vector<std::uint32_t> places(result.run.aggregated.size());
-  std::iota(places.begin(), places.end(), 0U);
-  sort_ops(places, result.run.aggregated, options);
-  for (const std::uint32_t place : places) {
-    result.aggregated.push_back(figures_of(result.run.aggregated[place]));
+  std::vector<std::uint32_t> indexes(result.run.aggregated.size());
+  std::iota(indexes.begin(), indexes.end(), 0U);
+  sort_ops(indexes, result.run.aggregated, options);
+  for (const std::uint32_t index : indexes) {
+    result.aggregated.push_back(figures_of(result.run.aggregated[index]));
   }
   describe_batches(result, options);
   collect_pipeline(result, options.slowest);
@@ -133,8 +133,8 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
 std::vector<operation_calls> run_stats_result::calls_of_operations() const {
   std::vector<operation_calls> calls;
   calls.reserve(shown_ops.size());
-  for (const std::uint32_t place : shown_ops) {
-    calls.push_back({std::string(run.ops[place].name), run.ops[place].durations.size()});
+  for (const std::uint32_t index : shown_ops) {
+    calls.push_back({std::string(run.ops[index].name), run.ops[index].durations.size()});
   }
   return calls;
 }

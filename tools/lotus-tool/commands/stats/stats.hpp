@@ -79,7 +79,7 @@ struct run_stats_result {
   std::vector<accelerator_analysis> accelerators;
 
   const figures& of(quantity q) const { return quantities[static_cast<std::size_t>(q)]; }
-  const op_samples& op(std::size_t place) const { return run.ops[shown_ops[place]]; }
+  const op_samples& op(std::size_t index) const { return run.ops[shown_ops[index]]; }
   std::vector<operation_calls> calls_of_operations() const;
 };
 

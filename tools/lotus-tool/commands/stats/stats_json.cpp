@@ -29,7 +29,7 @@ std::optional<std::int64_t> blocked_ns_of(const figures& of) {
   return of.cpu ? of.cpu->blocked_ns : std::nullopt;
 }
 
-/// Writes one batch.
+/// Writes the times of a batch.
 /// @param staged  whether the run has named stages.
 void write_batch(json_writer& json, const run_data& run, const batch& b, bool staged) {
   const batch_record* const preprocessed = run.batches.record(b.preprocessed);
@@ -49,8 +49,9 @@ void write_batch(json_writer& json, const run_data& run, const batch& b, bool st
   json.member("step_ns", value_of(run.batches, b, quantity::step));
   json.member("out_of_order", run.batches.out_of_order(b));
   if (staged) {
-    const std::optional<time_span> made = run.batches.made(b);
-    json.member("latency_ns", made ? std::optional(made->duration_ns()) : std::nullopt);
+    const std::optional<time_span> preprocessing = run.batches.made(b);
+    json.member("latency_ns",
+                preprocessing ? std::optional(preprocessing->duration_ns()) : std::nullopt);
     json.member("service_ns", run.batches.service_ns(b));
     json.member("queueing_ns", run.batches.queueing_ns(b));
   }
@@ -64,8 +65,8 @@ void write_batch(json_writer& json, const run_data& run, const batch& b, bool st
 /// Writes the batches and operations of the thread that wrote one log, if there are any.
 void write_worker(json_writer& json, const run_stats_result& run, std::size_t f) {
   const worker_batches preprocessed = batches_of_worker(run, f);
-  const auto has = [&run, f](std::uint32_t place) {
-    const worker_shares& shares = run.run.ops[place].by_file;
+  const auto has = [&run, f](std::uint32_t index) {
+    const worker_shares& shares = run.run.ops[index].by_file;
     return f < shares.size() && shares[f].count > 0;
   };
   if (preprocessed.count == 0 && std::none_of(run.shown_ops.begin(), run.shown_ops.end(), has)) {
@@ -74,9 +75,9 @@ void write_worker(json_writer& json, const run_stats_result& run, std::size_t f)
   json.newline().begin_object().member("worker", run.run.files->files[f].number);
   json.member("batches", preprocessed.count).member("preprocess_total_ns", preprocessed.total_ns);
   json.key("ops").begin_object();
-  for (const std::uint32_t place : run.shown_ops) {
-    if (!has(place)) continue;
-    const op_samples& op = run.run.ops[place];
+  for (const std::uint32_t index : run.shown_ops) {
+    if (!has(index)) continue;
+    const op_samples& op = run.run.ops[index];
     const worker_share& share = op.by_file[f];
     json.key(op.name).begin_object().member("count", share.count);
     json.member("mean_ns", static_cast<double>(share.total_ns) / static_cast<double>(share.count));

@@ -77,8 +77,7 @@ const measured_configuration* search::best() const {
     const std::size_t threads_a = space_.threads(a.at);
     const std::size_t threads_b = space_.threads(b.at);
     if (threads_a != threads_b) return threads_a < threads_b;
-    // A difference below 5 % does not count, because two runs of a program differ a little in
-    // memory.
+    // Two runs of a program differ a little in memory, so a difference below 5 % does not count.
     return static_cast<double>(a.bytes) < 0.95 * static_cast<double>(b.bytes);
   };
   for (const measured_configuration& m : measured_) {

@@ -108,7 +108,7 @@ std::optional<throughput> steady_throughput(const reception_times& times, std::i
     };
     means.push_back(mean_of({at(p), at(p + 1)}));
   }
-  // The slope of a line varies 1.2 times as much as the time between first and last event.
+  // The variance of a fitted slope is 1.2 times that of the time between first and last event.
   const double reach = std::sqrt(1.2) * reach_of_mean(means) * found.per_s * 1e-9;
   found.low = found.per_s / (1 + reach);
   found.high = reach < 1 ? found.per_s / (1 - reach) : std::numeric_limits<double>::infinity();

@@ -37,8 +37,7 @@ reception_times receptions_of(const run_batches& batches);
 std::optional<throughput> steady_throughput(const reception_times& times, std::int64_t begin_ns);
 inline constexpr std::size_t min_counted = 5;
 
-/// Returns the mean of the second half of the rates that the program printed; nullopt if there is
-/// none.
+/// Returns the mean of the second half of the printed rates; nullopt if there is none.
 std::optional<throughput> printed_throughput(const std::vector<printed_rate>& rates);
 
 /// Returns the throughput of several trials of the same configuration. For two or more, the

@@ -117,7 +117,7 @@ trial_result run_trial(const trial_request& request) {
       result.interrupted = interrupted_by() != 0;
     }
     const std::size_t found = processes.end(result.unkillable);
-    // If the program was asked to end, its processes got the signal too but may need longer.
+    // If the program was asked to end, its processes may need longer to end, which is no fault.
     if (!result.cut_off && !result.interrupted) result.outlived = found;
     result.status = process.state().status;
     result.by_signal = process.state().by_signal;

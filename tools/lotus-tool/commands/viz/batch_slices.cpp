@@ -158,10 +158,10 @@ void batch_slices::draw(const batch_slice& slice, track where, trace_sink& sink)
   event.where = where;
   event.start_ns = slice.start_ns;
   event.duration_ns = slice.duration_ns;
-  const auto place = static_cast<std::uint32_t>(&slice - slices_.data());
-  auto point = std::lower_bound(points_.begin(), points_.end(), place,
+  const auto index = static_cast<std::uint32_t>(&slice - slices_.data());
+  auto point = std::lower_bound(points_.begin(), points_.end(), index,
                                 [](const auto& p, std::uint32_t of) { return p.first < of; });
-  for (; point != points_.end() && point->first == place; ++point) {
+  for (; point != points_.end() && point->first == index; ++point) {
     event.flows.push_back(point->second);
   }
   if (slice.record) {

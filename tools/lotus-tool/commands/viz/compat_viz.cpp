@@ -51,7 +51,7 @@ class compat_writer {
 
   void record(const log_line& line, bool operations) {
     if (line.kind != record_kind::op && !batch_kind_of(line.kind).in_original) return;
-    // The original script ignores operations whose names begin like batch records.
+    // The original Lotus's script ignores operations whose names begin like batch records.
     if (line.kind == record_kind::op && (!operations || line.name.substr(0, 6) == "SBatch")) return;
     const std::int64_t ts = (line.start_ns - base_ns_) / 1000;
     const std::int64_t id = -1 - line.batch;

@@ -14,7 +14,7 @@ namespace lotus::tool {
 
 struct torch_trace;
 
-/// What is written to one output file.
+/// An output file, and the runs that are written to it.
 struct compat_job {
   const std::vector<run_files>& runs;
   const torch_trace* torch;  ///< the profiler trace to append to; nullptr for none

@@ -54,12 +54,12 @@ void draw_levels(const run_data& run, std::uint32_t pid, const view& shown, trac
     busy.down(span.end_ns());
   }
   for (const batch& b : run.batches.all()) {
-    const std::optional<time_span> made = run.batches.made(b);
-    if (!made) continue;
-    ready.up(made->end_ns);
+    const std::optional<time_span> preprocessing = run.batches.made(b);
+    if (!preprocessing) continue;
+    ready.up(preprocessing->end_ns);
     // If two hosts' clocks differ, a batch may seem to be received before it was preprocessed.
-    const std::optional<std::int64_t> taken_ns = run.batches.delivery_ns(b);
-    if (taken_ns) ready.down(std::max(*taken_ns, made->end_ns));
+    const std::optional<std::int64_t> received_ns = run.batches.delivery_ns(b);
+    if (received_ns) ready.down(std::max(*received_ns, preprocessing->end_ns));
   }
   ready.draw(pid, "batches ready", shown, sink);
   busy.draw(pid, "workers busy", shown, sink);

@@ -124,8 +124,7 @@ slowest parse_slowest(const std::string& text) {
 
 namespace {
 
-/// Finds a stage by its name; nullopt if there is none. In logs, names begin with S, which `name`
-/// may omit.
+/// Finds a stage by its name, with or without the S that names in logs have; nullopt if none.
 std::optional<stage_id> look_for_stage(const std::string& name, const run_data& run) {
   for (const stage_span& span : run.side.stages) {
     const std::string_view full = run.names.name(span.name);
@@ -189,19 +188,19 @@ view::view(const view_options& options, const run_data& run)
 
 void view::choose_batches(std::size_t count, const run_batches& batches) {
   // Preprocess time and index of each batch.
-  std::vector<std::pair<std::int64_t, std::size_t>> places;
+  std::vector<std::pair<std::int64_t, std::size_t>> durations;
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch& b = batches.all()[i];
-    const std::optional<time_span> made = batches.made(b);
-    if (!made || !has_time(made->start_ns, made->end_ns)) continue;
-    places.emplace_back(batches.preprocess_ns(b).value_or(made->duration_ns()), i);
+    const std::optional<time_span> preprocessing = batches.made(b);
+    if (!preprocessing || !has_time(preprocessing->start_ns, preprocessing->end_ns)) continue;
+    durations.emplace_back(batches.preprocess_ns(b).value_or(preprocessing->duration_ns()), i);
   }
-  std::stable_sort(places.begin(), places.end(),
+  std::stable_sort(durations.begin(), durations.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  places.resize(std::min(count, places.size()));
-  for (const auto& [ns, place] : places) {
-    chosen_batches_[place] = true;
-    const batch& b = batches.all()[place];
+  durations.resize(std::min(count, durations.size()));
+  for (const auto& [ns, index] : durations) {
+    chosen_batches_[index] = true;
+    const batch& b = batches.all()[index];
     for (std::uint32_t s = 0; s < b.spans; ++s) chosen_preprocessings_[b.first_span + s] = true;
   }
 }
@@ -212,7 +211,7 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
   const std::vector<preprocessing_span>& preprocessing = run.batches.preprocessing_spans();
   const std::vector<item> items = items_of(run.batches);
   // Time in the stage and index of each item.
-  std::vector<std::pair<std::int64_t, std::size_t>> places;
+  std::vector<std::pair<std::int64_t, std::size_t>> durations;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!has_time(items[i].life.start_ns, items[i].life.end_ns)) continue;
     std::int64_t in_stage_ns = -1;
@@ -220,13 +219,13 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
       if (preprocessing[span].stage != *stage) continue;
       in_stage_ns = std::max<std::int64_t>(in_stage_ns, 0) + preprocessing[span].duration_ns;
     }
-    if (in_stage_ns >= 0) places.emplace_back(in_stage_ns, i);
+    if (in_stage_ns >= 0) durations.emplace_back(in_stage_ns, i);
   }
-  std::stable_sort(places.begin(), places.end(),
+  std::stable_sort(durations.begin(), durations.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  places.resize(std::min(wanted.count, places.size()));
-  for (const auto& [ns, place] : places) {
-    for (const span_number span : items[place].spans) {
+  durations.resize(std::min(wanted.count, durations.size()));
+  for (const auto& [ns, index] : durations) {
+    for (const span_number span : items[index].spans) {
       chosen_preprocessings_[span] = true;
       // If the stage works on batches, the batches' waits and steps are shown too.
       const optional_batch of = preprocessing[span].batch;
@@ -246,15 +245,15 @@ void view::choose_spans(const run_batches& batches) {
   for (auto& spans : chosen_spans_) {
     std::sort(spans.begin(), spans.end());
     // Disjoint intervals; `spans` may overlap, because stages may be nested.
-    std::vector<std::pair<std::int64_t, std::int64_t>> apart;
+    std::vector<std::pair<std::int64_t, std::int64_t>> disjoint;
     for (const auto& [start_ns, end_ns] : spans) {
-      if (apart.empty() || start_ns >= apart.back().second) {
-        apart.emplace_back(start_ns, end_ns);
+      if (disjoint.empty() || start_ns >= disjoint.back().second) {
+        disjoint.emplace_back(start_ns, end_ns);
       } else {
-        apart.back().second = std::max(apart.back().second, end_ns);
+        disjoint.back().second = std::max(disjoint.back().second, end_ns);
       }
     }
-    spans = std::move(apart);
+    spans = std::move(disjoint);
   }
 }
 

@@ -21,7 +21,7 @@ struct viz_options {
   std::size_t format = 0;  ///< index in viz_formats()
   view_options view;
   bool coarse = false;  ///< whether to draw only batches and no operations
-  bool compat = false;  ///< whether to write the events of the original script
+  bool compat = false;  ///< whether to write the events of the original Lotus's script
   bool gzip = false;
   bool strict = false;  ///< whether a malformed line is an error
   bool quiet = false;   ///< whether to print no notes

@@ -72,15 +72,15 @@ std::string absolute(const std::string& path) {
 
 /// Returns the folder for temporary files, or the default one if the path contains a comma: perf's
 /// option --control does not accept commas.
-fs::path comma_free_place() {
-  const fs::path place = fs::temp_directory_path();
-  return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
+fs::path comma_free_folder() {
+  const fs::path folder = fs::temp_directory_path();
+  return folder.native().find(',') == std::string::npos ? folder : fs::path(P_tmpdir);
 }
 
 /// A folder for the FIFOs through which perf is controlled. The destructor removes the folder.
 class control_fifos {
  public:
-  control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
+  control_fifos() : folder_((comma_free_folder() / "lotus-map-XXXXXX").string()) {
     if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
         ::mkfifo(path("ack").c_str(), 0600) != 0) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe)
@@ -140,7 +140,7 @@ std::string interval_text(double rate_hz, double unit_hz) {
 }
 
 /// Returns the value for LOTUS_MAP_RATE; empty if the collector does not sample.
-std::string whole_rate(double rate_hz) {
+std::string rate_text(double rate_hz) {
   return rate_hz > 0 ? std::to_string(std::max(std::llround(rate_hz), 1LL)) : "";
 }
 
@@ -158,7 +158,7 @@ command probe_runner::probe_command(const probe_launch& launch, bool logged) con
                        lotus::detail::collector_names[static_cast<std::size_t>(kind_.collector)]},
                       {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
                       {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
-                      {"LOTUS_MAP_RATE", whole_rate(launch.rate_hz)},
+                      {"LOTUS_MAP_RATE", rate_text(launch.rate_hz)},
                       {"LOTUS_MAP_OP", launch.op}};
   return what;
 }

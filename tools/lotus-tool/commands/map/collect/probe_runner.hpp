@@ -14,8 +14,7 @@
 
 namespace lotus::tool {
 
-/// The sampling rates that a collector supports; with whole_ms, an interval is a whole number of
-/// ms.
+/// The sampling rates that a collector supports; with whole_ms, the interval must be whole ms.
 enum class rates { any, whole_ms, only_usual };
 
 struct probe_launch;

@@ -22,7 +22,7 @@ struct viz_format {
 };
 
 /// Returns all formats, in the order in which help and errors list them. The first one is the
-/// default. Only it supports merging into profiler traces and the original script's events.
+/// default; only this one supports --compat and merging into profiler traces.
 const std::vector<viz_format>& viz_formats();
 
 }  // namespace lotus::tool

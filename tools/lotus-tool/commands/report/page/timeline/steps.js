@@ -50,8 +50,8 @@ function nearestTo(timeline, lane, row, t) {
   return canStepOn(timeline, hit) ? hit : stepAlong(timeline, hit, 1) || stepAlong(timeline, hit, -1);
 }
 
-/** Up (-1): the slice that contains this one, or else the lane above. Down (1): the first slice inside, or else the
- * lane below. */
+/** Returns the slice to step to: up (by = -1) the one that contains this slice, or else one in the lane above; down
+ * (by = 1) the first one inside, or else one in the lane below. */
 function stepAcross(timeline, { lane, row, i }, by) {
   const [from, to] = [row.start[i], row.end[i]];
   const own = rowsToStepIn(lane);
