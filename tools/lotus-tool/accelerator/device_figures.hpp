@@ -75,7 +75,7 @@ struct device_figures {
   std::vector<device_gap> gaps;  ///< gaps; the sum of their lengths is idle_ns
 
   std::int64_t busy_ns() const noexcept { return span_ns - idle_ns; }
-  /// Busy time without the time of communication alone, which includes waiting for other ranks.
+  /// Busy time without the time in which only communication ran, because that may be waiting.
   std::int64_t working_ns() const noexcept { return busy_ns() - only_communication_ns; }
 };
 

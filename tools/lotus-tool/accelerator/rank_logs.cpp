@@ -36,27 +36,28 @@ rank_logs::rank_logs(const std::vector<run_files>& runs) {
 }
 
 std::vector<const run_files*> rank_logs::of(const device_trace& trace) const {
-  candidates left;
+  candidates possible;
   for (const consumer_logs& logs : all_) {
     const bool other_rank = logs.rank && trace.rank && *logs.rank != *trace.rank;
-    if (!other_rank) left.push_back(&logs);
+    if (!other_rank) possible.push_back(&logs);
   }
   const fs::path parent = fs::path(trace.path).parent_path();
   const fs::path folder = parent.empty() ? fs::path(".") : parent;
-  prefer(left, [&](const consumer_logs& logs) {
+  prefer(possible, [&](const consumer_logs& logs) {
     std::error_code error;
     return fs::equivalent(logs.files.info_dir, folder, error);
   });
-  if (trace.rank) prefer(left, [&](const consumer_logs& logs) { return logs.rank == trace.rank; });
+  if (trace.rank)
+    prefer(possible, [&](const consumer_logs& logs) { return logs.rank == trace.rank; });
   std::set<std::uint64_t> processes;
   for (const host_thread& thread : trace.threads) processes.insert(thread.process);
-  prefer(left, [&](const consumer_logs& logs) {
+  prefer(possible, [&](const consumer_logs& logs) {
     return std::any_of(logs.files.files.begin(), logs.files.files.end(),
                        [&](const log_file& file) { return processes.count(file.number) != 0; });
   });
   std::vector<const run_files*> found;
-  found.reserve(left.size());
-  for (const consumer_logs* const logs : left) found.push_back(&logs->files);
+  found.reserve(possible.size());
+  for (const consumer_logs* const logs : possible) found.push_back(&logs->files);
   return found;
 }
 

@@ -23,7 +23,7 @@ std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks);
 /// Prints all figures of one trace, or a table of several ranks.
 void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out);
 
-/// Writes one trace as write_accelerator() does for one, and several as an object with a list.
+/// Writes a single trace as in accelerator_text.hpp, and several traces as an object with a list.
 void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks, bool parts);
 
 /// Returns the output of write_accelerator() without steps and batches.

@@ -41,8 +41,7 @@ class counted_consumers {
   std::set<std::uint64_t> numbers_;
 };
 
-/// Adds the scopes and stages of consumers that are named copy_scope_name. Logs contain both as
-/// operations.
+/// Adds the consumers' scopes and stages named copy_scope_name. Logs contain both as operations.
 void add_copies(const run_data& run, const std::set<std::uint64_t>& consumers, std::int64_t base_ns,
                 std::vector<recorded_range>& ranges) {
   for (std::size_t f = 0; f < run.logs.size(); ++f) {

@@ -34,8 +34,8 @@ std::optional<trace_time> time_of(std::string_view text) {
     return std::nullopt;
   }
   if (std::abs(time.us) > 9e15) return std::nullopt;
-  std::int64_t whole = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  std::int64_t whole_us = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole_us);
   std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
   // This is a number with a sign or an exponent, such as "-.5" or "1e6".
   if (error != std::errc() || (!rest.empty() && rest.front() != '.')) {
@@ -48,7 +48,7 @@ std::optional<trace_time> time_of(std::string_view text) {
       thousandths += (c - '0') * unit;
       unit /= 10;
     }
-    time.ns = whole * 1000 + (text.front() == '-' ? -thousandths : thousandths);
+    time.ns = whole_us * 1000 + (text.front() == '-' ? -thousandths : thousandths);
   }
   time.fractional = time.ns % 1000 != 0;
   return time;

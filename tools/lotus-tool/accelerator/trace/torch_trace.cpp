@@ -30,9 +30,9 @@ class trace_handler final : public json_events {
  public:
   trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
 
-  /// Whether lotus-tool or the original script has written the trace. If the run had no batches,
-  /// the original's output has no batch names. Then it is recognized because it contains nothing
-  /// but annotations, while a profiler also writes other events and keys.
+  /// Whether lotus-tool or the original Lotus's script has written the trace. If the run had no
+  /// batches, the script's output has no batch names. Then it is recognized because it contains
+  /// only annotations, while a profiler also writes other events and keys.
   bool is_ours() const noexcept {
     const bool as_original = trace_.is_object && found_ && !other_keys_ && annotations_ && !others_;
     return ours_ || as_original;
@@ -50,7 +50,7 @@ class trace_handler final : public json_events {
   }
 
   bool text(std::string_view text) override {
-    // Only lotus-tool and the original script write such names.
+    // Only lotus-tool and the original Lotus's script write such names.
     ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
     if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
     return value() && !ours_;
@@ -213,10 +213,10 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
 }
 
 std::string merged_name(const std::string& path, bool coarse) {
-  const fs::path whole(path);
-  const std::string name = whole.filename().string();
+  const fs::path full_path(path);
+  const std::string name = full_path.filename().string();
   const std::string stem = name.substr(0, name.find(".json"));
-  return (whole.parent_path() / (stem + (coarse ? "_coarse.json" : "_fine.json"))).string();
+  return (full_path.parent_path() / (stem + (coarse ? "_coarse.json" : "_fine.json"))).string();
 }
 
 }  // namespace lotus::tool

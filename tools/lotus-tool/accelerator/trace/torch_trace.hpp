@@ -36,7 +36,7 @@ struct torch_trace {
 
 enum class json_kind : std::uint8_t {
   trace,      ///< a trace that a run can be merged into
-  ours,       ///< output of this tool or of the original script, which is never used as input
+  ours,       ///< output of this tool or of the original Lotus, which is never used as input
   not_trace,  ///< JSON without events
   broken      ///< not valid JSON
 };
@@ -56,7 +56,8 @@ json_scan scan_json(const std::string& path);
 /// traces, returns the last one in natural order and prints a warning. Throws input_error.
 std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics);
 
-/// Returns the original's name for a merged trace: "a.pt.trace_fine.json" for "a.pt.trace.json".
+/// Returns the name of a merged trace, as in the original Lotus: "a.pt.trace_fine.json" for
+/// "a.pt.trace.json".
 std::string merged_name(const std::string& path, bool coarse);
 
 }  // namespace lotus::tool
