@@ -64,8 +64,7 @@ class function_index {
     if (at == names.end()) return std::nullopt;
     const std::string wanted = comparable_module(module);
     users all = users_where(at->second, [&](const std::string& known) {
-      // If one of the two modules is unknown, for example in tables copied from VTune's window,
-      // they match.
+      // An unknown module, for example in a table copied from VTune's window, matches any other.
       return wanted.empty() || known.empty() || known == wanted;
     });
     // The probe program contains the same code as the program that it represents, but has another

@@ -34,7 +34,7 @@ struct mapping {
 
   /// Maps "function|module" to the operations that use it, for functions used by at least two.
   std::map<std::string, std::set<std::string>> common() const;
-  /// Whether any function has a share; the original tool's files have none.
+  /// Whether any function has a share; the files of the original Lotus have none.
   bool has_shares() const;
 };
 

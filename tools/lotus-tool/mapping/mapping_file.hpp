@@ -9,12 +9,12 @@
 
 namespace lotus::tool {
 
-/// Writes a mapping with the original tool's keys op_to_func and common_funcs_to_op, and the key
+/// Writes a mapping with the original Lotus's keys op_to_func and common_funcs_to_op, and the key
 /// "functions" with hits, runs, samples and share for each operation and function. Throws
 /// input_error if the output cannot be written.
 void write_mapping(const mapping& m, output_file& out);
 
-/// Reads a mapping written by this tool or by the original tool. Throws input_error.
+/// Reads a mapping written by this tool or by the original Lotus. Throws input_error.
 mapping read_mapping(const std::string& path);
 
 }  // namespace lotus::tool

@@ -22,9 +22,9 @@ namespace {
 function_report instructions_of(const callgrind_profile& profile) {
   function_report report;
   report.unit = profile.events.empty() ? "Ir" : profile.events.front();
-  for (const auto& [place, counts] : profile.functions) {
+  for (const auto& [key, counts] : profile.functions) {
     if (!counts.empty()) {
-      report.add(place.first, place.second, static_cast<double>(counts.front()));
+      report.add(key.first, key.second, static_cast<double>(counts.front()));
     }
   }
   return report;

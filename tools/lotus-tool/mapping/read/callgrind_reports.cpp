@@ -230,8 +230,8 @@ class annotate_reader {
   /// own without a module.
   void find_modules() {
     const auto rows = std::exchange(profile_.functions, {});
-    for (const auto& [place, values] : rows) {
-      const auto& [function, module] = place;
+    for (const auto& [key, values] : rows) {
+      const auto& [function, module] = key;
       add_to(profile_.functions[{function, module.empty() ? only_module(rows, function) : module}],
              values);
     }

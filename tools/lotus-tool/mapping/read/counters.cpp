@@ -145,8 +145,8 @@ void read_profile(const callgrind_profile& profile, counter_table& table) {
       table.metrics.push_back({event, metric_kind::sum});
     }
   }
-  for (const auto& [place, counts] : profile.functions) {
-    counted_function counted{place.first, place.second, {counts.begin(), counts.end()}};
+  for (const auto& [key, counts] : profile.functions) {
+    counted_function counted{key.first, key.second, {counts.begin(), counts.end()}};
     counted.values.resize(table.metrics.size());
     table.functions.push_back(std::move(counted));
   }
@@ -165,16 +165,16 @@ std::optional<std::pair<std::string, double>> stat_row(std::string_view line) {
 bool read_perf_stat(std::string_view text, counter_table& table) {
   text_lines lines(text);
   std::string_view line;
-  counted_function whole;
+  counted_function process;
   while (lines.next(line)) {
     if (trimmed(line).empty() || line.front() == '#') continue;
     const auto row = stat_row(line);
     if (!row) return false;
     table.metrics.push_back({row->first, metric_kind::sum});
-    whole.values.push_back(row->second);
+    process.values.push_back(row->second);
   }
   table.whole_process = true;
-  table.functions.push_back(std::move(whole));
+  table.functions.push_back(std::move(process));
   return !table.metrics.empty();
 }
 

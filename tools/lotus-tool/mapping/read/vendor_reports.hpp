@@ -31,8 +31,7 @@ struct perf_table {
 };
 
 /// Reads the output of `perf report -t '|'` with the sort keys dso and symbol. Returns a table for
-/// each event; none if there are no samples. Values are samples if perf had the option -n, else
-/// percent.
+/// each event; none if there are no samples. Values are samples if perf had -n, else percent.
 std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

@@ -216,9 +216,9 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     own_wall(ops, everything ? INT64_MIN : samples.from_ns, everything ? INT64_MAX : samples.to_ns,
              [&](std::uint32_t name, std::int64_t ns) { joined(name).wall_ns += ns; });
     const std::uint64_t pid = threads.pid_of(tid);
-    std::size_t place = 0;
+    std::size_t index = 0;
     sweep(ops, without_log, [&](const located_sample& s, const operation* op) {
-      std::set<std::uint32_t>& by = counted[place++];
+      std::set<std::uint32_t>& by = counted[index++];
       if (op == nullptr || (s.pid != pid && s.pid != 0 && pid != 0)) return;
       joined_op& waits = joined(op->name);
       waits.meanwhile_sum += {1, s.value};

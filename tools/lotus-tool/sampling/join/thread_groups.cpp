@@ -23,8 +23,8 @@ joined_samples& joined_samples::operator+=(const joined_samples& more) noexcept 
   return *this;
 }
 
-double joined_samples::share_of(const joined_samples& whole) const noexcept {
-  return whole.value == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole.value);
+double joined_samples::share_of(const joined_samples& all) const noexcept {
+  return all.value == 0 ? 0 : static_cast<double>(value) / static_cast<double>(all.value);
 }
 
 std::string thread_group::name() const {

@@ -19,8 +19,8 @@ struct joined_samples {
   std::uint64_t value = 0;  ///< sum of the samples' values, in the event's unit: ns, cycles, …
 
   joined_samples& operator+=(const joined_samples& more) noexcept;
-  /// Returns the share of `value` in the value of `whole`, 0..1.
-  double share_of(const joined_samples& whole) const noexcept;
+  /// Returns the share of `value` in the value of `all`, 0..1.
+  double share_of(const joined_samples& all) const noexcept;
 };
 
 /// Threads with the same name except for a number at its end, such as those of a thread pool.

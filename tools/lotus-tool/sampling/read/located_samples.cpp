@@ -32,8 +32,8 @@ std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   const std::size_t dot = text.find('.');
   std::string digits(text.substr(0, dot));
   std::string fraction(dot == std::string_view::npos ? "" : text.substr(dot + 1));
-  constexpr std::size_t places = 9;
-  fraction.resize(places, '0');
+  constexpr std::size_t digits_of_ns = 9;
+  fraction.resize(digits_of_ns, '0');
   digits += fraction;
   std::int64_t value = 0;
   const char* const end = digits.data() + digits.size();
@@ -85,9 +85,9 @@ bool begins_with_ids(std::string_view line) {
 /// Parses a line "thread's name pid/tid 4065.357157840: 500000 cpu-clock:u: 7fade0bcc9d4 function
 /// name (/path)". Returns false for other lines, such as perf's warnings.
 bool read_script_line(std::string_view line, std::int64_t offset_ns, located_samples& to) {
-  const std::string_view whole = line;
+  const std::string_view full_line = line;
   while (!line.empty() && !begins_with_ids(line)) next_word(line);
-  const std::string_view thread = trimmed(whole.substr(0, whole.size() - line.size()));
+  const std::string_view thread = trimmed(full_line.substr(0, full_line.size() - line.size()));
   const std::string_view ids = next_word(line);
   const std::size_t slash = ids.find('/');
   std::string_view time = next_word(line);

@@ -139,9 +139,9 @@ class symbol_source::module {
   }
 
   const code_place& at(std::uint64_t file_offset) {
-    const auto [place, fresh] = known_.try_emplace(file_offset);
-    if (fresh) place->second = look_up(file_offset);
-    return place->second;
+    const auto [entry, fresh] = known_.try_emplace(file_offset);
+    if (fresh) entry->second = look_up(file_offset);
+    return entry->second;
   }
 
   std::vector<source_frame> frames(std::uint64_t file_offset) {
@@ -150,23 +150,23 @@ class symbol_source::module {
     if (address && function.function == no_symbols) function.begin = begin_of(*address);
     const unit_range* const unit = address ? unit_at(*address) : nullptr;
     if (unit == nullptr) return {function};
-    source_frame place;
+    source_frame frame;
     if (Dwarf_Line* const line = dwarf_getsrc_die(unit->die, *address - unit->bias)) {
       const char* const path = dwarf_linesrc(line, nullptr, nullptr);
-      if (path != nullptr && dwarf_lineno(line, &place.line) == 0) place.file = path;
+      if (path != nullptr && dwarf_lineno(line, &frame.line) == 0) frame.file = path;
     }
     std::vector<Dwarf_Die> calls;
     find_inlined(*unit->die, *address - unit->bias, calls);
     std::vector<source_frame> all;
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-      place.function = name_of(*call);
-      all.push_back(place);
-      place.file = file_of_call(*call, *unit->die);
-      place.line = line_of_call(*call);
+      frame.function = name_of(*call);
+      all.push_back(frame);
+      frame.file = file_of_call(*call, *unit->die);
+      frame.line = line_of_call(*call);
     }
-    place.function = function.function;
-    place.begin = function.begin;
-    all.push_back(place);
+    frame.function = function.function;
+    frame.begin = function.begin;
+    all.push_back(frame);
     return all;
   }
 
@@ -308,12 +308,12 @@ class symbol_source::module {
   std::map<std::uint64_t, code_place> known_;
 };
 
-symbol_source::symbol_source(diagnostic_log& diagnostics) : said_(diagnostics) {}
+symbol_source::symbol_source(diagnostic_log& diagnostics) : diagnostics_(diagnostics) {}
 symbol_source::~symbol_source() = default;
 
 symbol_source::module& symbol_source::find(const std::string& module_path, std::int64_t seen_ns) {
   std::unique_ptr<module>& found = modules_[module_path];
-  if (!found) found = std::make_unique<module>(module_path, seen_ns, said_);
+  if (!found) found = std::make_unique<module>(module_path, seen_ns, diagnostics_);
   return *found;
 }
 

@@ -58,7 +58,7 @@ class symbol_source {
 
   module& find(const std::string& module_path, std::int64_t seen_ns);
 
-  diagnostic_log& said_;
+  diagnostic_log& diagnostics_;
   std::map<std::string, std::unique_ptr<module>> modules_;
 };
 

@@ -199,11 +199,11 @@ void sample_recorder::open_file(const std::string& folder) {
             std::to_string(now_ns<std::chrono::system_clock>());
   }
   // Rename the file before writing, so that its samples can be read even if this process is killed.
-  const new_output made = open_new_output(path_);
-  file_ = made.descriptor;
-  if (!made.incomplete.empty() && ::rename(made.incomplete.c_str(), path_.c_str()) != 0) {
+  const new_output created = open_new_output(path_);
+  file_ = created.descriptor;
+  if (!created.incomplete.empty() && ::rename(created.incomplete.c_str(), path_.c_str()) != 0) {
     const int error = errno;
-    ::unlink(made.incomplete.c_str());
+    ::unlink(created.incomplete.c_str());
     throw input_error(path_ + ": cannot be written: " + error_text(error));
   }
   layout::samples_file_header head{};

@@ -1,4 +1,4 @@
-// Summarizes in one sentence what a program without markers spends its time on.
+// Summarizes in one sentence what a program without markers (Lotus macros) spends its time on.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 

@@ -36,7 +36,7 @@ struct source_place {
 /// Returns a text such as "`Loader::next` (loader.h:61)" or "`inflate` (libz.so.1)".
 std::string shown_place(const source_place& place);
 
-/// A stack with names, the innermost call first. Inlined calls are calls too.
+/// A stack with names, the innermost call first. Contains inlined calls too.
 using named_stack = std::vector<source_place>;
 
 class named_stacks {

@@ -19,8 +19,8 @@ namespace {
 
 namespace layout = lotus::detail;
 
-/// Has room for 15 samples. Users without privileges may lock only about 128 pages per processor,
-/// and the program may need some of them to sample itself.
+/// Room for 15 samples. A user without privileges may lock only about 128 pages per processor, and
+/// the program may sample itself too.
 constexpr std::size_t ring_pages = 64;
 
 /// The registers of a sample in the kernel's order, with their numbers in DWARF.

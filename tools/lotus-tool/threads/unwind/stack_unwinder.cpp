@@ -94,8 +94,7 @@ struct stack_unwinder::state {
 
 stack_unwinder::stack_unwinder(std::vector<mapped_code> code)
     : code_(std::move(code)), state_(std::make_unique<state>()) {
-  // Only the unwind tables in the files themselves are needed, so no separate debug files are
-  // searched for.
+  // Only the files' own unwind tables are needed, so no separate debug files are searched for.
   static constexpr Dwfl_Callbacks callbacks{
       [](Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; },
       [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
