@@ -33,9 +33,9 @@ command command_of(const launch_options& options, const new_run& asked, const st
     // Our library comes first in LD_PRELOAD, so that it also counts allocations of the other
     // preloaded libraries.
     const char* const others = std::getenv("LD_PRELOAD");
-    const std::string behind =
+    const std::string after_library =
         others == nullptr || *others == '\0' ? "" : std::string(":") + others;
-    what.environment.emplace_back("LD_PRELOAD", memory_library() + behind);
+    what.environment.emplace_back("LD_PRELOAD", memory_library() + after_library);
   }
   return what;
 }

@@ -22,8 +22,7 @@ struct launch_options {
   bool threads = false;
   /// Variables to add to the program's environment.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Descriptor for the program's output, see command::output_to; -1: the program uses our
-  /// terminal.
+  /// Descriptor for the program's output, see command::output_to; -1: the one of the tool.
   int output_to = -1;
 };
 

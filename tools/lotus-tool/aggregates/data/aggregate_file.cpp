@@ -23,16 +23,16 @@ namespace {
 /// the text without the mark.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
-  const std::string_view taken = text.substr(0, at);
+  const std::string_view removed = text.substr(0, at);
   text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return taken;
+  return removed;
 }
 
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && behind == end && value >= 0;
+  const auto [after_number, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && after_number == end && value >= 0;
 }
 
 /// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N"; returns false for other lines.
@@ -67,7 +67,7 @@ bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate&
 class section_reader {
  public:
   section_reader(const log_file& file, diagnostic_log& diagnostics)
-      : file_(file), said_(diagnostics) {}
+      : file_(file), diagnostics_(diagnostics) {}
 
   void take_line(std::string_view line) {
     ++number_;
@@ -77,7 +77,8 @@ class section_reader {
       if (!name_.empty() && read_aggregate(line, ns_per_tick_, one)) {
         section_.push_back(std::move(one));
       } else {
-        said_.malformed(file_.path, number_, "no aggregate: expected S<name>,TID,COUNT,TOTAL,...");
+        diagnostics_.malformed(file_.path, number_,
+                               "no aggregate: expected S<name>,TID,COUNT,TOTAL,...");
         broken_ = true;
       }
       return;
@@ -95,13 +96,13 @@ class section_reader {
       section_ = {};
       name_.clear();
     } else {
-      said_.malformed(file_.path, number_, "neither a section's begin nor its end");
+      diagnostics_.malformed(file_.path, number_, "neither a section's begin nor its end");
     }
   }
 
   std::vector<thread_aggregate> finish() {
     leave_section();
-    said_.end_of_file(file_.path);
+    diagnostics_.end_of_file(file_.path);
     std::vector<thread_aggregate> all;
     for (auto& [name, section] : sections_) {
       for (thread_aggregate& one : section) all.push_back(std::move(one));
@@ -113,14 +114,14 @@ class section_reader {
   /// Discards an incomplete section, which a process leaves if it is killed while it writes. The
   /// sums are not lost, because the process's ring file still contains them.
   void leave_section() {
-    if (!name_.empty()) said_.note(file_.path + ": an incomplete section ignored");
+    if (!name_.empty()) diagnostics_.note(file_.path + ": an incomplete section ignored");
     section_ = {};
     name_.clear();
     broken_ = false;
   }
 
   const log_file& file_;
-  diagnostic_log& said_;
+  diagnostic_log& diagnostics_;
   std::uint64_t number_ = 0;
   std::string name_;  // name of the open section; "" if none is open
   double ns_per_tick_ = 0;

@@ -27,8 +27,9 @@ struct thread_aggregate {
   std::vector<duration_bucket> durations;  ///< sorted by `ns`; the sum of the counts is `count`
 };
 
-/// Returns all sections of a file. If recovery was killed and a section was written twice, it
-/// counts once; an incomplete section is ignored. Throws input_error if the file cannot be read.
+/// Returns the content of a file, to which each process adds a section. A section that was written
+/// twice, because recovery was killed, counts once; an incomplete section is ignored. Throws
+/// input_error if the file cannot be read.
 std::vector<thread_aggregate> read_aggregates(const log_file& file, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -49,7 +49,7 @@ counted_calls counted_calls::since(const counted_calls& before) const {
 }
 
 void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums) {
-  // If the process began within the window, all its sums were 0 at its beginning.
+  // If the process began within the window, its sums at `began_ns` are known: they were 0.
   if (counts_at_.empty() && began_ns <= now_ns && began_ns >= now_ns - window_ns_) {
     counts_at_.push_back({began_ns, began_ns, {}});
   }

@@ -32,7 +32,8 @@ struct counted_calls {
 /// loader), and the decoded name, which begins with the S of names in logs.
 using counted_by_name = std::map<std::pair<std::string, std::string>, counted_calls>;
 
-/// The sums of a process at several times. Two of them give the calls in between. Not thread-safe.
+/// Stores the sums of a process's counted calls at several times. The difference between two of
+/// them gives the calls in between. Not thread-safe.
 class counted_window {
  public:
   struct interval {
@@ -42,14 +43,14 @@ class counted_window {
 
   explicit counted_window(std::int64_t window_ns) : window_ns_(window_ns) {}
 
-  /// Adds the sums that a process has reached at `now_ns`. Its recording began at `began_ns`. Both
-  /// times are in ns since 1970.
+  /// Adds the sums of all calls from `began_ns`, when the recording began, to `now_ns`. Both times
+  /// are in ns since 1970.
   void add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums);
 
   /// Returns the calls since the last reading at or before `begin_ns`, or since the first reading.
   /// Returns nullopt if there was only one reading and the process began before the window.
   std::optional<interval> since(std::int64_t begin_ns) const;
-  /// Whether the sums were read only once, so that a second reading is needed for a difference.
+  /// Whether the sums were added only once, so that second ones are needed to know the difference.
   bool needs_second_reading() const {
     return counts_at_.size() == 1 && !counts_at_.front().sums.empty();
   }

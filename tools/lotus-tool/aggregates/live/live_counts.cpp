@@ -19,7 +19,7 @@ using lotus::detail::aggregate_state;
 using lotus::detail::aggregates_block;
 using lotus::detail::whole_aggregate;
 
-// Limits for what is read every second. Our blocks have 16 KiB, so this is about 4,000 blocks.
+// Limits for one reading, of which there is one a second. max_bytes are about 4,000 usual blocks.
 constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10U;
 constexpr std::uint64_t max_bytes = std::uint64_t{64} << 20U;
 
@@ -28,10 +28,10 @@ counted_calls calls_of(const whole_aggregate& of) {
   calls.count = of.count;
   calls.total_ticks = of.total_ticks;
   calls.self_ticks = of.self_ticks;
-  std::uint64_t left = of.count;
-  for (std::uint32_t b = 0; left > 0 && b < std::size(of.counts); ++b) {
+  std::uint64_t remaining = of.count;
+  for (std::uint32_t b = 0; remaining > 0 && b < std::size(of.counts); ++b) {
     if (of.counts[b] == 0) continue;
-    left -= of.counts[b];
+    remaining -= of.counts[b];
     calls.buckets.emplace_back(b, of.counts[b]);
   }
   return calls;
@@ -49,7 +49,7 @@ void live_counts::found(std::uint64_t at, std::uint64_t bytes) {
 counted_by_name live_counts::read(int fd, const names& of) {
   if (room_ == nullptr) room_ = std::make_unique<whole_aggregate>();
   lotus::detail::aggregate_copies copies;
-  for (const place& p : blocks_) {
+  for (const located_block& p : blocks_) {
     aggregates_block* const block = copies.add(p.bytes);
     if (block == nullptr || !lotus::detail::read_at(fd, static_cast<void*>(block), p.bytes, p.at)) {
       return {};

@@ -35,12 +35,12 @@ class live_counts {
   counted_by_name read(int fd, const names& of);
 
  private:
-  struct place {
+  struct located_block {
     std::uint64_t at;
     std::uint64_t bytes;
   };
 
-  std::vector<place> blocks_;
+  std::vector<located_block> blocks_;
   std::uint64_t bytes_ = 0;  // size of all blocks
   std::unique_ptr<lotus::detail::whole_aggregate> room_;
 };

@@ -50,8 +50,7 @@ memory_totals totals_of(const heap_data& heap) {
   return sum;
 }
 
-/// Returns a row for each operation, and rows for preprocessing and for waits, which are not
-/// operations.
+/// Returns a row for each operation, and rows for preprocessing and waits.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
@@ -72,13 +71,13 @@ std::vector<memory_row> rows_of(const run_data& data,
     rows.push_back(row);
   };
   for (const operation_calls& op : operations) add(op.name, op.calls);
-  std::uint64_t made = 0;
+  std::uint64_t preprocessed = 0;
   std::uint64_t waited = 0;
   for (const batch_record& r : data.batches.records()) {
-    if (r.kind == record_kind::preprocessed) ++made;
+    if (r.kind == record_kind::preprocessed) ++preprocessed;
     if (r.kind == record_kind::wait && !r.is_marker()) ++waited;
   }
-  add("SBatchPreprocessed", made);
+  add("SBatchPreprocessed", preprocessed);
   add("SBatchWait", waited);
   return rows;
 }
