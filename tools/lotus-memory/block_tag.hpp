@@ -11,8 +11,8 @@ namespace lotus::memory {
 
 /// The last 16 bytes of a heap block, which is 16 bytes larger than the program requested. The tag
 /// is at the end, so that the program's pointer is the heap's own pointer, whatever its alignment.
-/// Therefore blocks can be exchanged with code that does not use our functions: blocks from that
-/// code have no tag, and that code ignores our tags.
+/// Therefore blocks can be exchanged with code that calls the real heap: blocks from that code have
+/// no tag, and that code ignores the tags.
 struct block_tag {
   /// Size in the lower 48 bits; in the upper 16 bits a checksum, which identifies a tag.
   std::uint64_t size_and_check;
@@ -62,8 +62,8 @@ inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noex
          (tag.size_and_check & ~block_tag::max_bytes) == tag_check(block, size, tag.owner);
 }
 
-/// Erases a block's tag, because code that does not use our functions may get the same block, where
-/// an old tag would look valid.
+/// Erases a block's tag, because code that calls the real heap may get the same block, where an old
+/// tag would look valid.
 inline void erase_tag(void* block, std::size_t usable) noexcept {
   std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
 }

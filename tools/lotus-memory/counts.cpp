@@ -40,8 +40,8 @@ __thread bool ended __attribute__((tls_model("initial-exec"))) = false;
 
 thread_counts* take_over() noexcept {
   for (thread_counts* t = all.load(std::memory_order_acquire); t != &of_no_thread; t = t->next) {
-    if (!t->taken.load(std::memory_order_relaxed) &&
-        !t->taken.exchange(true, std::memory_order_acquire)) {
+    if (!t->in_use.load(std::memory_order_relaxed) &&
+        !t->in_use.exchange(true, std::memory_order_acquire)) {
       return t;
     }
   }
@@ -50,15 +50,14 @@ thread_counts* take_over() noexcept {
 
 thread_counts* make() noexcept {
   if (threads.load(std::memory_order_relaxed) >= max_threads) return nullptr;
-  // Most slots are never used. Their pages use no memory, because a page is allocated when it is
-  // first written.
+  // Most slots are never used and need no memory, because a page is allocated by the first write.
   void* const memory = mmap(nullptr, sizeof(thread_counts), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* const t = static_cast<thread_counts*>(memory);
   t->number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
   t->owner = owner_word(0, t->number, 0);
-  t->taken.store(true, std::memory_order_relaxed);
+  t->in_use.store(true, std::memory_order_relaxed);
   t->next = all.load(std::memory_order_relaxed);
   while (!all.compare_exchange_weak(t->next, t, std::memory_order_release)) {
   }
@@ -70,7 +69,7 @@ void thread_ends(void* counts) noexcept {
   mine = nullptr;
   ended = true;
   t.forget();
-  t.taken.store(false, std::memory_order_release);
+  t.in_use.store(false, std::memory_order_release);
 }
 
 /// Called in a forked child, which has only one thread: releases the counts of the other threads,
@@ -82,7 +81,7 @@ void forked() noexcept {
     sums.allocated_calls += t->allocated_calls.get();
     if (t == mine || t == &of_no_thread) continue;
     t->forget();
-    t->taken.store(false, std::memory_order_relaxed);
+    t->in_use.store(false, std::memory_order_relaxed);
   }
   at_fork = sums;
   any_batch.store(false, std::memory_order_relaxed);
@@ -157,16 +156,14 @@ void held(void (*tell)(void*, std::uint32_t, std::uint64_t, std::uint64_t) noexc
     for (const thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
       bytes += t->held[slot].get();
     }
-    // The sum is negative if a thread freed blocks of another thread after that thread's count was
-    // read.
+    // The sum is negative if a thread freed another one's blocks after the other's count was read.
     if (name != 0 && bytes > 0) {
       tell(to, name, when.first_unit(slot), static_cast<std::uint64_t>(bytes));
     }
   }
 }
 
-/// Returns the file that contains the program's function of this name; null if there is no such
-/// function.
+/// Returns the file that contains the function of this name; null if the program has none.
 const char* file_of(const char* symbol, Dl_info& info) noexcept {
   void* const function = dlsym(RTLD_DEFAULT, symbol);
   if (function == nullptr || dladdr(function, &info) == 0) return nullptr;

@@ -23,8 +23,8 @@ using lotus::memory::real;
 using lotus::memory::tag_bytes;
 using lotus::memory::thread_counts;
 
-/// Returns the size to request from the heap. A size that is too large is kept, so that the heap
-/// rejects it.
+/// Returns the size to request from the heap. Too large a size is kept, so that the heap rejects
+/// it.
 std::size_t with_tag(std::size_t bytes) noexcept {
   return bytes <= PTRDIFF_MAX - tag_bytes ? bytes + tag_bytes : bytes;
 }
@@ -97,8 +97,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
     return nullptr;
   }
   if (tagged) counts().freed(tag);
-  // After realloc to 0 bytes, glibc has freed the block; other heaps return a block without room
-  // for a tag.
+  // After realloc to 0 bytes, there is no block (glibc) or a block without room for a tag.
   return bytes == 0 ? moved : count(moved, bytes);
 }
 
@@ -118,9 +117,9 @@ LOTUS_MEMORY_FUNCTION int posix_memalign(void** block, std::size_t alignment,
     *block = lotus::memory::early_memory(alignment, bytes);
     return *block == nullptr ? ENOMEM : 0;
   }
-  void* made = nullptr;
-  const int error = real.posix_memalign(&made, alignment, with_tag(bytes));
-  if (error == 0) *block = count(made, bytes);
+  void* allocated = nullptr;
+  const int error = real.posix_memalign(&allocated, alignment, with_tag(bytes));
+  if (error == 0) *block = count(allocated, bytes);
   return error;
 }
 

@@ -25,8 +25,8 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-// Whether the lookup is in progress. Not atomic, because it happens before any other thread exists.
-bool looking = false;
+// Not atomic, because the lookup happens before any other thread exists.
+bool lookup_in_progress = false;
 std::size_t early_used = 0;
 
 template <class Function>
@@ -63,8 +63,8 @@ bool is_as_expected([[maybe_unused]] const real_heap& heap) noexcept {
 }  // namespace
 
 bool find_real_heap() noexcept {
-  if (looking || !begun) return false;
-  looking = true;
+  if (lookup_in_progress || !begun) return false;
+  lookup_in_progress = true;
   real_heap found;
   const bool all = look_up(found.malloc, "malloc") && look_up(found.calloc, "calloc") &&
                    look_up(found.realloc, "realloc") && look_up(found.memalign, "memalign") &&
@@ -78,7 +78,7 @@ bool find_real_heap() noexcept {
     real = found;
     __atomic_store_n(&real.usable_size, last, __ATOMIC_RELEASE);
   }
-  looking = false;
+  lookup_in_progress = false;
   return all;
 }
 

@@ -57,8 +57,8 @@ inline std::size_t usable(void* block) noexcept {
                                                                  : real.usable_size(block);
 }
 
-/// Returns zeroed memory that is never freed, for allocations during the lookup. Returns null if
-/// none is left.
+/// Returns zeroed memory for allocations during the lookup; it is never freed. Null if none is
+/// left.
 LOTUS_MEMORY_EARLY void* early_memory(std::size_t alignment, std::size_t bytes) noexcept;
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -60,7 +60,7 @@ struct alignas(64) thread_counts {
   std::uint32_t recording;     // number of the recording to which the open operations belong
   std::uint32_t number;        // number of the thread, 1 to 65,535; 0: belongs to no thread
   thread_counts* next;
-  std::atomic<bool> taken;
+  std::atomic<bool> in_use;
   open_operation stack[max_open];
   // For each slot: bytes allocated minus bytes freed by this thread.
   counted<std::int64_t> held[slots];
@@ -137,11 +137,11 @@ struct alignas(64) thread_counts {
     change.allocated_calls = allocated_calls.get() - o.allocated_calls;
     change.freed_bytes = freed_bytes.get() - o.freed_bytes;
     change.freed_calls = freed_calls.get() - o.freed_calls;
-    const auto rest = [](std::uint64_t made, std::uint64_t gone) {
-      return made > gone ? made - gone : 0;
+    const auto unfreed = [](std::uint64_t allocated_sum, std::uint64_t freed_sum) {
+      return allocated_sum > freed_sum ? allocated_sum - freed_sum : 0;
     };
-    change.retained_bytes = rest(change.allocated_bytes, o.own_freed_bytes);
-    change.retained_blocks = rest(change.allocated_calls, o.own_freed_calls);
+    change.retained_bytes = unfreed(change.allocated_bytes, o.own_freed_bytes);
+    change.retained_blocks = unfreed(change.allocated_calls, o.own_freed_calls);
     const auto before = static_cast<std::int64_t>(o.allocated_bytes - o.freed_bytes);
     change.peak_bytes = static_cast<std::uint64_t>(peak.get() - before);
     end_innermost();
