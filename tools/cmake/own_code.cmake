@@ -53,9 +53,9 @@ function(lotus_left_out what package)
 endfunction()
 
 # lotus_as_one_file(TARGET): compiles all files of a target as one, which takes less than a third of
-# the time. Therefore each local name is unique in its target, and no namespace of the tool has the
-# name of one of the library. The preset dev compiles each file alone, so that a change recompiles
-# only one file; so does clang-tidy. Both ways must keep working.
+# the time. Therefore each local name must be unique in its target, and no namespace of the tool may
+# have the name of one of the library. The preset dev compiles each file alone, so that a change
+# recompiles only one file; so does clang-tidy. Both ways must keep working.
 option(LOTUS_UNITY "Compile the files of a room of lotus-tool, and of the large example, as one" ON)
 function(lotus_as_one_file target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOTUS_UNITY} UNITY_BUILD_BATCH_SIZE 0)
