@@ -138,7 +138,8 @@ std::size_t add_reports(const std::string& dir, folder_names names, mapping_buil
   return reports;
 }
 
-void delivery(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
+void output_mapping(const mapping& m, const std::string& output, print_as print,
+                    std::ostream& out) {
   if (m.ops.empty()) throw input_error("no operation was seen in any report");
   if (!output.empty()) {
     output_file file(output, out);
@@ -166,7 +167,7 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
                         ": contains no report; expected a folder per operation, a report per run");
     }
   }
-  delivery(builder.build(options.rule), options.output, options.print, out);
+  output_mapping(builder.build(options.rule), options.output, options.print, out);
   return exit_fine;
 }
 

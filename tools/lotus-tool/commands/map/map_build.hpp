@@ -33,7 +33,7 @@ std::size_t add_reports(const std::string& dir, folder_names names, mapping_buil
                         diagnostic_log& diagnostics);
 
 /// Prints a mapping and writes it to the file `output`. Throws input_error if the mapping is empty.
-void delivery(const mapping& m, const std::string& output, print_as print, std::ostream& out);
+void output_mapping(const mapping& m, const std::string& output, print_as print, std::ostream& out);
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err);
 

@@ -260,7 +260,7 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
       }
     }
     diagnostics.note("the raw reports are in " + work.folder());
-    delivery(result, options.output, options.print, out);
+    output_mapping(result, options.output, options.print, out);
   } catch (const interrupted& stop) {
     end_by_signal(stop.signal);
   }

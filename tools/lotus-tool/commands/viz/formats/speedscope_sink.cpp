@@ -16,10 +16,10 @@ void speedscope_sink::begin(std::int64_t base_ns) {
   base_ns_ = base_ns;
   to_.begin_object().member("$schema", "https://www.speedscope.app/file-format-schema.json");
   to_.member("exporter", "lotus-tool " LOTUS_TOOL_VERSION).key("profiles").begin_array();
-  delivery();
+  write_text();
 }
 
-void speedscope_sink::delivery() {
+void speedscope_sink::write_text() {
   out_.write(text_);
   text_.clear();
 }
@@ -55,7 +55,7 @@ void speedscope_sink::event(char type, std::uint32_t frame, std::int64_t at_ns) 
   last_ns_ = at_ns - base_ns_;
   to_.newline().begin_object().member("type", std::string_view(&type, 1));
   to_.member("frame", frame).member("at", last_ns_).end_object();
-  delivery();
+  write_text();
 }
 
 void speedscope_sink::end_profile() {
@@ -112,7 +112,7 @@ void speedscope_sink::finish() {
   // waits and would show little.
   const auto most = std::max_element(operations_ns_.begin(), operations_ns_.end());
   to_.member("activeProfileIndex", most - operations_ns_.begin()).end_object();
-  delivery();
+  write_text();
   out_.write("\n");
 }
 

@@ -43,7 +43,7 @@ class speedscope_sink final : public trace_sink {
   void add_slice(track where, std::uint32_t frame, std::int64_t start_ns, std::int64_t duration_ns);
   void event(char type, std::uint32_t frame, std::int64_t at_ns);
   void end_profile();
-  void delivery();
+  void write_text();
   std::uint32_t frame_of(std::string_view name);
 
   output_file& out_;
