@@ -51,7 +51,7 @@ function_report time_of(const std::string& path, std::vector<perf_table> tables,
   std::vector<std::string> events;
   events.reserve(tables.size());
   for (const perf_table& table : tables) events.push_back(table.event);
-  const std::size_t chosen = max_like_time(events);
+  const std::size_t chosen = index_of_time_event(events);
   if (tables.size() > 1) diagnostics.note(path + ": of its events " + events[chosen] + " is used");
   return std::move(tables[chosen].report);
 }

@@ -28,7 +28,7 @@ bool is_cpu_time(std::string_view event) noexcept {
   return event == "cpu-clock" || event == "task-clock";
 }
 
-std::size_t max_like_time(const std::vector<std::string>& events) noexcept {
+std::size_t index_of_time_event(const std::vector<std::string>& events) noexcept {
   for (const auto is_time : {is_cpu_time, is_cycles}) {
     const auto at = std::find_if(events.begin(), events.end(), is_time);
     if (at != events.end()) return static_cast<std::size_t>(at - events.begin());

@@ -14,7 +14,7 @@ bool is_cpu_time(std::string_view event) noexcept;
 
 /// Returns the index of the event that best measures time: an event of CPU time, else cycles, else
 /// the first event. Returns 0 if the list is empty.
-std::size_t max_like_time(const std::vector<std::string>& events) noexcept;
+std::size_t index_of_time_event(const std::vector<std::string>& events) noexcept;
 
 }  // namespace lotus::tool
 

@@ -158,7 +158,7 @@ joined_samples joined_run::total() const noexcept {
 void join(const run_files& run, const located_samples& samples, joined_run& to,
           diagnostic_log& diagnostics) {
   if (to.event.empty() && !samples.events.empty()) {
-    to.event = samples.events[max_like_time(samples.events)];
+    to.event = samples.events[index_of_time_event(samples.events)];
   }
   const run_data data = read_run(run, {false, false, true}, diagnostics);
   std::unordered_map<std::uint64_t, std::vector<operation>> by_thread;
