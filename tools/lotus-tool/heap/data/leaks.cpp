@@ -44,13 +44,13 @@ struct observation {
 };
 
 /// The generations of a process that are tested: those of its units from 10 % to 50 %.
-struct looked_at {
+struct tested_generations {
   std::vector<generation> generations;
   std::size_t middle = 0;
 };
 
-looked_at generations_to_look_at(const process_heap& process) {
-  looked_at of;
+tested_generations generations_to_test(const process_heap& process) {
+  tested_generations of;
   for (const generation& g : generations_of(process.units / 2)) {
     if (g.first >= process.units / 10 && g.first + g.length <= process.units / 2) {
       of.generations.push_back(g);
@@ -64,7 +64,7 @@ constexpr std::size_t min_generations = 10;
 
 /// Returns the observations of one operation in one process; none if too few generations of one
 /// half contain unfreed memory.
-std::vector<observation> observe(const looked_at& at,
+std::vector<observation> observe(const tested_generations& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t min_times = 3;
   std::vector<observation> of;
@@ -111,7 +111,7 @@ leak leak_of(const std::vector<observation>& of) {
 std::vector<leak> find_leaks(const heap_data& heap) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<observation>> observed;
   for (const auto& [pid, process] : heap.processes) {
-    const looked_at at = generations_to_look_at(process);
+    const tested_generations at = generations_to_test(process);
     if (at.generations.size() < min_generations) continue;
     std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> held;
     for (const held_bytes& h : process.by_operation) held[h.name][h.first_unit] += h.bytes;
