@@ -101,7 +101,7 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
 # Deprecated functions that headers of g++ use themselves.
 own_header=-Wno-deprecated-declarations
 # The analyzer stops after this many steps in a function (by default 225,000). Nearly all findings
-# come early, and with 50,000 it takes four fifths of the time of a module.
+# come early, and even with 50,000 steps the analyzer takes four fifths of the time.
 steps=max-nodes=10000
 export own_header steps
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// A sanitizer's initialization allocates memory through our functions. Until it is complete, code
+// A sanitizer's initialization allocates memory through this library. Until it is complete, code
 // that is instrumented for the sanitizer must not run.
 #if defined(__SANITIZE_ADDRESS__)
   #define LOTUS_MEMORY_EARLY __attribute__((no_sanitize("address", "undefined")))
