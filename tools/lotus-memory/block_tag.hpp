@@ -46,7 +46,8 @@ inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_
   return ((mixed >> 48U) | 1U) << block_tag::size_bits;
 }
 
-/// Stores a tag in a block. @param usable  size of the block, at least `size` + tag_bytes.
+/// Stores a tag in a block.
+/// @param usable  size of the block, at least `size` + tag_bytes.
 inline void put_tag(void* block, std::size_t usable, std::size_t size,
                     std::uint64_t owner) noexcept {
   const block_tag tag{size | tag_check(block, size, owner), owner};

@@ -105,7 +105,7 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
 /// For operations that are blocked for more than a tenth of their time, prints the reasons.
 void print_blocked_on(const run_stats_result& run, std::ostream& out) {
   constexpr std::uint64_t min_samples = 10;
-  constexpr double worth_a_line = 0.1;
+  constexpr double min_share = 0.1;
   for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
     const blocked_list* const waits = run.blocked_on.of(run.op(i).name);
     if (waits == nullptr || waits->samples < min_samples) continue;
@@ -114,7 +114,7 @@ void print_blocked_on(const run_stats_result& run, std::ostream& out) {
     const auto total_ns = static_cast<double>(op.time.total_ns);
     const bool exact = op.cpu && op.cpu->blocked_ns;
     const auto blocked_ns = static_cast<double>(exact ? *op.cpu->blocked_ns : waits->ns);
-    if (blocked_ns / total_ns < worth_a_line) continue;
+    if (blocked_ns / total_ns < min_share) continue;
     const std::string name = shown_name(op.name);
     const std::string text =
         printable_line(name) + ' ' + wait_phrases(*waits, name, blocked_ns / total_ns);

@@ -43,7 +43,8 @@ class forecast {
   /// @param space  must outlive this object.
   explicit forecast(const search_space& space) : space_(space) {}
 
-  /// Adds a trial of the configuration `at`. @param per_s  the measured throughput.
+  /// Adds a trial of the configuration `at`.
+  /// @param per_s  the measured throughput.
   void learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s);
 
   /// Returns the throughput that is predicted for a configuration; nullopt if no trial permits a

@@ -167,7 +167,8 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
 }
 
 /// Returns the next value to try for a knob while the others keep the best values; nullopt if there
-/// is none. @param between  whether to try values between the best one and one that was worse.
+/// is none.
+/// @param between  whether to try values between the best one and one that was worse.
 std::optional<std::size_t> search::step_along(std::size_t knob, bool between) const {
   const measured_configuration& now = *best();
   const std::vector<std::string>& values = space_.knobs()[knob].values;

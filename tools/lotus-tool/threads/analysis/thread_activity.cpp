@@ -143,12 +143,12 @@ class analysis {
   void add_states(collected& group) const {
     thread_activity& of = group.of;
     if (of.wait_samples == 0) {
-      // Only CPU samples have seen these threads, which were short-lived.
+      // These threads were so short-lived that they have only CPU samples.
       of.running = 1;
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
-    // The clocks of the threads are exact, unlike the wait samples, of which there may be few.
+    // The threads' clocks are exact, whereas there may be too few wait samples.
     constexpr double min_span_s = 0.1;
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);

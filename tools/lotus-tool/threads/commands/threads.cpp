@@ -35,8 +35,8 @@ std::string percent_of(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
 }
 
-/// Returns the first elements that matter: at most `most`, with a share of at least 2 %. @param of
-/// the time of which the elements are shares, as a share of the group's time.
+/// Returns the first elements that matter: at most `most`, with a share of at least 2 %.
+/// @param of  the time of which the elements are shares, as a share of the group's time.
 template <class Part>
 std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_t most) {
   constexpr double min_share = 0.02;

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A file of samples consists of lines. A module, place, stack or thread has the number of lines of
-// the same kind before its own line. A look is one observation of a thread's state.
+// the same kind before its own line. A wait sample is one observation of a thread.
 //   lotus-threads,1                                  the first line
 //   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>
 //   module,<path>

@@ -51,7 +51,7 @@ struct thread_sample {
 struct thread_samples {
   std::uint64_t interval_ns = 0;  ///< CPU time between two samples of a thread; 0: not sampled
   double wait_samples_per_s = 0;  ///< wait samples per second of all threads together
-  double cost = 0;                ///< CPU time of the sampling per second
+  double cost = 0;                ///< CPU seconds that the sampling took per second
   std::int64_t time_ns = 0;       ///< end of the recording, in ns since 1970
   std::vector<std::string> modules;
   std::vector<code_offset> places;

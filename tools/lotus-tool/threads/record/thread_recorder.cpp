@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 /// 99 samples per second of CPU time: few programs do periodic work at a multiple of this rate.
 constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
-/// Seconds of CPU time per second that sampling what threads wait for may take.
+/// Maximum CPU time per second, in seconds, for sampling what threads wait for.
 constexpr double budget_of_waits = 0.004;
 constexpr std::size_t samples_per_round = 8;
 constexpr double min_pause_s = 0.004;
@@ -276,10 +276,10 @@ int thread_recorder::work() {
     const double cost_s = static_cast<double>(own_cpu_ns() - before_ns) * 1e-9;
     // A single slow round, such as the first one, must not make all later ones rare.
     cost_per_round_s_ = cost_per_round_s_ * 0.9 + std::min(cost_s, 4 * cost_per_round_s_) * 0.1;
-    // The first rounds come sooner, so that short programs are seen too.
+    // The first rounds are more frequent, so that short programs are sampled too.
     const double budget = seconds(now - begun_) < 1 ? 2 * budget_of_waits : budget_of_waits;
     mean_pause_s_ = std::max(min_pause_s, cost_per_round_s_ / budget);
-    // With exponentially distributed pauses, samples represent the time even of threads that work
+    // With exponentially distributed pauses, samples are representative even if threads work
     // periodically (Wolff, Poisson arrivals see time averages, 1982).
     const double pause_s = std::exponential_distribution<double>(1 / mean_pause_s_)(random_);
     next_round_ = now + of_seconds(std::min(pause_s, 10 * mean_pause_s_));

@@ -21,8 +21,8 @@
 namespace lotus::tool {
 
 /// Watches a process that is about to exec, with all its threads and descendants, from outside:
-/// samples where they use the CPU, and what they wait for. The copies of
-/// stacks stay in memory, and result() keeps only addresses of code.
+/// samples where they use the CPU, and what they wait for. The copies of stacks stay in memory, and
+/// result() keeps only addresses of code.
 class thread_recorder {
  public:
   explicit thread_recorder(pid_t pid);
@@ -35,7 +35,7 @@ class thread_recorder {
 
   /// Returns why the use of the CPU cannot be sampled, as an errno; 0 if it is sampled.
   int cpu_error() const noexcept { return cpu_.error(); }
-  /// Whether the kernel forbids to read what the threads wait for.
+  /// Whether the kernel forbids reading what the threads wait for.
   bool waits_forbidden() const noexcept { return forbidden_; }
 
   /// Unwinds all stacks and returns the samples; they contain no threads if nothing was observed.
@@ -95,8 +95,8 @@ class thread_recorder {
   std::map<std::uint32_t, process> processes_;
   std::vector<image> images_;
   std::vector<thread> threads_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
-      index_of_;  // by pid and tid: index in threads_
+  // Index in threads_ by pid and tid.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> index_of_;
   reservoir running_;
   reservoir waiting_;
   raw_sample* next_running_ = nullptr;
