@@ -19,7 +19,7 @@ namespace lotus::tool {
 /// compressed with gzip. The trace itself stays on disk, because it may be larger than the memory.
 struct torch_trace {
   std::string path;
-  std::uint64_t key_at = 0;      ///< offset after the first '{' of an object
+  std::uint64_t key_at = 0;      ///< offset after the object's first '{', where a key may be added
   std::uint64_t events_end = 0;  ///< offset of the ']' that ends the events
   bool is_object = false;
   bool has_keys = false;     ///< whether the object is not empty

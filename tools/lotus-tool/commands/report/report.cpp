@@ -143,7 +143,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
-    std::map<std::string, std::string> title_of;  // keys are folders of information files
+    std::map<std::string, std::string> title_of;  // by the folder of the information files
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;

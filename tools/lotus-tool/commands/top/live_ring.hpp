@@ -58,7 +58,7 @@ class live_ring {
     running,
     dead,        ///< the process was killed; its remaining records can be recovered
     gone,        ///< all records of the process are in its logs
-    unreadable,  ///< not a ring file, a file of another version, or a file that we may not read
+    unreadable,  ///< not a ring file, of another version, or without permission to read
   };
 
   explicit live_ring(std::string path) : path_(std::move(path)) {}

@@ -20,7 +20,7 @@ struct knob {
   std::vector<std::string> values;
   bool in_environment = false;  ///< whether it is a variable, not an argument of the command
   knob_meaning meaning = knob_meaning::unknown;
-  std::string stage;  ///< name of the stage whose threads the setting changes, for `stage`
+  std::string stage;  ///< stage whose threads the setting changes, if `meaning` is `stage`
 };
 
 /// Converts a text such as "workers=1..4,8". Throws usage_error.

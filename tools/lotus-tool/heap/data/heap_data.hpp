@@ -39,7 +39,7 @@ struct process_heap {
   std::uint64_t max_held = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
-  std::uint64_t units = 0;      ///< number of units that had begun
+  std::uint64_t units = 0;      ///< number of units (such as batches) that had begun
   std::uint32_t unit_name = 0;  ///< name of the units, as a number in run_data::names
   std::vector<held_bytes> by_operation;
 

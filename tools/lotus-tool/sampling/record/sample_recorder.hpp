@@ -54,7 +54,7 @@ class sample_recorder {
   void write_out();
 
   pid_t process_;
-  int process_descriptor_;  // pidfd; negative if the kernel has none, then the end is noticed late
+  int process_descriptor_;  // pidfd; if negative, the process's end is noticed late
   std::string output_;
   std::uint64_t interval_ns_;
   std::vector<int> events_;

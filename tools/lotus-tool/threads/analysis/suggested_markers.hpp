@@ -12,7 +12,7 @@
 namespace lotus::tool {
 
 struct suggested_marker {
-  source_place at;     ///< the line with the call, with debug information
+  source_place at;     ///< the line with the call, from the debug information
   bool after = false;  ///< whether the marker belongs after that line; otherwise before it
   std::string text;
   bool sure = false;

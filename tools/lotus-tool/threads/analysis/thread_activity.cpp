@@ -65,7 +65,8 @@ struct collected {
   std::uint64_t queue_ns = 0;
   std::vector<const thread_sample*> running;
   std::vector<const thread_sample*> waiting;
-  std::set<std::pair<std::string, std::string>> classes;  // classes of calls, with their modules
+  // Classes of the called functions, with their modules.
+  std::set<std::pair<std::string, std::string>> classes;
 };
 
 bool by_share(const blocked_part& a, const blocked_part& b) {

@@ -52,7 +52,7 @@ constexpr unsigned program_counter = PERF_REG_ARM64_PC;
 constexpr unsigned stack_pointer = PERF_REG_ARM64_SP;
 constexpr std::array<sampled_register, 32> registers = [] {
   std::array<sampled_register, 32> all{};
-  for (unsigned i = 0; i < all.size(); ++i) all[i] = {i, i};  // the numbers are the same
+  for (unsigned i = 0; i < all.size(); ++i) all[i] = {i, i};  // both use the same numbers
   return all;
 }();
 #else

@@ -59,7 +59,7 @@ class thread_recorder {
   struct thread {
     sampled_thread of;
     std::optional<scheduled_time> first;
-    bool own = false;  // whether it is a thread of the library
+    bool own = false;  // whether the library, not the program, started it
   };
   /// A sample whose stack is not unwound yet.
   struct raw_sample {
@@ -109,7 +109,7 @@ class thread_recorder {
   clock::time_point next_list_;
   clock::time_point next_children_;
   double mean_pause_s_ = 0.01;
-  double cost_per_round_s_ = 50e-6;  // moving average
+  double cost_per_round_s_ = 50e-6;  // moving average over the rounds
   std::uint64_t cpu_at_begin_ns_ = 0;
 };
 

@@ -60,7 +60,7 @@ class speedscope_sink final : public trace_sink {
   std::map<std::string, std::uint32_t, std::less<>> frame_numbers_;
   // Frame number by name; UINT32_MAX: the name has no frame yet.
   std::vector<std::uint32_t> frame_of_name_;
-  std::uint32_t tid_ = 0;  // tid of the profile that is being written; 0: none
+  std::uint32_t tid_ = 0;  // tid of the thread whose profile is being written; 0: none
   std::int64_t last_ns_ = 0;
   slice_stack<std::uint32_t> open_;
 };
