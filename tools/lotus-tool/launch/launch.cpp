@@ -30,7 +30,7 @@ command command_of(const launch_options& options, const new_run& asked, const st
                           options.environment.end());
   what.output_to = options.output_to;
   if (options.memory) {
-    // Our library comes first in LD_PRELOAD, so that it also counts allocations of the other
+    // liblotus_memory.so comes first in LD_PRELOAD, so that it also counts allocations of the other
     // preloaded libraries.
     const char* const others = std::getenv("LD_PRELOAD");
     const std::string after_library =

@@ -22,7 +22,7 @@ struct launch_options {
   bool threads = false;
   /// Variables to add to the program's environment.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Descriptor for the program's output, see command::output_to; -1: the one of the tool.
+  /// Descriptor for the program's output, see command::output_to; -1: that of the tool.
   int output_to = -1;
 };
 
@@ -59,7 +59,7 @@ class recording_program {
   std::optional<thread_recorder> recorder_;
 };
 
-/// Runs a program and waits until it ends. The program uses our terminal and gets the terminal's
+/// Runs a program and waits until it ends. The program uses the tool's terminal and gets its
 /// signals. Throws input_error if the program cannot be started.
 launched launch(const launch_options& options);
 

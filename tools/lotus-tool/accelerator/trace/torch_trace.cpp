@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Finds the events of a trace and the numbers that they use, and recognizes our own output.
+/// Finds the events of a trace and the numbers that they use. Recognizes lotus-tool's own output.
 class trace_handler final : public json_events {
  public:
   trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}

@@ -51,9 +51,9 @@ struct json_scan {
 /// input_error if the file cannot be read.
 json_scan scan_json(const std::string& path);
 
-/// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores our own output,
-/// files that are no traces (with a note) and broken files (with a warning). If there are several
-/// traces, returns the last one in natural order and prints a warning. Throws input_error.
+/// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores lotus-tool's own
+/// output, files that are no traces (with a note) and broken files (with a warning). If there are
+/// several traces, returns the last one in natural order and prints a warning. Throws input_error.
 std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics);
 
 /// Returns the name of a merged trace, as in the original Lotus: "a.pt.trace_fine.json" for

@@ -26,7 +26,7 @@ class live_counts {
     std::function<std::string(std::uint32_t)> folder;
   };
 
-  /// Adds a block of aggregates. Ignores blocks of a size that our library never writes.
+  /// Adds a block of aggregates. Ignores blocks of a size that Lotus never writes.
   void found(std::uint64_t at, std::uint64_t bytes);
   bool any() const noexcept { return !blocks_.empty(); }
 

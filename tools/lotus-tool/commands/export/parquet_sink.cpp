@@ -70,8 +70,8 @@ std::string copy_statement(const table_definition& table, const scratch_folder& 
          " (FORMAT parquet, COMPRESSION zstd);\n";
 }
 
-/// Creates the folder and returns its path. Is called before the logs are read: reading a large run
-/// takes long, and an error should appear before.
+/// Creates the folder and returns its path. Must be called before the logs are read, which may take
+/// long, so that the user sees an error immediately.
 std::string made_folder(std::string folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// The value of one cell; std::monostate is NULL. Texts are UTF-8 and need only live during row().
+/// The value of one cell; std::monostate is NULL. Texts are UTF-8 and are used only during row().
 using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
 
 template <class Integer>

@@ -39,7 +39,8 @@ void began(first_begins& first, std::int64_t number, std::int64_t start_ns) {
 }
 
 /// Returns when each batch began, from the spans of whole batches or, if there are none, of stages.
-/// Returns an empty map if batches consist of items, whose numbers the spans of stages then have.
+/// Returns an empty map if batches consist of items, because spans of stages then have the items'
+/// numbers.
 first_begins first_begins_of(const run_files& run) {
   first_begins first;
   const std::string start(batch_kind_of(record_kind::preprocessed).line_prefix);

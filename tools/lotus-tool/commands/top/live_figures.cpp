@@ -53,8 +53,8 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// Counts for each stage the finished batches or items for which no record shows that the next
-/// stage finished them, a batch contains them, or the consumer received them.
+/// Counts for each stage the finished batches or items that are still queued: no record shows that
+/// the next stage finished them, that a batch contains them, or that the consumer received them.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {

@@ -195,8 +195,8 @@ std::string live_ring::folder_of(std::uint32_t loader) {
   return name;
 }
 
-/// Copies the new records of a ring. A copy is inconsistent if the process commits records to a log
-/// during the copying; then tries again, a few times.
+/// Copies the new records of a ring. If the process commits records to a log meanwhile, the copy is
+/// inconsistent, so the function tries again a few times.
 void live_ring::read_ring(seen_ring& ring, ring_look& to) {
   for (int i = 0; i < 8; ++i) {
     if (try_ring(ring, to)) {

@@ -49,7 +49,7 @@ class forecast {
 
   /// Returns the throughput that is predicted for a configuration; nullopt if no trial permits a
   /// prediction. Waits for a lock or device are predicted only if the trials show them: too high a
-  /// prediction is corrected by running the configuration, too low a one is never noticed.
+  /// prediction is corrected when the configuration runs, too low a one prevents this run.
   std::optional<double> per_s(const configuration& at) const;
 
   /// Returns why nothing can be predicted from the latest trial; "" if something can.

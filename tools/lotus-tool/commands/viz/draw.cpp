@@ -56,7 +56,7 @@ class stage_operations {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> all_;
 };
 
-/// Draws one log. Slices that partly overlap others are drawn on the further tracks of next_lane().
+/// Draws one log. Slices that partly overlap others are drawn on further tracks, see next_lane().
 class log_drawer {
  public:
   log_drawer(const batch_slices& batches, trace_sink& sink) : batches_(batches), sink_(sink) {}

@@ -38,8 +38,9 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
 
 /// Draws one run that was read without its operations. For every log, draws its batch records and
 /// stages and, if `operations` is true, its operations, which are read from the log again; then
-/// draws all that has its own tracks. Slices that overlap partly, such as scopes that moved to
-/// another thread, are drawn on a further track below the thread's track. Throws input_error.
+/// draws everything with its own tracks, such as counters. Slices that overlap partly, such as
+/// scopes that moved to another thread, are drawn on a further track below the thread's track.
+/// Throws input_error.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
               drawing_state& picture);
 

@@ -15,7 +15,8 @@ std::string function_key(std::string_view function, std::string_view module) {
 }
 
 bool is_own_function(std::string_view function) {
-  // Our functions are in the namespace lotus::v<major>_<minor>; a return type may precede it.
+  // Lotus is in the namespace lotus::v<major>_<minor>; a return type may precede the function's
+  // name.
   constexpr std::string_view start = "lotus::v";
   const std::string name = bare_function(function);
   return name.compare(0, start.size(), start) == 0 && name.size() > start.size() &&

@@ -11,7 +11,7 @@ namespace lotus::tool {
 /// Returns "function|module" as used in a mapping; the module's folders are removed.
 std::string function_key(std::string_view function, std::string_view module);
 
-/// Whether a function belongs to our library. These functions are ignored, because they are not
+/// Whether a function belongs to Lotus itself. These functions are ignored, because they are not
 /// part of any operation: most of their samples are from the random wait before an operation.
 bool is_own_function(std::string_view function);
 

@@ -29,7 +29,7 @@ class text_lines {
   std::size_t number_ = 0;
 };
 
-/// Splits a line at `delimiter`. In a quoted field, the delimiter is text, and "" stands for ".
+/// Splits a line at `delimiter`. In a field in quotes, the delimiter is text, and "" is one quote.
 std::vector<std::string> split_fields(std::string_view line, char delimiter);
 
 std::string_view trimmed(std::string_view text) noexcept;

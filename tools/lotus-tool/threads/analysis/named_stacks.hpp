@@ -52,8 +52,8 @@ class named_stacks {
 /// Whether a call belongs to the C or C++ library, or starts a program or thread.
 bool is_of_runtime(const source_place& place);
 
-/// Returns the index of the call that a running thread works in: the innermost one that is no small
-/// function of the C++ library.
+/// Returns the index of the call that a running thread works in: the innermost one that is not in
+/// the C++ library.
 std::size_t working_call(const named_stack& stack);
 
 /// Returns the index of the call that a waiting thread waits in: the innermost one outside of the C

@@ -12,8 +12,8 @@ function axis(title, extra) {
   }, extra);
 }
 
-/** Returns an axis of seconds with times in suitable units. @param {number} [zero] value that stands for 0 if it is
- * logarithmic */
+/** Returns an axis of seconds with times in suitable units. @param {number} [zero] value that stands for 0 on a
+ * logarithmic axis */
 function timeAxis(title, extra, zero = -1) {
   const ticks = { color: cssColour("quiet"), maxTicksLimit: 8, callback: (value) => value <= zero ? "0" : humanTime(Number((value * 1e9).toPrecision(6))) };
   return axis(title, Object.assign({ ticks }, extra));

@@ -28,7 +28,7 @@ const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", 
 
 function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
 
-/** Goes to the target of a link. start.js replaces this function once the timeline exists; then it goes to `wanted`. */
+/** Goes to the target of a link. start.js replaces this function once the timeline exists, and goes to `wanted`. */
 let goTo = (run, target) => { wanted = { run, target }; };
 let wanted = undefined;
 
