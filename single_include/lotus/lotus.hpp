@@ -14451,7 +14451,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
-  LOTUS_DETAIL_COLD static void delivery(producer& p) noexcept {
+  LOTUS_DETAIL_COLD static void prepare_for_next_thread(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
     a.inner_ticks = a.unreported_ticks = 0;
@@ -15053,7 +15053,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
   /// spans of the dead thread must have ended before the calling thread started, because the
   /// calling thread may have begun a span before its first call of the session.
-  bool may_hand_over(const producer& p, thread_start& started) noexcept {
+  bool may_reuse_ring(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
     if (head == 0) return true;
@@ -15063,7 +15063,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
-  LOTUS_DETAIL_COLD void delivery(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void prepare_for_next_thread(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
     if (!p.attached) return;
@@ -17310,7 +17310,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
         [this, begins, &started](producer& p) {
-          return begins || rings_.may_hand_over(p, started);
+          return begins || rings_.may_reuse_ring(p, started);
         },
         [this](producer& p) {
           const locked guard{p.guard};
@@ -17319,8 +17319,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
-          aggregate_store::delivery(p);
-          rings_.delivery(p);
+          aggregate_store::prepare_for_next_thread(p);
+          rings_.prepare_for_next_thread(p);
         });
   }
 

@@ -154,7 +154,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
         [this, begins, &started](producer& p) {
-          return begins || rings_.may_hand_over(p, started);
+          return begins || rings_.may_reuse_ring(p, started);
         },
         [this](producer& p) {
           const locked guard{p.guard};
@@ -163,8 +163,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
-          aggregate_store::delivery(p);
-          rings_.delivery(p);
+          aggregate_store::prepare_for_next_thread(p);
+          rings_.prepare_for_next_thread(p);
         });
   }
 

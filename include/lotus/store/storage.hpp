@@ -87,7 +87,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
   /// spans of the dead thread must have ended before the calling thread started, because the
   /// calling thread may have begun a span before its first call of the session.
-  bool may_hand_over(const producer& p, thread_start& started) noexcept {
+  bool may_reuse_ring(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
     if (head == 0) return true;
@@ -97,7 +97,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Prepares the ring of a drained producer for another thread, whose id is in p.tid.
-  LOTUS_DETAIL_COLD void delivery(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void prepare_for_next_thread(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
     if (!p.attached) return;

@@ -265,11 +265,12 @@ class player {
             : next_unit_;
     if (unit >= first_end_) return std::nullopt;
     const std::size_t before = unit - epoch_.first_unit;
-    if (before >= handed_units_ && before - handed_units_ >= plan_.in_flight) return std::nullopt;
+    if (before >= delivered_units_ && before - delivered_units_ >= plan_.in_flight)
+      return std::nullopt;
     ++begun_by_[thread];
     ++next_unit_;
     out_.max_out =
-        std::max<std::size_t>(out_.max_out, next_unit_ - epoch_.first_unit - handed_units_);
+        std::max<std::size_t>(out_.max_out, next_unit_ - epoch_.first_unit - delivered_units_);
     return unit;
   }
 
@@ -290,7 +291,7 @@ class player {
         take();
         return;
       case use::takes:
-        delivery();
+        deliver();
         return;
       case use::blocked:
         using_ = use::computes;
@@ -322,7 +323,7 @@ class player {
     clocks_.at(clocks_.now_ns() + plan_.uses[*taken_].take_ns, consumer_);
   }
 
-  void delivery() {
+  void deliver() {
     const double now_ns = clocks_.now_ns();
     if (delivered_++ > 0) {
       ++out_.intervals;
@@ -331,7 +332,7 @@ class player {
     last_delivery_ns_ = now_ns;
     out_.receptions.add(now_ns);
     const planned_unit& b = plan_.units[*taken_];
-    handed_units_ += std::max<std::uint32_t>(1, b.items);
+    delivered_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
     clocks_.at(now_ns + plan_.uses[*taken_].step.blocked_ns, consumer_);
     if (stages_.empty()) return;
@@ -369,7 +370,7 @@ class player {
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
   std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
-  std::size_t handed_units_ = 0;
+  std::size_t delivered_units_ = 0;
   std::size_t delivered_ = 0;
   double last_delivery_ns_ = 0;
   std::vector<std::uint32_t> lying_;  // batches that are ready and still occupy the queue

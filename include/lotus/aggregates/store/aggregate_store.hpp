@@ -82,7 +82,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
-  LOTUS_DETAIL_COLD static void delivery(producer& p) noexcept {
+  LOTUS_DETAIL_COLD static void prepare_for_next_thread(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
     a.inner_ticks = a.unreported_ticks = 0;

@@ -171,10 +171,10 @@ void output_file::flush() {
   if (!writer_.joinable()) {
     writer_ = std::thread(&output_file::write_blocks, this);
   }
-  delivery();
+  pass_to_writer();
 }
 
-void output_file::delivery() {
+void output_file::pass_to_writer() {
   buffer_.resize(used_);
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);

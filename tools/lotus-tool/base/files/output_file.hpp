@@ -70,7 +70,7 @@ class output_file {
   using block = std::vector<char>;
 
   void flush();
-  void delivery();
+  void pass_to_writer();
   void write_blocks();
   void stop_writer();
   void write_block(std::string_view data, bool last);

@@ -52,7 +52,7 @@ class run_poller {
 /// Returns the index of the first run that has a running process; 0 if there is none.
 std::size_t first_running(const std::vector<live_run>& runs) {
   const auto at = std::find_if(runs.begin(), runs.end(),
-                               [](const live_run& run) { return run.state() == "lives"; });
+                               [](const live_run& run) { return run.state() == "running"; });
   return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
 }
 
@@ -107,7 +107,7 @@ int show_until_stopped(run_poller& at, screen_state state) {
   for (bool fresh = state.chosen != 0;;) {
     if (fresh || (!state.paused && at.left_ns() <= 0)) {
       at.poll(state.chosen);
-      if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "lives") {
+      if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "running") {
         state.chosen = first_running(at.runs());
       }
     }
