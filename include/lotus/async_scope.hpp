@@ -42,23 +42,23 @@ class async_scope {
     tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
-    piece_.begin(tag_);
+    segment_.begin(tag_);
   }
   async_scope(const async_scope&) = delete;
   async_scope& operator=(const async_scope&) = delete;
-  ~async_scope() { piece_.end(tag_); }
+  ~async_scope() { segment_.end(tag_); }
 
   /// Suspends the operation, if it is running. Call it before another thread can resume it.
-  void suspend() noexcept { piece_.end(tag_); }
+  void suspend() noexcept { segment_.end(tag_); }
 
   /// Resumes the operation on this thread; does nothing if it is running already.
   void resume() noexcept {
-    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
+    if (!segment_.runs() && !tag_.empty()) segment_.begin(tag_);
   }
 
  private:
   detail::record_tag tag_;
-  detail::measured_span piece_;
+  detail::measured_span segment_;
 };
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reads the CPU clocks if threads cannot notice by themselves that they were switched out. Call it
-/// before a batch or wait begins and before it ends: time off the CPU that is found at the end
-/// belongs to the batch, and time found at the beginning does not.
+/// Reads this thread's CPU clocks if threads cannot notice that they were switched out. Call this
+/// function before a batch or wait begins and again before it ends: the time off the CPU between
+/// the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -169,8 +169,7 @@ class wait_for_batch {
 };
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
-/// The log line is "SBatchWait_i" with the duration 1000 ns, which readers recognize as such an
-/// arrival.
+/// The log line is "SBatchWait_i" with the duration 1000 ns, which marks such an arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }

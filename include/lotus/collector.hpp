@@ -22,7 +22,7 @@ class collector {
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
   /// Stops collecting, if this call matches the outermost resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Detaches the profiler, which then collects nothing more until the program ends; later calls do
+  /// Detaches the profiler, which collects nothing more until the program ends; later calls do
   /// nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 

@@ -247,8 +247,7 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation, which either takes a T and returns a T, or takes a T& and returns
-  /// nothing.
+  /// Appends an operation, which takes a T and returns a T, or takes a T& and returns nothing.
   /// @param name  copied, so it must be valid only during this call.
   template <class F>
   chain& add(std::string_view name, F&& f) {
@@ -257,8 +256,7 @@ class chain {
     return *this;
   }
 
-  /// Moves `value` through all operations and returns the result. Without operations, that is
-  /// `value`.
+  /// Moves `value` through all operations and returns the result: `value` if there are none.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {

@@ -25,12 +25,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Encloses code of the engine that runs rarely, such as start and stop, recovery, limits and
-// snapshots. In a header-only program every file compiles this code, and at -O2 it would take most
-// of the compile time; -Og takes half as long. Do not enclose code that runs for each record or
-// scope, or a function that such code must inline: g++ does not inline an -Og function into an -O2
-// function. The pragma never raises the optimization level of a file. A compiled library does not
-// need the pragma, because it compiles the engine only once.
+// Encloses rarely executed code of the engine (the code behind the API), such as start and stop,
+// recovery, limits and snapshots. In a header-only program every file compiles this code, and at
+// -O2 it would take most of the compile time; -Og takes half as long. Do not enclose code that runs
+// for each record or scope, or a function that such code must inline: g++ does not inline an -Og
+// function into an -O2 function. The pragma never raises the optimization level of a file. A
+// compiled library does not need the pragma, because it compiles the engine only once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -53,16 +53,16 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// Marks a function that is declared in the front end and defined in the engine. The file that
-// defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it calls them. They stay
-// inline functions, so that the linker can merge them with those of header-only files of the same
-// program.
+// Marks a function that a header of the API declares and the engine (the code behind the API)
+// defines. The file that defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it
+// calls them. They stay inline functions, so that the linker can merge them with those of
+// header-only files of the same program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks the declaration, in the front end, of a function that the engine defines with
+// Marks the declaration, in a header of the API, of a function that the engine defines with
 // LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
 // Marks data of which every shared object has its own copy, and the functions that use that data.
@@ -75,8 +75,8 @@
 #endif
 // Runs the function `called`, which has no parameters, when the shared object is loaded, before its
 // static constructors. Use this macro inside a function: `called` then runs only for files that use
-// that function. A variable with a constructor would instead run code for every file that includes
-// the header.
+// that function. A variable with a constructor would run code for every file that includes the
+// header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else

@@ -14,7 +14,7 @@
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 
-// Creates a unique name, so that two scopes can stand in one line or in one macro of a program.
+// Creates a unique name, so that two scopes can stand on one line or in one macro of the program.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
@@ -31,7 +31,7 @@
 #endif
 
 // Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
-// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but never
+// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked, not
 // evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \

@@ -1,4 +1,5 @@
-// Provides the classes of LOTUS_MAP_REGION, which shows a profiler only one operation.
+// Provides the classes of LOTUS_MAP_REGION, which makes a profiler collect data about one
+// operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -15,7 +16,7 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler assume that the value is read and written at this point. So the compiler
+/// Makes the compiler assume that the value is read and written at this point. Then the compiler
 /// moves no computation that produces or uses the value from one side of this point to the other.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
@@ -58,7 +59,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns this thread's innermost region that is in a pass with the profiler on, or null.
+  /// Returns this thread's innermost region in a pass during which the profiler collects, or null.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};

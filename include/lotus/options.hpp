@@ -14,7 +14,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Selects what a thread does when its ring, the buffer for its records, is full.
 enum class full_ring {
   drain,  ///< the thread itself writes the ring's records to its log, so no record is lost
-  drop,   ///< records without room are dropped, see dropped(), and no thread waits for the disk
+  drop,   ///< records that do not fit are dropped and counted; no thread waits for the disk
 };
 
 /// The format in which records are stored in files.
@@ -66,8 +66,8 @@ struct options {
   /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
   /// files always get 0666 before the umask applies.
   std::uint32_t file_mode = 0666;
-  /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
-  /// that its thread was switched out; scopes that find no switch cost no measurable time more.
+  /// Whether to record how long operations were off the CPU. A scope stores one more record if its
+  /// thread was switched out; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -76,8 +76,8 @@ struct options {
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
-  /// also on several at once. The function must not record, start or stop, because the library
-  /// holds locks meanwhile.
+  /// also on several threads at the same time. It must not record, start or stop, because the
+  /// library holds locks during the call.
   void (*on_message)(const char* message) = nullptr;
 };
 

@@ -164,8 +164,8 @@ class span {
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
-  /// @param tag  the tag as far as it is known now. Heap allocations of this thread during the span
-  /// are attributed to the operation of this tag.
+  /// @param tag  the record's tag, as far as it is known when the span begins. Heap allocations of
+  /// this thread during the span are attributed to the operation of this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
@@ -203,8 +203,7 @@ class measured_span {
 }  // namespace detail
 
 /// Records one operation, from here to the end of the block, as a log line "S<name>"; see
-/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each scope object belongs to one
-/// thread.
+/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each object belongs to one thread.
 class scope : detail::span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each

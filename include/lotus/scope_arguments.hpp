@@ -26,8 +26,8 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Formats arguments as text, such as "[3, 224, 224], bilinear". Text that is too long is cut and
-/// ends in "...".
+/// Formats arguments as text, such as "[3, 224, 224], bilinear". Long text is cut and ends in
+/// "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t max_bytes = 120;

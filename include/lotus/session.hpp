@@ -20,8 +20,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// records that dead processes left may continue in the background.
 /// @return true if the process is now recording with this log_file, also if it was already. false,
 /// after one message with the reason, if not, such as if the directory cannot be written; the
-/// program can continue without being recorded. Thread safety: all functions in this file may be
-/// called on any thread.
+/// program can continue without being recorded. Thread safety: any thread may call all functions in
+/// this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -78,8 +78,8 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. start() may be called
-/// again afterwards.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. Then start() may be
+/// called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);

@@ -54,8 +54,8 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when the stage ends. It is recorded as an operation if it
-/// never gets a number.
+/// A stage whose number may be known only when the stage ends. Without a number it is recorded as
+/// an operation.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -114,8 +114,9 @@ template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection must be called with the object to which a value of this type points. A
-/// pointer to member would also accept the pointer itself, but the pointer may be null.
+/// Whether a projection (see is_projection_of()) must be called with the object to which a value of
+/// this type points. A projection that is a pointer to member accepts the pointer too, but the
+/// pointer may be null.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -177,7 +178,7 @@ class staged_function {
   Function function_;
 };
 
-/// A projection that uses the first argument as the number.
+/// Computes the number of a stage: the number is the first argument of the call.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -209,7 +210,7 @@ class stage : detail::numbered_span {
 
 /// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
 /// Each call of the returned callable is recorded as a stage.
-/// @param name      copied into a table of names, so it needs to live only for this call.
+/// @param name      copied into a table of names, so it needs to exist only during this call.
 /// @param number  callable that returns the number of the batch, item or request, as an integer or
 /// an optional integer. The callable is called with the arguments of the function; if it does not
 /// accept these, with the function's result; if it does not accept the result either, with the
@@ -230,8 +231,7 @@ auto staged(std::string_view name, Function function) {
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
 /// collation. The stages before this point may then number their work by items.
-/// @param batch, item  if one of them is 2^56 or more, the event is not recorded, but counted by
-///   dropped().
+/// @param batch, item  if one of them is 2^56 or more, the event is only counted by dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;

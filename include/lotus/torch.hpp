@@ -6,8 +6,7 @@
 //   for (auto& batch : *loader) ...
 //
 // Tested with libtorch 1.13, 2.7 and 2.15 (whose headers need C++20). Call make_data_loader() by
-// its qualified name: without qualification the compiler would also find the function in
-// torch::data.
+// its qualified name: otherwise the compiler would also find the function in torch::data.
 #ifndef LOTUS_TORCH_HPP
 #define LOTUS_TORCH_HPP
 

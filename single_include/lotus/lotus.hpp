@@ -74,12 +74,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Encloses code of the engine that runs rarely, such as start and stop, recovery, limits and
-// snapshots. In a header-only program every file compiles this code, and at -O2 it would take most
-// of the compile time; -Og takes half as long. Do not enclose code that runs for each record or
-// scope, or a function that such code must inline: g++ does not inline an -Og function into an -O2
-// function. The pragma never raises the optimization level of a file. A compiled library does not
-// need the pragma, because it compiles the engine only once.
+// Encloses rarely executed code of the engine (the code behind the API), such as start and stop,
+// recovery, limits and snapshots. In a header-only program every file compiles this code, and at
+// -O2 it would take most of the compile time; -Og takes half as long. Do not enclose code that runs
+// for each record or scope, or a function that such code must inline: g++ does not inline an -Og
+// function into an -O2 function. The pragma never raises the optimization level of a file. A
+// compiled library does not need the pragma, because it compiles the engine only once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -102,16 +102,16 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// Marks a function that is declared in the front end and defined in the engine. The file that
-// defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it calls them. They stay
-// inline functions, so that the linker can merge them with those of header-only files of the same
-// program.
+// Marks a function that a header of the API declares and the engine (the code behind the API)
+// defines. The file that defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it
+// calls them. They stay inline functions, so that the linker can merge them with those of
+// header-only files of the same program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks the declaration, in the front end, of a function that the engine defines with
+// Marks the declaration, in a header of the API, of a function that the engine defines with
 // LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
 // Marks data of which every shared object has its own copy, and the functions that use that data.
@@ -124,8 +124,8 @@
 #endif
 // Runs the function `called`, which has no parameters, when the shared object is loaded, before its
 // static constructors. Use this macro inside a function: `called` then runs only for files that use
-// that function. A variable with a constructor would instead run code for every file that includes
-// the header.
+// that function. A variable with a constructor would run code for every file that includes the
+// header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -195,7 +195,7 @@ enum class event_kind : std::uint8_t {
   // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
   // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
   // kinds describe one operation: they precede the operation's record and have the same start and
-  // name. A record is left out if both its number and its bytes are 0.
+  // name. A record is omitted if both its number and its bytes are 0.
   allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
   freed = 17,      ///< bytes that the operation freed; number: calls
   retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
@@ -222,8 +222,7 @@ inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) -
 /// stage_number record with the real number precedes the stage record. Also the number of a range
 /// whose name does not end in a number.
 inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
-/// The value of an off_cpu record if the kernel does not report how long the thread waited for a
-/// CPU.
+/// The value of an off_cpu record if it is unknown how long the thread waited for a CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
 /// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.
@@ -275,8 +274,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
-// Provides folder_listener, a callback that receives the path of a folder and does not need
-// <functional>.
+// Provides folder_listener, a callback that receives the path of a folder, without <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -285,7 +283,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The part of a callback whose layout all shared objects know. The function behind it belongs to
+/// The part of a callback whose layout all shared objects know. The code of the function belongs to
 /// the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
@@ -309,7 +307,7 @@ class folder_listener {
             class = std::enable_if_t<std::is_invocable_v<std::decay_t<Function>&, const char*>>>
   folder_listener(Function&& function) {
     using held_function = held<std::decay_t<Function>>;
-    if (is_nobody(function)) return;
+    if (is_null(function)) return;
     function_ = new held_function{std::forward<Function>(function)};
   }
   folder_listener(const folder_listener& other) noexcept : function_{other.function_} {
@@ -343,8 +341,7 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // This constructor is called only with functions, so it does not compete with the copy
-    // constructor.
+    // This constructor is called only with functions, so it never replaces the copy constructor.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -358,7 +355,7 @@ class folder_listener {
 
   /// Whether the argument is a null pointer, or a std::function without a function.
   template <class Function>
-  static bool is_nobody(const Function& function) noexcept {
+  static bool is_null(const Function& function) noexcept {
     using type = std::decay_t<Function>;
     if constexpr (std::is_constructible_v<bool, const type&> && !std::is_empty_v<type> &&
                   !std::is_function_v<Function>) {
@@ -472,8 +469,8 @@ class owned_text {
 
   char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds short texts, such as the default, without allocation: leak checkers would report memory
-  /// that the session, which is never destroyed, still owns.
+  /// Holds short texts, such as the default, without allocating memory. The session owns such a
+  /// text and is never destroyed, so leak checkers would report the memory.
   char short_[24] = {};
 };
 
@@ -487,7 +484,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Selects what a thread does when its ring, the buffer for its records, is full.
 enum class full_ring {
   drain,  ///< the thread itself writes the ring's records to its log, so no record is lost
-  drop,   ///< records without room are dropped, see dropped(), and no thread waits for the disk
+  drop,   ///< records that do not fit are dropped and counted; no thread waits for the disk
 };
 
 /// The format in which records are stored in files.
@@ -539,8 +536,8 @@ struct options {
   /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
   /// files always get 0666 before the umask applies.
   std::uint32_t file_mode = 0666;
-  /// Whether to record how long operations were off the CPU. A record is stored when a scope finds
-  /// that its thread was switched out; scopes that find no switch cost no measurable time more.
+  /// Whether to record how long operations were off the CPU. A scope stores one more record if its
+  /// thread was switched out; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -549,8 +546,8 @@ struct options {
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
-  /// also on several at once. The function must not record, start or stop, because the library
-  /// holds locks meanwhile.
+  /// also on several threads at the same time. It must not record, start or stop, because the
+  /// library holds locks during the call.
   void (*on_message)(const char* message) = nullptr;
 };
 
@@ -634,7 +631,7 @@ struct services {
   bool (*start)(const options&) noexcept;
   /// @param steps  the schedule; the session keeps its listener alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// step() and stop() return whether the caller must call a listener; if so, they fill the notice.
+  /// step() and stop() return whether the caller must call a listener; the notice contains it.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
@@ -748,8 +745,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Returns the stack pointer of the calling function, because this function is inlined; never 0.
-/// Costs one move instruction. __builtin_frame_address(0) would force the caller to keep a frame
-/// pointer.
+/// Costs one move instruction. __builtin_frame_address(0) would require a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)
@@ -857,11 +853,11 @@ struct alignas(64) thread_ring {
   std::atomic<std::uint64_t>* published = &none_published;
   /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
   /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
-  /// with its own stack pointer: either the code is such a handler, or an earlier handler left by
+  /// with its own stack pointer: either the code is such a handler, or an earlier handler exited by
   /// siglongjmp and the storing will never continue; see base/interruption.hpp.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
-  /// Id of the name of the thread's loader; 0: the default loader. Written under `guard`.
+  /// Id of the thread's loader; 0: the default loader. Written while producer::guard is held.
   std::uint32_t loader = 0;
 
   alignas(64) std::atomic<std::uint64_t> dropped{0};
@@ -880,7 +876,7 @@ struct alignas(64) thread_ring {
 /// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
 struct alignas(64) ring_gate {
   /// The thread may store records at positions below this limit. 0 sends all records to the slow
-  /// path. Written under `guard`.
+  /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
   /// The value of `limit` after the drain thread was woken, if full rings drop records; see
   /// slow_path::push_or_drop().
@@ -889,7 +885,7 @@ struct alignas(64) ring_gate {
   /// Where the thread publishes the start of its wait.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
   /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
-  /// Written under `guard`.
+  /// Written while producer::guard is held.
   std::atomic<aggregates_block*> aggregates{nullptr};
 };
 
@@ -918,9 +914,8 @@ LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
 LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
 /// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
-/// record is lost. After this returns, the record is complete for every reader, even if the process
-/// is killed.
-/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// record is lost. Afterwards the record is complete for every reader, even if the process is
+/// killed. Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
@@ -948,8 +943,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
 /// If the thread may have been off the CPU since the last check, records for how long. Call this
-/// function before reading the clock when an operation begins, and after reading the clock when it
-/// ends.
+/// function before the clock is read at an operation's begin, and after it at the end.
 /// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
@@ -1194,8 +1188,8 @@ class span {
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
-  /// @param tag  the tag as far as it is known now. Heap allocations of this thread during the span
-  /// are attributed to the operation of this tag.
+  /// @param tag  the record's tag, as far as it is known when the span begins. Heap allocations of
+  /// this thread during the span are attributed to the operation of this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
@@ -1233,8 +1227,7 @@ class measured_span {
 }  // namespace detail
 
 /// Records one operation, from here to the end of the block, as a log line "S<name>"; see
-/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each scope object belongs to one
-/// thread.
+/// LOTUS_SCOPE. Errors: none thrown. Thread safety: any thread; each object belongs to one thread.
 class scope : detail::span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
@@ -1285,23 +1278,23 @@ class async_scope {
     tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
-    piece_.begin(tag_);
+    segment_.begin(tag_);
   }
   async_scope(const async_scope&) = delete;
   async_scope& operator=(const async_scope&) = delete;
-  ~async_scope() { piece_.end(tag_); }
+  ~async_scope() { segment_.end(tag_); }
 
   /// Suspends the operation, if it is running. Call it before another thread can resume it.
-  void suspend() noexcept { piece_.end(tag_); }
+  void suspend() noexcept { segment_.end(tag_); }
 
   /// Resumes the operation on this thread; does nothing if it is running already.
   void resume() noexcept {
-    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
+    if (!segment_.runs() && !tag_.empty()) segment_.begin(tag_);
   }
 
  private:
   detail::record_tag tag_;
-  detail::measured_span piece_;
+  detail::measured_span segment_;
 };
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -1370,9 +1363,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reads the CPU clocks if threads cannot notice by themselves that they were switched out. Call it
-/// before a batch or wait begins and before it ends: time off the CPU that is found at the end
-/// belongs to the batch, and time found at the beginning does not.
+/// Reads this thread's CPU clocks if threads cannot notice that they were switched out. Call this
+/// function before a batch or wait begins and again before it ends: the time off the CPU between
+/// the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -1524,8 +1517,7 @@ class wait_for_batch {
 };
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
-/// The log line is "SBatchWait_i" with the duration 1000 ns, which readers recognize as such an
-/// arrival.
+/// The log line is "SBatchWait_i" with the duration 1000 ns, which marks such an arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
@@ -1556,7 +1548,8 @@ enum class collector_call { resume, pause, detach };
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Calls the collector, which the first call looks for. Defined in collectors/collector_state.hpp.
+/// Calls the collector; the first call finds the collector. Defined in
+/// collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}
@@ -1582,7 +1575,7 @@ class collector {
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
   /// Stops collecting, if this call matches the outermost resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Detaches the profiler, which then collects nothing more until the program ends; later calls do
+  /// Detaches the profiler, which collects nothing more until the program ends; later calls do
   /// nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 
@@ -1675,7 +1668,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the tag of the operation that begins now, also for its record if the operation throws.
+  /// Sets the tag of the operation that begins now. If it throws, its record has this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -1960,8 +1953,7 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation, which either takes a T and returns a T, or takes a T& and returns
-  /// nothing.
+  /// Appends an operation, which takes a T and returns a T, or takes a T& and returns nothing.
   /// @param name  copied, so it must be valid only during this call.
   template <class F>
   chain& add(std::string_view name, F&& f) {
@@ -1970,8 +1962,7 @@ class chain {
     return *this;
   }
 
-  /// Moves `value` through all operations and returns the result. Without operations, that is
-  /// `value`.
+  /// Moves `value` through all operations and returns the result: `value` if there are none.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -2278,7 +2269,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
-// Provides the classes of LOTUS_MAP_REGION, which shows a profiler only one operation.
+// Provides the classes of LOTUS_MAP_REGION, which makes a profiler collect data about one
+// operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -2287,7 +2279,7 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler assume that the value is read and written at this point. So the compiler
+/// Makes the compiler assume that the value is read and written at this point. Then the compiler
 /// moves no computation that produces or uses the value from one side of this point to the other.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
@@ -2330,7 +2322,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns this thread's innermost region that is in a pass with the profiler on, or null.
+  /// Returns this thread's innermost region in a pass during which the profiler collects, or null.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -2406,8 +2398,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
-// Defines the aggregates of operations that are counted instead of recorded: the layout of their
-// sums in the ring file, and how a call is added.
+// Defines aggregates: the sums of the calls of an operation that is counted instead of recorded,
+// their layout in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
@@ -2501,13 +2493,13 @@ struct aggregates_block {
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Only in a thread's first block.
+  /// The last two calls; the one with the greater number is valid. Used in a thread's first block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// Keeps a call as the thread's latest. @param number  number of the call, counted from 1.
+  /// Stores a call as the thread's last one. @param number  number of the call, counted from 1.
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -2518,8 +2510,8 @@ struct aggregates_block {
   }
 };
 
-/// Maximum number of aggregates of a thread. All further pairs of a name and a loader share one
-/// more aggregate.
+/// Maximum number of aggregates of a thread. Further pairs of a name and a loader share one
+/// aggregate.
 inline constexpr std::uint32_t max_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
@@ -2538,8 +2530,7 @@ struct aggregate_sums {
   std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// Combines the number of a bucket with its new count, which is stored in the bucket itself a
-/// moment later.
+/// Combines a bucket's number with its new count, which the bucket itself gets a moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -2595,7 +2586,7 @@ struct thread_aggregates {
   aggregate_memory* memory = nullptr;
   /// Id of the name of one of the calls whose self time is in unreported_ticks.
   std::uint32_t reported_name = 0;
-  /// Calls of signal handlers that interrupted the code that adds a call; they are added after that
+  /// Calls of signal handlers that interrupted the adding of a call; they are added after that
   /// call.
   static constexpr std::uint32_t max_interrupting = 16;
   aggregate_call interrupting_calls[max_interrupting];
@@ -2607,8 +2598,7 @@ struct thread_aggregates {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call
-  /// yet.
+  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -2620,9 +2610,9 @@ struct thread_aggregates {
     if (LOTUS_DETAIL_UNLIKELY(counts == nullptr)) return false;
     std::atomic<std::uint64_t>& count = counts[bucket % octave_buckets];
     stored_aggregate& stored = *to->stored;
-    const std::uint64_t so_many = stored.count.load(relaxed);
-    const aggregate_sums& before = stored.sums[so_many % 2];
-    aggregate_sums& next = stored.sums[~so_many % 2];
+    const std::uint64_t stored_count = stored.count.load(relaxed);
+    const aggregate_sums& before = stored.sums[stored_count % 2];
+    aggregate_sums& next = stored.sums[~stored_count % 2];
     const std::uint64_t in_bucket = count.load(relaxed) + 1;
     next.total_ticks.store(before.total_ticks.load(relaxed) + ticks, relaxed);
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
@@ -2631,7 +2621,7 @@ struct thread_aggregates {
     // The store of `count` makes the last call part of the sums: a reader that sees the old count
     // adds the last call itself. If the call's bucket does not contain the call yet, the reader
     // takes the bucket's count from the sums.
-    stored.count.store(so_many + 1, std::memory_order_release);
+    stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
@@ -2644,8 +2634,8 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, and resets it to 0. Called when a
-  /// span begins or ends.
+  /// Returns the self time of calls that no record contains yet, and resets it to 0, when a span
+  /// begins or ends.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
     // If a signal handler interrupted the adding of a call, the next span reports the time.
@@ -2658,7 +2648,7 @@ struct thread_aggregates {
   }
 
   /// Restores the state before a call that was never completed: a signal handler interrupted take()
-  /// and left by siglongjmp.
+  /// and exited by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -2669,16 +2659,16 @@ struct thread_aggregates {
     if (to == nullptr) return;
     last_to = to;
     stored_aggregate& stored = *to->stored;
-    const std::uint64_t so_many = stored.count.load(relaxed);
-    const aggregate_sums& sums = stored.sums[so_many % 2];
-    if (so_many == 0 || sums.call.load(relaxed) != calls) return;
+    const std::uint64_t stored_count = stored.count.load(relaxed);
+    const aggregate_sums& sums = stored.sums[stored_count % 2];
+    if (stored_count == 0 || sums.call.load(relaxed) != calls) return;
     // The last call was added to the sums already, but the next call will add it again. So it is
     // removed here. The sums contain the right count of the bucket until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
         (in_bucket >> bucket_bits) - 1, std::memory_order_release);
-    stored.count.store(so_many - 1, std::memory_order_release);
+    stored.count.store(stored_count - 1, std::memory_order_release);
   }
 
   /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false
@@ -2737,8 +2727,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name. After this returns, every reader sees it, even after a
-/// kill.
+/// Adds a call to the sums of its name. After this function returns, every reader sees the call,
+/// even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
@@ -2753,7 +2743,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // If this is negative, a span has begun or ended inside this call; see inner_ticks.
+  // If inner_ticks is negative, a span has begun or ended inside this call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -2789,8 +2779,8 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Formats arguments as text, such as "[3, 224, 224], bilinear". Text that is too long is cut and
-/// ends in "...".
+/// Formats arguments as text, such as "[3, 224, 224], bilinear". Long text is cut and ends in
+/// "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t max_bytes = 120;
@@ -2984,8 +2974,8 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when the stage ends. It is recorded as an operation if it
-/// never gets a number.
+/// A stage whose number may be known only when the stage ends. Without a number it is recorded as
+/// an operation.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -3044,8 +3034,9 @@ template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection must be called with the object to which a value of this type points. A
-/// pointer to member would also accept the pointer itself, but the pointer may be null.
+/// Whether a projection (see is_projection_of()) must be called with the object to which a value of
+/// this type points. A projection that is a pointer to member accepts the pointer too, but the
+/// pointer may be null.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -3107,7 +3098,7 @@ class staged_function {
   Function function_;
 };
 
-/// A projection that uses the first argument as the number.
+/// Computes the number of a stage: the number is the first argument of the call.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -3139,7 +3130,7 @@ class stage : detail::numbered_span {
 
 /// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
 /// Each call of the returned callable is recorded as a stage.
-/// @param name      copied into a table of names, so it needs to live only for this call.
+/// @param name      copied into a table of names, so it needs to exist only during this call.
 /// @param number  callable that returns the number of the batch, item or request, as an integer or
 /// an optional integer. The callable is called with the arguments of the function; if it does not
 /// accept these, with the function's result; if it does not accept the result either, with the
@@ -3160,8 +3151,7 @@ auto staged(std::string_view name, Function function) {
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
 /// collation. The stages before this point may then number their work by items.
-/// @param batch, item  if one of them is 2^56 or more, the event is not recorded, but counted by
-///   dropped().
+/// @param batch, item  if one of them is 2^56 or more, the event is only counted by dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;
@@ -3176,7 +3166,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STAGE_HPP
 
-// Creates a unique name, so that two scopes can stand in one line or in one macro of a program.
+// Creates a unique name, so that two scopes can stand on one line or in one macro of the program.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
@@ -3193,7 +3183,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif
 
 // Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
-// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but never
+// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked, not
 // evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \
@@ -3410,8 +3400,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// records that dead processes left may continue in the background.
 /// @return true if the process is now recording with this log_file, also if it was already. false,
 /// after one message with the reason, if not, such as if the directory cannot be written; the
-/// program can continue without being recorded. Thread safety: all functions in this file may be
-/// called on any thread.
+/// program can continue without being recorded. Thread safety: any thread may call all functions in
+/// this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -3468,8 +3458,8 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. start() may be called
-/// again afterwards.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. Then start() may be
+/// called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
@@ -3698,7 +3688,7 @@ struct variable_row {
   variable_type type;
   /// Possible values, as shown to users; for words: all words, separated by '|'.
   const char* values;
-  /// What applies if the variable is unset, empty or invalid, as shown to users.
+  /// The value that applies if the variable is unset, empty or invalid, as shown to users.
   const char* otherwise;
   const char* meaning;           ///< meaning of the variable, as shown to users
   std::uint64_t least = 0;       ///< minimum of a number
@@ -3785,8 +3775,7 @@ inline const char* environment_text(variable which) noexcept {
 /// @param bad  the whole value, or the word of the value that is invalid.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// Variables whose invalid value this shared object has already reported: one bit for each
-/// variable.
+/// Variables whose invalid value this shared object has already reported, one bit for each.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 
@@ -3903,24 +3892,24 @@ namespace detail {
 /// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
 /// system call of a scope is made while such an object exists. So a scope neither changes an errno
 /// that the program is about to read, nor is it a cancellation point.
-class uncancelled {
+class uncanceled {
  public:
-  uncancelled() noexcept : errno_{errno} {
+  uncanceled() noexcept : errno_{errno} {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
   }
-  ~uncancelled() {
+  ~uncanceled() {
     pthread_setcancelstate(before_, nullptr);
     errno = errno_;
   }
-  uncancelled(const uncancelled&) = delete;
-  uncancelled& operator=(const uncancelled&) = delete;
+  uncanceled(const uncanceled&) = delete;
+  uncanceled& operator=(const uncanceled&) = delete;
 
  private:
   int errno_;
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread during its lifetime, and does what `uncancelled` does. Every
+/// Blocks all signals for this thread during its lifetime, and does what `uncanceled` does. Every
 /// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
 /// Takes two system calls.
 class signals_blocked {
@@ -3935,7 +3924,7 @@ class signals_blocked {
   signals_blocked& operator=(const signals_blocked&) = delete;
 
  private:
-  uncancelled quiet_;
+  uncanceled quiet_;
   sigset_t before_;
 };
 
@@ -4052,9 +4041,9 @@ struct at_forks {
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered, counted during each fork.
+  /// How often the handlers are registered: each fork counts their calls.
   unsigned times_registered = 0;
-  /// Whether this fork called `before`; not if another fork handler created the session meanwhile.
+  /// Whether this fork has called `before`. If not, another fork handler created the session later.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -4124,7 +4113,7 @@ LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, s
   // runs at that time. A fork that is in progress on another thread would miss handlers that are
   // registered later.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  // Needed for scopes in static constructors of other objects, which may run earlier.
+  // This call is needed for scopes in static constructors of other objects, which may run earlier.
   register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
@@ -4233,11 +4222,11 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a new descriptor to a number that the program does not use: if a program is started with
-/// 0, 1 or 2 closed, our file would otherwise get one of these numbers, and the program would print
-/// into it. The new number is high if possible, and never below 3. Returns the new, close-on-exec
-/// descriptor. On failure closes `fd` and returns -1 with errno.
-inline int out_of_the_way(int fd) noexcept {
+/// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
+/// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
+/// program would print into the file. The new number is high if possible, and never below 3.
+/// Returns the new, close-on-exec descriptor. On failure closes `fd` and returns -1 with errno.
+inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
   int moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
@@ -4249,9 +4238,9 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// Like openat(2), but the descriptor is close-on-exec and has a number from out_of_the_way().
+/// Like openat(2), but the descriptor is close-on-exec and has a number from move_to_high_fd().
 inline int open_at_high_fd(int directory, const char* path, int flags, mode_t mode = 0) noexcept {
-  return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
+  return move_to_high_fd(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
 /// Identifies the file to which a descriptor refers.
@@ -4294,7 +4283,7 @@ class owned_descriptor {
     return fd_ >= 0 && fstat(fd_, &status) == 0 && file_.is(status);
   }
 
-  /// Closes the descriptor if it still refers to our file.
+  /// Closes the descriptor if it still refers to this object's file.
   void close() noexcept {
     if (holds()) ::close(fd_);
     fd_ = -1;
@@ -4556,8 +4545,7 @@ static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Returns whether memory at this address can be read, without reading it directly: the kernel
-/// tries.
+/// Returns whether memory at this address can be read, by making the kernel try.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
@@ -4622,10 +4610,10 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   return found;
 }
 
-/// Creates a mapping with this name and closes its descriptor at once. Returns null if this fails,
-/// or if the mapping does not appear in /proc/self/maps.
+/// Creates a mapping with this name and closes its descriptor immediately. Returns null if this
+/// fails, or if the mapping does not appear in /proc/self/maps.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
-  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
+  const int fd = move_to_high_fd(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
@@ -4639,8 +4627,7 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// Returns the meeting point with this name in this process; null if there is none. Allocates
-/// nothing.
+/// Returns this process's meeting point with this name; null if there is none. Allocates nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();
@@ -4898,18 +4885,18 @@ inline std::uint64_t asked_interval_ns() noexcept {
 /// and never after detach().
 struct collector_backend {
   /// Whether resume() and pause() return only after the collector was really switched on or off. If
-  /// not, the caller must sleep before a region; otherwise late samples of earlier code would count
-  /// for the region.
+  /// not, the caller must sleep before a region; otherwise the region would get late samples of
+  /// earlier code.
   bool acknowledges = true;
-  /// Whether the collector counts every instruction from resume() to pause(), including the
-  /// library's own.
+  /// Whether the collector counts all instructions between resume() and pause(), also the
+  /// library's.
   bool counts_instructions = false;
   /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;
   /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
-  /// Ends collecting for good. May be called at any time after begin().
+  /// Ends collecting permanently. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
@@ -4922,7 +4909,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
-// Lists the functions of each collector in base/environment.hpp.
+// Lists the functions of each collector that base/environment.hpp names.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
@@ -5085,8 +5072,7 @@ inline bool hardware_ticks_invariant() noexcept {
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are derived from the TSC, so the kernel trusts the TSC if it uses
-  // them.
+  // kvm-clock and Hyper-V's clock are derived from the TSC, so with them the kernel trusts the TSC.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -5132,7 +5118,7 @@ struct clock_segment {
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned arithmetic is used because values from a damaged ring file could overflow signed
+    // The arithmetic is unsigned, because a damaged ring file's values could overflow signed
     // numbers.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
@@ -5174,7 +5160,8 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, otherwise 0.
+  /// Adds an anchor (one moment on several clocks) to the map. Returns the step of the wall clock
+  /// in ns if one is detected, otherwise 0.
   /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
@@ -5221,7 +5208,7 @@ class clock_map {
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Restarts the line at the wall clock, with the previous rate, because no new rate is known yet.
+  /// Begins a new line at the wall clock's time, with the previous rate: no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -5233,8 +5220,7 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, the small error of its rate has added up during that
-    // whole time.
+    // If the counter ran during the sleep, the error of its rate has added up all that time.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -5331,8 +5317,7 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread. Returns false if `what` did not return in time; then call nothing
-  /// more.
+  /// Calls `what` on that thread. Returns false if `what` is late; then make no further call.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -5454,7 +5439,7 @@ class perf_control {
   /// Sends a command and waits for the answer. Returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
-    // The program has closed the descriptors.
+    // `lost` is true if the program has closed one of the two descriptors.
     const bool lost = !control_.holds() || !answers_.holds();
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
@@ -5610,8 +5595,7 @@ class itt_library {
     }
     static itt_library self;
     // The library collects only after it has received the program's table of functions; functions
-    // that are looked up by name do nothing before. Old versions of the library do not accept a
-    // table.
+    // that are looked up by name do nothing before. Old libraries do not accept a table.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -5792,7 +5776,7 @@ inline const collector_backend* uprof_backend() noexcept {
 /// libAMDProfileController, whose functions cannot be found at run time. Use it in one source file
 /// that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-///   Call it before the first resume(). Always returns true.
+/// Call it before the first resume(). Always returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);
@@ -6056,7 +6040,7 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records both clocks once more and closes the file.
+  /// Records the current time on both clocks (see clock_record) once more, and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
@@ -6178,7 +6162,7 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
                           static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
-  const int moved = out_of_the_way(static_cast<int>(fd));
+  const int moved = move_to_high_fd(static_cast<int>(fd));
   return moved < 0 ? -errno : moved;
 }
 
@@ -6258,9 +6242,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. A disabled event
-/// keeps the time left until its next sample, so that samples do not hit the same points of every
-/// region. Thread safety: none; class sampler holds a lock. Never copied or destroyed: close()
-/// releases everything.
+/// keeps the remaining time until its next sample, so that samples do not hit the same points of
+/// every region. Thread safety: none; class sampler holds a lock. Never copied or destroyed:
+/// close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
@@ -6302,7 +6286,7 @@ class sampling_events {
     }
     return rings_;
   }
-  /// Notes which threads have ended, because poll() would return at once for their events. The
+  /// Notes which threads have ended, because poll() would return immediately for their events. The
   /// rings of these events are still drained, because events of other threads may share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
@@ -6487,7 +6471,7 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples at once, because the program may end without finish().
+  /// Records a region and writes its samples now, because the program may end without finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6758,7 +6742,8 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Name by which shared objects find the collector. Increase it whenever collector_state changes.
+/// Name by which shared objects find the collector. Increase the number in it whenever the layout
+/// of collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
@@ -6845,7 +6830,7 @@ struct stack_walk {
   /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
   bool passed = false;
 
-  static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
+  static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
     // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
     // called by that frame.
@@ -6863,13 +6848,12 @@ struct stack_walk {
 };
 
 /// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
-/// this code continues when the handler returns. If not, a handler has left that code for good by
+/// this code continues when the handler returns. If not, a handler has abandoned that code by
 /// siglongjmp. Returns true if the stack cannot be walked.
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // ThreadSanitizer calls signal handlers as plain functions, so the stack shows no interrupted
-  // frame.
+  // ThreadSanitizer calls signal handlers as plain functions, so no frame is interrupted.
   return place != 0;
 #else
   stack_t other{};
@@ -6880,7 +6864,7 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
   if (is_there && !are_there) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
-  _Unwind_Backtrace(stack_walk::look, &walk);
+  _Unwind_Backtrace(stack_walk::visit, &walk);
   return walk.interrupted || !walk.passed;
 #endif
 }
@@ -6891,7 +6875,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #endif  // LOTUS_BASE_INTERRUPTION_HPP
 
 // Defines the layout of a ring file, which contains the rings of a process. After the process has
-// died, its last log lines can be written from the ring file alone.
+// died, its last log lines can be written from the ring file, without any other data.
 //
 // A ring file consists of a header and blocks. The header of each block contains the block's
 // length; a block of kind `none` marks the end of the file.
@@ -7043,7 +7027,7 @@ inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  // If the lock cannot be tested, it counts as taken, so that the file is left alone.
+  // If the lock cannot be tested, it counts as taken, so that the file is not changed or deleted.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
@@ -7111,7 +7095,7 @@ struct producer : aggregating_ring {
 };
 
 /// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
-/// storing can never continue, because an earlier handler left by siglongjmp, resets `storing`.
+/// storing can never continue, because an earlier handler exited by siglongjmp, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;
@@ -7318,8 +7302,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
 }
 
 /// Returns this thread's producer (its state), which the first call creates; null if that fails.
-/// @param begins  true if no span that this thread will record began before its producer was
-/// created.
+/// @param begins  true if no span that this thread will record began before this call.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -7380,7 +7363,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted the adding of a call and left by siglongjmp.
+    // A signal handler interrupted the adding of a call and exited by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
@@ -7440,8 +7423,8 @@ struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
   std::uint32_t category = 0;
-  std::int32_t colour_type = 0;
-  std::uint32_t colour = 0;
+  std::int32_t color_type = 0;
+  std::uint32_t color = 0;
   std::int32_t payload_type = 0;
   std::int32_t reserved = 0;
   std::uint64_t payload = 0;
@@ -7689,8 +7672,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// The open tasks that may end on another thread. If too many are open at once, further tasks are
-/// not shown. Thread safety: any thread; but only one thread at a time may use a task's number.
+/// The open tasks that may end on another thread. If too many are open at the same time, further
+/// tasks are not shown. Thread safety: any thread, but one at a time for each number.
 class async_tasks {
  public:
   struct task {
@@ -7824,7 +7807,8 @@ struct name_entry {
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  /// Handle of this name in a profiler's annotation interface, which alone uses this member.
+  /// Handle of this name in a profiler's annotation interface. Only code for that interface uses
+  /// it.
   mutable std::atomic<void*> task_handle;
   // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
@@ -7884,8 +7868,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Returns the start of a line for any number as id, because damaged ring files contain any
-  /// number.
+  /// Returns the start of a line. Accepts any number, because a damaged ring file may contain any
+  /// id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -8077,8 +8061,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The option log_file, split into directory and prefix: "run/lotustrace_log" becomes "run" and
-/// "lotustrace_log".
+/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
@@ -8107,7 +8090,7 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // The error of opening the directory will show the reason.
+      // Opening the directory will fail too, and that error is reported.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
@@ -8462,15 +8445,14 @@ static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Without them, a wrong row would be noticed only when a log is
-/// damaged.
+/// Compile-time checks of the table. Otherwise only a damaged log would show that a row is wrong.
 namespace row_checks {
 
-/// Whether the function `sound` returns true for every row.
-template <class Sound>
-constexpr bool all(Sound&& sound) {
+/// Whether the function `check` returns true for every row.
+template <class Check>
+constexpr bool all(Check&& check) {
   for (const record_kind& row : record_kinds) {
-    if (row.kind != event_kind::none && !sound(row)) return false;
+    if (row.kind != event_kind::none && !check(row)) return false;
   }
   return true;
 }
@@ -8566,7 +8548,7 @@ inline bool is_line_start(std::string_view text) noexcept {
 }
 
 /// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
-/// the ring's records were read: then no record ends after the newest segment of the map.
+/// the ring's records were read: then these records need no segment that is added to the map later.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -8642,7 +8624,7 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 /// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
 /// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // The digits are counted before they are computed, so that the address of the next text is known
+  // The digits are counted before they are computed, so that the next text's address is known
   // early.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
@@ -8814,8 +8796,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <ctime>
 
-// Defines the interface of liblotus_memory.so, a library that counts a program's allocations when
-// LD_PRELOAD names it.
+// Defines the interface of liblotus_memory.so, which counts a program's allocations when LD_PRELOAD
+// names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
@@ -8910,9 +8892,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that are still open from the previous one. Leaves
-  /// it to the first operation to record the state of the heap, because that needs a lock that the
-  /// caller of this function already holds.
+  /// Begins a recording, and forgets operations that are still open from the previous one. The
+  /// state of the heap is recorded later, by the first operation, because recording it needs a lock
+  /// that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -9062,7 +9044,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions. Block signals before calling any function.
+/// The list of shared objects. Thread safety: all functions. Block signals before calling any.
 class module_list {
  public:
   /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each
@@ -9114,14 +9096,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together, from `first` up to but not including `behind`. The
-/// range is empty if `behind` is 0.
+/// A range of steps that are recorded together, from `first` up to but not including `end`. The
+/// range is empty if `end` is 0.
 struct step_window {
   std::uint64_t first = 0;
-  std::uint64_t behind = 0;
+  std::uint64_t end = 0;
 
   bool operator==(const step_window& other) const noexcept {
-    return first == other.first && behind == other.behind;
+    return first == other.first && end == other.end;
   }
 };
 
@@ -9142,8 +9124,7 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. If the schedule or options::log_file is invalid, reports the reason and
-  /// returns false.
+  /// Starts at step 0. If the schedule or options::log_file is invalid, says why and returns false.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -9171,7 +9152,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   step_window window() const noexcept {
     return running_ ? window_of(steps_, step_) : step_window{};
   }
-  bool active() const noexcept { return window().behind != 0; }
+  bool active() const noexcept { return window().end != 0; }
 
   /// Returns the options with which the current range of steps is recorded, in a folder of its own:
   /// DIRECTORY/steps_FIRST_LAST.
@@ -9183,7 +9164,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that a range of steps was recorded. Returns whether there is a listener to
+  /// Fills the notice that a range of steps was recorded. Returns whether it has a listener to
   /// call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
@@ -9198,7 +9179,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
                   static_cast<unsigned long long>(window.first),
-                  static_cast<unsigned long long>(window.behind - 1), location_.prefix);
+                  static_cast<unsigned long long>(window.end - 1), location_.prefix);
   }
 
   bool running_ = false;
@@ -9217,11 +9198,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
-// Stores the aggregates of threads in the ring file, and writes them when a recording ends.
+// Stores the aggregates (sums of counted calls) of threads in the ring file, and writes them to
+// files when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
-// Reads the aggregates of one thread from the memory blocks that contain them.
+// Reads the aggregates (sums of counted calls) of one thread from their memory blocks.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
@@ -9240,14 +9222,14 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// Whether the blocks may contain a mixture of several moments.
+/// Whether the values in the blocks may belong to different moments.
 enum class aggregate_state : std::uint8_t {
   whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
   moving,  ///< the copies were made while the thread continued to add calls
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, counts are taken from the buckets; the sums may then belong to a slightly different
+/// copies, computes the counts from the buckets; the sums may then belong to a slightly different
 /// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
@@ -9271,27 +9253,27 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
   /// @param to  buffer for one aggregate.
-  /// @return number of aggregates that were left out because they are inconsistent.
+  /// @return number of aggregates that were omitted because their values are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
-    std::uint64_t doubted = 0;
+    std::uint64_t inconsistent = 0;
     std::uint32_t seen = 0;
     take_last();
     for_each_chunk([&](const chunk_header& head, const char* at) {
       if (head.kind != chunk_kind::aggregate || ++seen > max_aggregates + 1) return;
       if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
-        ++doubted;
+        ++inconsistent;
       } else if (to.count > 0) {
         each(static_cast<const whole_aggregate&>(to));
       }
     });
-    if (last_number_ == 0) return doubted;
+    if (last_number_ == 0) return inconsistent;
     // If no aggregate has the key of the last call, this call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
     each(static_cast<const whole_aggregate&>(to));
-    return doubted;
+    return inconsistent;
   }
 
  private:
@@ -9366,8 +9348,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Takes the number of calls from the buckets: calls were added while the block was copied, so
-  /// the stored number may not fit the buckets.
+  /// Computes the number of calls from the buckets. The stored number may differ from the buckets,
+  /// because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -9421,7 +9403,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
-// Copies blocks of aggregates to the reader's own memory.
+// Copies blocks of aggregates (sums of counted calls) to the reader's own memory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
@@ -9432,8 +9414,8 @@ namespace detail {
 /// safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed room for a block of this size; null if there is no memory. Invalidates earlier
-  /// results.
+  /// Returns zeroed memory for a block of this size; null if there is no memory. Invalidates
+  /// earlier results.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -9551,7 +9533,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
-// Provides the memory that a thread's aggregates need, when they need it.
+// Provides the memory for a thread's aggregates (sums of counted calls), which grows as needed.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
@@ -9602,9 +9584,9 @@ struct aggregate_memory {
   }
 
   /// Releases all memory, including this object.
-  /// @param in_use  whether a signal handler interrupted this thread while it was adding a call,
-  ///   which it will continue. Then nothing is released, and the blocks are replaced by private
-  ///   memory.
+  /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
+  ///   nothing is released, because the thread will continue to use the blocks; private memory
+  ///   replaces them.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -9655,8 +9637,8 @@ struct aggregate_memory {
     a.reported_name = static_cast<std::uint32_t>(to->key);
     a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // If there is no room for an aggregate of this name, `to` is the aggregate that all such names
-    // share.
+    // If there is no room for an aggregate of this name, `to` is the aggregate shared by all such
+    // names.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
@@ -9762,7 +9744,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
-// Writes aggregates as text, as sections of a hidden file in the run's directory.
+// Writes aggregates (sums of counted calls) as text, in sections of a hidden file of the run.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
@@ -9770,17 +9752,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
 #define LOTUS_FOLDER_LOADER_FOLDER_HPP
 
-// Opens the files of a run safely. The library opens all files through these functions, because
-// every user who can write to the run's directory may have put a link, a pipe or another file
-// there.
+// Opens the files of a run safely. The library opens all files through these functions, because any
+// user who can write to the run's directory may have put a link or a pipe there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file. Their numbers are far above all errno values, so that one int can hold
-// either kind.
+// Reasons to refuse a file. Their numbers are far above all errno values, so one int can hold
+// either.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
@@ -9918,11 +9899,11 @@ struct log_folder {
   name_lookup names;
   /// Whether each thread has a compact log, which consists of blocks, as its only log.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, they get those of any
-  /// new file.
+  /// New files get the owner, group and permissions of this file. If null, they get the usual ones.
   const struct stat* like = nullptr;
 
-  /// Gives the new file `fd` the owner and group of `like`, which must not be null.
+  /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
+  /// be null.
   /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
@@ -10027,7 +10008,8 @@ namespace detail {
 /// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
 /// the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  // Shortest interval that is used, because the readings at its ends are inexact by some ns.
+  // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
+  // would falsify the rate over a shorter interval.
   constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
@@ -10044,7 +10026,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Identifies a section. If several sections have the same name, the last one counts.
+/// Identifies a section of the file. If several sections have the same name, the last one counts.
 struct section_name {
   std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
   /// Number of the call if the section is for one call that ended after the recording; else 0.
@@ -10102,10 +10084,10 @@ class aggregate_text {
       std::memcpy(to, text.data(), text.size());
     }
   }
-  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
+  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char separator) noexcept {
     char digits[32];
     char* const end = put_number_slow(digits, number);
-    *end = behind;
+    *end = separator;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
   void put_bound(std::string_view word, std::uint64_t number) noexcept {
@@ -10156,8 +10138,8 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of the file that holds a process's sections; the file is in the folder of the
-/// run or loader.
+/// Writes the name of the file that holds a process's sections; the file is in the run's or
+/// loader's folder.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
@@ -10204,7 +10186,7 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
 }
 
 /// The list of producers (states of threads). It only grows, so it can be read without a lock;
-/// those of dead threads are reused.
+/// producers of dead threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -10213,9 +10195,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   }
 
   /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
-  /// @param retire  bool(producer&): drains a dead thread's producer; false if records are left.
-  /// @param fits  bool(producer&): returns whether this thread may reuse the producer of a dead
-  /// thread.
+  /// @param retire  bool(producer&): drains a dead thread's producer; returns false if records
+  /// remain.
+  /// @param fits  bool(producer&): whether this thread may reuse a dead thread's producer.
   /// @param adopt  void(producer&): prepares a new or reused producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
@@ -10230,8 +10212,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Producers that do not fit now may fit later, so a new one is added. But if too many do not
-    // fit, one of them is reused anyway, so that the list does not grow forever.
+    // Free producers that this thread may not reuse may suit a later thread, so a new one is added.
+    // But if there are too many of them, one is reused anyway, so that the list does not grow
+    // forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -10268,17 +10251,17 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   /// number of rings, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
-    std::size_t living = 0;
+    std::size_t running = 0;
     for_each([&](producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid == 0) return;
       if (thread_is_dead(tid) && retire(p)) {
         p.tid.store(0, std::memory_order_relaxed);
       } else {
-        ++living;
+        ++running;
       }
     });
-    reap_at_ = 2 * living + 8;
+    reap_at_ = 2 * running + 8;
   }
 
   producer* add() noexcept {
@@ -10400,8 +10383,8 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if the line
-/// begins differently.
+/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if it is not
+/// there.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
@@ -10544,8 +10527,8 @@ struct log_name {
     return true;
   }
 
-  /// Removes a number of at most 18 digits from the beginning of the text. Returns false if there
-  /// is no digit.
+  /// Removes a number of at most 18 digits from the text's beginning. Returns false if there is
+  /// none.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
@@ -10576,10 +10559,9 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// exactly.
 class log_appender {
  public:
-  /// @param logs       the ring's logs; borrowed. A log is opened when it is needed, and stays
-  ///   open.
-  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; commits are then written
-  ///   to the file too.
+  /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
+  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
+  ///   written to it.
   /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
@@ -10593,7 +10575,7 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// Returns the last committed state of a log.
+  /// Returns the state of a log as it was last stored in the ring.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
@@ -10624,8 +10606,7 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines; call begin() before. If that fails, restores the file. Returns 0 or
-  /// errno.
+  /// Appends whole lines; call begin() before. On failure restores the file. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -10636,7 +10617,7 @@ class log_appender {
     return 0;
   }
 
-  /// Removes the bytes that were appended since the last commit.
+  /// Removes the bytes that were appended since the log's length was last stored in the ring.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -10653,8 +10634,9 @@ class log_appender {
   /// the ring itself, because its contents survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Stores in the ring that the records of `lane` before `tail` are in the logs, and to which
-  /// loader the next records of the main lane belong. Returns 0 or errno.
+  /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
+  /// the position `tail` are in the logs, and to which loader the next records of the main lane
+  /// belong. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
@@ -10699,16 +10681,15 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // The lines of a failed commit are removed from the log, because they will be appended again
-      // later.
+      // The lines of a failed commit are removed from the log, because they will be appended again.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// Commits to the ring, and to the ring file if there is one. The index that selects the valid
-  /// commit is written last, so that it always refers to a complete one.
+  /// Stores a commit in the ring, and in the ring file if there is one. The index of the valid
+  /// commit is written last, so that it always refers to a complete commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -10781,8 +10762,7 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread should have the same number, so the numbers of its other logs are tried
-    // first.
+    // All logs of a thread should have the same number, so those of its other logs are tried first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }
@@ -10835,7 +10815,7 @@ struct drain_buffer {
   std::size_t bytes[log_roles];
 };
 
-/// The number of records in each lane that were complete at one moment.
+/// The number of records in each lane (circular buffer of a ring) that were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -10856,8 +10836,7 @@ struct lane_heads {
 /// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // The copy gets no log positions and no count of records in memory, because only the original
-  // ring has them.
+  // The copy gets no log positions and no count of records in memory: only the original has them.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -10884,7 +10863,7 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
 }
 
 /// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): beginning of the line, with the
+/// @param names   std::string_view operator()(std::uint64_t id): the line's beginning, with the
 /// comma.
 template <class Names>
 class line_filler {
@@ -10904,8 +10883,7 @@ class line_filler {
     return at;
   }
 
-  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room
-  /// left.
+  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
@@ -11030,8 +11008,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the address of the pointer in this thread's rseq area; null if the thread has no such
-/// area.
+/// Returns the address of the pointer in this thread's rseq area; null if there is no such area.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -11047,8 +11024,8 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks: never, per batch or after switches. Named in information
-/// files.
+/// When threads read their CPU clocks: never, per batch or after switches. Information files
+/// contain these names.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
 /// Measures the time off the CPU. The object must be in memory that is never freed, because every
@@ -11071,15 +11048,14 @@ class cpu_clock {
   /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
-    const uncancelled quiet;
+    const uncanceled quiet;
     account.reading = stack_pointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const cpu_watching mode = this->mode();
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // The mode changes for all threads, because logs do not show whether only some threads have
-      // data.
+      // The mode changes for all threads, because logs do not show which threads have data.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -11107,7 +11083,7 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    // Threads without an rseq area compare this number, and read their clocks when it changes
+    // Threads without an rseq area watch this number, and read their clocks when it changes.
     __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 
@@ -11265,8 +11241,8 @@ class run_directory {
   }
 
   /// Returns the directory's descriptor for immediate use. If the program has closed the
-  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path leads
-  /// elsewhere.
+  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path now
+  /// leads to another directory.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
@@ -11482,7 +11458,8 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Size of a block of aggregates: ten names, each with durations within a factor of ten.
+  /// Size of a block of aggregates: enough for ten names with durations within a factor of ten
+  /// each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
   /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
@@ -11502,7 +11479,8 @@ class ring_file {
   }
 
   /// Reopens the file after the program has closed the descriptor. Returns 0 or errno. The owner's
-  /// lock is still held: the mapped header keeps the original opening of the file alive.
+  /// lock is still held, because the mapped header keeps the file's first open file description
+  /// alive.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;
@@ -11558,8 +11536,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() on any thread; the caller of the other functions holds the ring file's
-/// lock.
+/// Thread safety: has() on any thread; callers of the others hold the ring file's lock.
 class kept_names {
  public:
   /// Whether the name with this id is in the ring file. Also true if there is no ring file.
@@ -11594,11 +11571,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
-// Reads the aggregates of a ring file.
+// Reads the aggregates (sums of counted calls) in a ring file.
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Copies the aggregates from a ring file, block by block.
+// Copies the aggregates (sums of counted calls) from a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -11652,7 +11629,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    // Set again, because the process may have changed the size since it was read.
+    // Restores the size, because the process may have changed it since it was read.
     block->header.bytes = bytes;
   }
 
@@ -11731,7 +11708,7 @@ class ring_copy {
     return true;
   }
 
-  /// Copies the first records that are not committed to the logs. Returns false if there are none.
+  /// Copies the first records that are not in the logs yet. Returns false if there are none.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -11904,8 +11881,7 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return the number of rings that are damaged at least in part; all ignored blocks together
-  /// count as one.
+  /// @return number of rings that are damaged at least in part; all ignored blocks count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -12044,7 +12020,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// Adds the start of a line; escapes a text that the library cannot have written in this form.
+  /// Adds the start of a line to the names; escapes it if the library cannot have written it like
+  /// this.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -12146,7 +12123,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
 }
 
 /// Reads a number that put_varint() wrote, without checking where the input ends. Returns the
-/// position after the number. Reads at most varint_bytes bytes, even if they do not contain a valid
+/// position after the number. Reads at most varint_bytes bytes, even if they contain no valid
 /// number.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {
@@ -12246,8 +12223,8 @@ constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
 }
 
 /// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
-/// that begins shortly after the end of the previous record. Returns the end of the output; writes
-/// at most 20 bytes.
+/// that begins shortly after the end of the previous record. Returns the end; writes at most 20
+/// bytes.
 /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
@@ -12337,8 +12314,7 @@ class compact_chain {
       if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// Returns the code of an operation's name; 0 if the first slot that may contain the name does
-  /// not contain it.
+  /// Returns the code of an operation's name; 0 if the first slot that may contain it does not.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
@@ -12467,7 +12443,7 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block to the sink. Returns 0 or the sink's error; after an error, nothing was
+  /// Appends the block to the sink. Returns 0 or the sink's error; in that case nothing was
   /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
@@ -12487,7 +12463,7 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Begins a new chain, because the log may not contain the last block.
+  /// Begins a new chain after a failed append, because the log may lack the chain's last block.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
@@ -12619,7 +12595,8 @@ struct recovery {
   char failed_log[log_name_bytes] = {};
 };
 
-/// Returns the place of a dead process's logs. New logs get its ring file's owner and mode.
+/// Returns the folder of a dead process's logs, and the properties of new logs there. New logs get
+/// its ring file's owner and mode.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -12698,7 +12675,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Adds the number of records that died in a process's memory to the process's information file.
+/// Adds the number of records lost with a process's memory to the process's information file.
 inline void report_lost_records(int directory, const char* info, const file_owners& owners,
                                 std::uint64_t records) noexcept {
   struct stat status {};
@@ -12909,7 +12886,8 @@ class storage_reports {
   }
 
  private:
-  /// Reports that a log was refused, each kind of refusal once. Other logs may still be writable.
+  /// Reports that a log cannot be opened safely, each kind of reason once. Other logs may be
+  /// writable.
   void refused(const log_location& location, int error, const char* log) noexcept {
     const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
     if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
@@ -13110,7 +13088,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log of a run: a regular file that belongs to one of the allowed owners. Valid only during the
+/// A log of a run: a regular file that belongs to one of the allowed owners. Valid during the
 /// callback.
 struct run_log {
   int folder;  ///< descriptor of the folder that contains the log
@@ -13215,7 +13193,7 @@ class log_limits {
   /// Adds to the number of bytes that have become parts since keep() last checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes have become parts that keep() should be called at once.
+  /// Whether so many bytes have become parts that keep() should be called immediately.
   bool overdue() const noexcept {
     return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
@@ -13288,7 +13266,7 @@ class log_limits {
     return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// Returns the space that a file occupies: a small file occupies more space than its size.
+  /// Returns how many bytes a file occupies on the disk: for a small file more than its size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
@@ -13315,7 +13293,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit is left free for logs that still grow.
+    // An eighth of the limit stays free for logs that still grow.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -13415,10 +13393,10 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Makes a thread's logs parts, so that the thread's next lines begin new logs. If the process is
-/// killed during this function, each log has either its old or its new name and contains complete
-/// lines. If a log cannot be renamed, it continues. The caller holds the producer::guard of that
-/// thread; no append is in progress.
+/// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
+/// If the process is killed during this function, each log has either its old or its new name and
+/// contains complete lines. If a log cannot be renamed, it continues. The caller holds the
+/// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
 /// @return number of bytes that became parts.
@@ -13506,20 +13484,19 @@ class log_retention {
     }
   }
 
-  /// Makes a thread's logs parts, whatever their size.
+  /// Renames a thread's logs, whatever their size, which makes them parts.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
 
-  /// Whether so many bytes have become parts that old ones should be deleted at once.
+  /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While held, no log becomes a part because of its size. Set while a snapshot is taken, which
-  /// could otherwise contain the newest lines of a log without the part before them.
+  /// hold(true) keeps logs from becoming parts because of their size. It is set while a snapshot is
+  /// taken, which could otherwise contain the newest lines of a log without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// Must be called in a forked child: ends the operations of parent threads, which do not exist
-  /// there.
+  /// Ends, in a forked child, the operations of the parent's threads, which do not exist there.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
@@ -13578,10 +13555,10 @@ inline int cpus_of_affinity() noexcept {
 
 /// Returns how many CPUs a cgroup's limit, a text "<quota> <period>", allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
-  char* behind_quota = nullptr;
-  const double quota = strtod(text, &behind_quota);
-  const double period = strtod(behind_quota, nullptr);
-  return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
+  char* quota_end = nullptr;
+  const double quota = strtod(text, &quota_end);
+  const double period = strtod(quota_end, nullptr);
+  return quota_end != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
 /// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
@@ -13686,9 +13663,9 @@ class process_lines {
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Adds lines that distinguish the processes of one run from those of the next in the same
-  /// directory. "forked": the parent runs the same program, so it is not a shell. "run": the file
-  /// that `lotus-tool run` created for this run.
+  /// Adds lines that distinguish the processes of one run from those of the next run in the same
+  /// directory. "forked": the process's parent runs the same program, and so is not a shell. "run":
+  /// the file that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -13760,9 +13737,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// What the information file reports about spans that the program measured itself: how far their
-/// ends are, at most, before or after the moment of their recording. Thread safety: covers() on any
-/// thread; callers of the others hold a lock.
+/// The largest distances, as stored in the information file, between the end of a span that the
+/// program measured itself and the moment when the span was recorded. Thread safety: covers() on
+/// any thread; callers of the others hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -13775,7 +13752,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the file already covers a span with this end, so that no new line is needed.
+  /// Whether the stored distance is at least that of this span's end; then no new line is needed.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -13783,7 +13760,7 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// Stores a value after it was written to the information file.
+  /// Stores a new largest distance after it was written to the information file.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
     (behind ? margin_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
@@ -13872,12 +13849,12 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already covers spans that end as far away as this one. Thread safety: any
-  /// thread, without a lock.
+  /// Whether the file already states a distance at least as large as that of this span's end.
+  /// Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line to the file if it does not cover this span's end yet; call this before the span is
-  /// recorded. If the line cannot be written, the next such span tries again.
+  /// Adds a line with a larger distance to the file if covers() is false for this span; call this
+  /// before the span is recorded. If the line cannot be written, the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
@@ -14047,8 +14024,8 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Compares the map with CLOCK_REALTIME and corrects it, if 90 ms have passed since the last
-  /// comparison; 5 ms at first, to improve the rate quickly.
+  /// Compares the map (the conversion from ticks to time) with CLOCK_REALTIME and corrects the map,
+  /// if 90 ms have passed since the last comparison; 5 ms at first, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
   /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
@@ -14070,7 +14047,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`; the map does not change during the call.
+  /// Returns `use(map)`, with the map from ticks to time, which does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -14094,8 +14071,7 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    /// Time from the span's end to now in ns, on the logs' clock; negative: the end is in the
-    /// future.
+    /// Time from the span's end to now in ns, on the logs' clock; negative for a future end.
     std::int64_t over_for_ns;
   };
   /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.
@@ -14182,7 +14158,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or creates the directory. Returns 0 or errno; reports the error of a run once.
+  /// Finds or creates the directory. Returns 0 or errno; reports an error only once per run.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -14207,8 +14183,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     make_ring_file_locked();
   }
 
-  /// Creates a forked child's ring file, unless it exists. A child calls this when it first
-  /// records.
+  /// Creates a forked child's ring file, unless it exists. Called when the child first records.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
@@ -14231,8 +14206,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether recovery can find a name after a kill. If not, call keep_names() before a record uses
-  /// the name.
+  /// Whether recovery can find a name after a kill. If not, call keep_names() before using it in a
+  /// record.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -14312,9 +14287,9 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Reports the end of a measured span before the span is recorded. Writes to the information
-  /// file, and may wait for the disk, if no earlier span ended as far from the time of its
-  /// recording.
+  /// Stores in the information file how far from now a span ends that the program measured itself;
+  /// call this function before the span is recorded. If an earlier span ended at least as far away,
+  /// nothing is written; otherwise the call may wait for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -14329,7 +14304,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Appends some of these records to the logs. Returns whether more are left.
+  /// Appends some of these records to the logs. Returns whether more of them remain.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
@@ -14409,8 +14384,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call for which there may be no room yet, and makes room. Returns false if there is no
-  /// memory.
+  /// Adds a call, and makes room for it if necessary. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -14495,8 +14469,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.unreported_ticks = 0;
-    // `storing` is not 0 if fork was called in a signal handler that interrupted the adding of a
-    // call.
+    // `storing` is not 0 if a signal handler that interrupted the adding of a call has called fork.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
@@ -14541,8 +14514,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // Now the thread's next call takes the slow path, where it waits for the guard that is held
-      // here.
+      // Makes the thread's next call take the slow path, where it waits for the guard held here.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
@@ -14638,8 +14610,7 @@ class background_thread {
                     void* context) noexcept
       : name_{name}, round_{round}, context_{context} {}
 
-  /// Starts the thread, or ends its pause if it is running. Does nothing if no thread can be
-  /// created.
+  /// Starts the thread, or ends its pause if it is running. Does nothing if that fails.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -14700,8 +14671,8 @@ namespace detail {
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether each record is written to its log at once, because the process is exiting and no later
-  /// drain follows.
+  /// Whether each record is written to its log immediately, because the process exits and no drain
+  /// follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {
     return when_full_.load(std::memory_order_relaxed) == full_ring::drop;
@@ -14726,7 +14697,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP
 
-// Provides the slow path of recording: what a thread does if it cannot store a record at once.
+// Provides the slow path of recording: what a thread does if it cannot store a record directly.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -15009,7 +14980,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Opens the run's files. Returns 0 or errno; reports the error of a run once.
+  /// Opens the run's files. Returns 0 or errno; reports an error only once per run.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
@@ -15123,8 +15094,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Moves the records of a ring that cannot be drained to memory. Returns false if the memory
-  /// limit is reached.
+  /// Moves the records of a ring to memory, because they cannot be written to the logs. Returns
+  /// false if the memory limit is reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
   /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
@@ -15171,9 +15142,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Whether a thread that reuses the ring of a dead thread also continues its logs. If not
-  /// limited, the first threads get logs of their own. Later threads share logs, because many
-  /// short-lived threads would otherwise create many tiny files.
+  /// Whether a thread that reuses a dead thread's ring also continues that thread's logs. If the
+  /// size and age of logs are not limited, the first threads get logs of their own. Later threads
+  /// share logs, because many short-lived threads would otherwise create many tiny files.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t max_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;
@@ -15219,7 +15190,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // If full rings drop records, a limit other than 0 means that the ring is at least half full.
+    // If full rings drop records, the limit is half of the ring, so a limit other than 0 means here
+    // that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -15414,7 +15386,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 #define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 
-// Provides random pauses, with an exponential distribution, between samples.
+// Provides random, exponentially distributed pauses between samples.
 #ifndef LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 #define LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
@@ -15481,8 +15453,8 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are appended to the kernel's page cache at once, and so survive a kill
-/// of the process. While the disk is full, lines are dropped, because they are only samples. Thread
+/// The file of waits. Lines are passed to the kernel immediately, and so survive a kill of the
+/// process. While the disk is full, lines are dropped, because they are only samples. Thread
 /// safety: none. Trivially destructible.
 class wait_file {
  public:
@@ -15570,7 +15542,8 @@ struct wait_lines {
   }
 };
 
-/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
+/// The objects that the file of waits already describes. Thread safety: none. Trivially
+/// destructible.
 class wait_objects {
  public:
   /// Returns the number of the object that this text describes. If the object is new, adds the line
@@ -15585,8 +15558,7 @@ class wait_objects {
   }
 
   /// Returns the number of the global variable at this address, and adds its line if it is new.
-  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
-  /// 2 s ago.
+  /// Returns 0 if there is no global variable, or if the last (slow) lookup was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
@@ -15730,9 +15702,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_WAITS_WAIT_REASONS_HPP
 #define LOTUS_WAITS_WAIT_REASONS_HPP
 
-// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each
-// sample of a waiting thread. The line that defines an object precedes the first sample that
-// contains its id:
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each sample
+// of a waiting thread. An object's line precedes the first sample that contains its id:
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
@@ -15948,7 +15919,7 @@ inline bool is_own_running_thread(std::uint32_t tid) noexcept {
          syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0;
 }
 
-/// This process, as wait_in_futex() needs it.
+/// Gives wait_in_futex() access to the memory and the thread ids of this process.
 struct this_process {
   static std::uint32_t word_at(std::uint64_t address) noexcept { return detail::word_at(address); }
   static bool has_thread(std::uint32_t tid) noexcept { return is_own_running_thread(tid); }
@@ -16197,7 +16168,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
 
-  /// Begins anew in a forked child, which has no sampler thread and must not use its parent's file.
+  /// Begins again in a forked child, which has no sampler thread and must not use the parent's
+  /// file.
   void become_child() noexcept {
     file_.close();
     calls_.close_all();
@@ -16217,7 +16189,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
 
   void begin_locked() noexcept {
     objects_.forget();
-    // Without samples, the thread is marked as started, so that it is not started.
+    // If sampling is off, the thread counts as running, so that keep_running() does not start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
@@ -16334,7 +16306,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads from which the last sample chose
+  std::uint32_t threads_ = 0;  ///< number of threads among which the last one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
@@ -16390,7 +16362,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() before.
+  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() first.
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -16398,8 +16370,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The outermost of these locks is unlocked first. A thread that waits for it can continue at
-    // once, because it takes the inner locks only later.
+    // The outermost of these locks is unlocked first. A thread that waits for it can then continue,
+    // because it takes the inner locks only later.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -16746,7 +16718,7 @@ class snapshot_folder {
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, until they all have at most `max_bytes`.
+  /// Deletes the oldest snapshots, but never the newest, until their total is at most `max_bytes`.
   void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -16944,8 +16916,7 @@ class snapshot_folder {
   /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a file in `from` to the file of the same name in `folder`; does nothing if it is
-  /// unreadable.
+  /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
@@ -17026,12 +16997,12 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
 }
 
 /// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signaled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 
 LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
                                                        void* context) noexcept {
-  snapshot_signalled.store(true, std::memory_order_relaxed);
+  snapshot_signaled.store(true, std::memory_order_relaxed);
   const struct sigaction& before = handled_before;
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
@@ -17056,7 +17027,7 @@ class snapshot_triggers {
     ours.sa_sigaction = on_snapshot_signal;
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
     sigfillset(&ours.sa_mask);
-    snapshot_signalled.store(false, std::memory_order_relaxed);
+    snapshot_signaled.store(false, std::memory_order_relaxed);
     if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
       signal_ = chosen.snapshot_signal;
     } else {
@@ -17099,8 +17070,8 @@ class snapshot_triggers {
       std::snprintf(reason, room, "wait");
       return true;
     }
-    if (snapshot_signalled.load(std::memory_order_relaxed) &&
-        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+    if (snapshot_signaled.load(std::memory_order_relaxed) &&
+        snapshot_signaled.exchange(false, std::memory_order_relaxed)) {
       std::snprintf(reason, room, "signal");
       return true;
     }
@@ -17191,8 +17162,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Records for the session. The session calls open, close, close_at_exit and the three fork
-/// functions one at a time, with signals blocked. All other functions block signals themselves.
+/// Does the recording for the session. The session calls open, close, close_at_exit and the three
+/// fork functions one at a time, with signals blocked. All other functions block signals
+/// themselves.
 ///
 /// Lock order, outermost first: round_, the list of producers, a producer's guard, the sampler of
 /// waits, aggregates, the ring file, leftovers, the clock. No other lock is taken while the lock of
@@ -17204,15 +17176,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// Returns the object that counts the running recording's losses; null if nothing is being
-  /// recorded.
+  /// Returns the object that counts the recording's losses; null if nothing is being recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
   // --- Beginning and ending a recording.
 
-  /// Begins a recording. Returns false, after reporting the reason, if the directory cannot be
-  /// written.
+  /// Begins a recording. Returns false, after reporting why, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -17248,8 +17218,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// Called when the process exits. From then on each record is written to its log at once, because
-  /// no later drain follows.
+  /// Called when the process exits. From then on each record is written to its log immediately,
+  /// because no later drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
@@ -17296,7 +17266,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return sum;
   }
 
-  // --- Functions for threads; slow() has more.
+  // --- Functions that threads call; slow() provides more of them.
 
   /// Returns this thread's producer (the state of a thread); null if none can be created.
   /// @param begins  true if no span that this thread will record began before this call.
@@ -17346,8 +17316,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // The span's distance is reported in the information file before the span is recorded, so that
-    // every reader of the span knows the distance, even after a kill.
+    // Before the span is recorded, the information file states how far from now the span ends, so
+    // that every reader of the span knows it, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
@@ -17456,8 +17426,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The session's memory is never freed, because scopes may end after all static objects are
-    // destroyed.
+    // The session's memory is never freed, because scopes may end after static objects'
+    // destructors.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -17467,8 +17437,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves `async_ids_at_once` numbers, which are unique within this process, and returns the
-  /// first.
+  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
@@ -17683,7 +17652,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- Fork handlers: parent and child each continue with a consistent session.
+  // --- Fork handlers, which leave a consistent session in the parent and in the child.
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();

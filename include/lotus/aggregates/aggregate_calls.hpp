@@ -34,8 +34,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name. After this returns, every reader sees it, even after a
-/// kill.
+/// Adds a call to the sums of its name. After this function returns, every reader sees the call,
+/// even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
@@ -50,7 +50,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // If this is negative, a span has begun or ended inside this call; see inner_ticks.
+  // If inner_ticks is negative, a span has begun or ended inside this call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();

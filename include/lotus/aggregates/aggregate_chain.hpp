@@ -1,4 +1,4 @@
-// Reads the aggregates of one thread from the memory blocks that contain them.
+// Reads the aggregates (sums of counted calls) of one thread from their memory blocks.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
@@ -28,14 +28,14 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// Whether the blocks may contain a mixture of several moments.
+/// Whether the values in the blocks may belong to different moments.
 enum class aggregate_state : std::uint8_t {
   whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
   moving,  ///< the copies were made while the thread continued to add calls
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, counts are taken from the buckets; the sums may then belong to a slightly different
+/// copies, computes the counts from the buckets; the sums may then belong to a slightly different
 /// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
@@ -59,27 +59,27 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
   /// @param to  buffer for one aggregate.
-  /// @return number of aggregates that were left out because they are inconsistent.
+  /// @return number of aggregates that were omitted because their values are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
-    std::uint64_t doubted = 0;
+    std::uint64_t inconsistent = 0;
     std::uint32_t seen = 0;
     take_last();
     for_each_chunk([&](const chunk_header& head, const char* at) {
       if (head.kind != chunk_kind::aggregate || ++seen > max_aggregates + 1) return;
       if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
-        ++doubted;
+        ++inconsistent;
       } else if (to.count > 0) {
         each(static_cast<const whole_aggregate&>(to));
       }
     });
-    if (last_number_ == 0) return doubted;
+    if (last_number_ == 0) return inconsistent;
     // If no aggregate has the key of the last call, this call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
     each(static_cast<const whole_aggregate&>(to));
-    return doubted;
+    return inconsistent;
   }
 
  private:
@@ -154,8 +154,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Takes the number of calls from the buckets: calls were added while the block was copied, so
-  /// the stored number may not fit the buckets.
+  /// Computes the number of calls from the buckets. The stored number may differ from the buckets,
+  /// because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {

@@ -1,4 +1,4 @@
-// Copies blocks of aggregates to the reader's own memory.
+// Copies blocks of aggregates (sums of counted calls) to the reader's own memory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
@@ -20,8 +20,8 @@ namespace detail {
 /// safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed room for a block of this size; null if there is no memory. Invalidates earlier
-  /// results.
+  /// Returns zeroed memory for a block of this size; null if there is no memory. Invalidates
+  /// earlier results.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));

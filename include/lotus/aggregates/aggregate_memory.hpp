@@ -1,4 +1,4 @@
-// Provides the memory that a thread's aggregates need, when they need it.
+// Provides the memory for a thread's aggregates (sums of counted calls), which grows as needed.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
@@ -64,9 +64,9 @@ struct aggregate_memory {
   }
 
   /// Releases all memory, including this object.
-  /// @param in_use  whether a signal handler interrupted this thread while it was adding a call,
-  ///   which it will continue. Then nothing is released, and the blocks are replaced by private
-  ///   memory.
+  /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
+  ///   nothing is released, because the thread will continue to use the blocks; private memory
+  ///   replaces them.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -117,8 +117,8 @@ struct aggregate_memory {
     a.reported_name = static_cast<std::uint32_t>(to->key);
     a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // If there is no room for an aggregate of this name, `to` is the aggregate that all such names
-    // share.
+    // If there is no room for an aggregate of this name, `to` is the aggregate shared by all such
+    // names.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }

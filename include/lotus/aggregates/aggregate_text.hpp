@@ -1,4 +1,4 @@
-// Writes aggregates as text, as sections of a hidden file in the run's directory.
+// Writes aggregates (sums of counted calls) as text, in sections of a hidden file of the run.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
@@ -32,7 +32,8 @@ namespace detail {
 /// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
 /// the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  // Shortest interval that is used, because the readings at its ends are inexact by some ns.
+  // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
+  // would falsify the rate over a shorter interval.
   constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
@@ -49,7 +50,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Identifies a section. If several sections have the same name, the last one counts.
+/// Identifies a section of the file. If several sections have the same name, the last one counts.
 struct section_name {
   std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
   /// Number of the call if the section is for one call that ended after the recording; else 0.
@@ -107,10 +108,10 @@ class aggregate_text {
       std::memcpy(to, text.data(), text.size());
     }
   }
-  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
+  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char separator) noexcept {
     char digits[32];
     char* const end = put_number_slow(digits, number);
-    *end = behind;
+    *end = separator;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
   void put_bound(std::string_view word, std::uint64_t number) noexcept {
@@ -161,8 +162,8 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of the file that holds a process's sections; the file is in the folder of the
-/// run or loader.
+/// Writes the name of the file that holds a process's sections; the file is in the run's or
+/// loader's folder.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);

@@ -1,5 +1,5 @@
-// Defines the aggregates of operations that are counted instead of recorded: the layout of their
-// sums in the ring file, and how a call is added.
+// Defines aggregates: the sums of the calls of an operation that is counted instead of recorded,
+// their layout in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
@@ -82,13 +82,13 @@ struct aggregates_block {
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Only in a thread's first block.
+  /// The last two calls; the one with the greater number is valid. Used in a thread's first block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// Keeps a call as the thread's latest. @param number  number of the call, counted from 1.
+  /// Stores a call as the thread's last one. @param number  number of the call, counted from 1.
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -99,8 +99,8 @@ struct aggregates_block {
   }
 };
 
-/// Maximum number of aggregates of a thread. All further pairs of a name and a loader share one
-/// more aggregate.
+/// Maximum number of aggregates of a thread. Further pairs of a name and a loader share one
+/// aggregate.
 inline constexpr std::uint32_t max_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
@@ -119,8 +119,7 @@ struct aggregate_sums {
   std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// Combines the number of a bucket with its new count, which is stored in the bucket itself a
-/// moment later.
+/// Combines a bucket's number with its new count, which the bucket itself gets a moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -176,7 +175,7 @@ struct thread_aggregates {
   aggregate_memory* memory = nullptr;
   /// Id of the name of one of the calls whose self time is in unreported_ticks.
   std::uint32_t reported_name = 0;
-  /// Calls of signal handlers that interrupted the code that adds a call; they are added after that
+  /// Calls of signal handlers that interrupted the adding of a call; they are added after that
   /// call.
   static constexpr std::uint32_t max_interrupting = 16;
   aggregate_call interrupting_calls[max_interrupting];
@@ -188,8 +187,7 @@ struct thread_aggregates {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call
-  /// yet.
+  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -201,9 +199,9 @@ struct thread_aggregates {
     if (LOTUS_DETAIL_UNLIKELY(counts == nullptr)) return false;
     std::atomic<std::uint64_t>& count = counts[bucket % octave_buckets];
     stored_aggregate& stored = *to->stored;
-    const std::uint64_t so_many = stored.count.load(relaxed);
-    const aggregate_sums& before = stored.sums[so_many % 2];
-    aggregate_sums& next = stored.sums[~so_many % 2];
+    const std::uint64_t stored_count = stored.count.load(relaxed);
+    const aggregate_sums& before = stored.sums[stored_count % 2];
+    aggregate_sums& next = stored.sums[~stored_count % 2];
     const std::uint64_t in_bucket = count.load(relaxed) + 1;
     next.total_ticks.store(before.total_ticks.load(relaxed) + ticks, relaxed);
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
@@ -212,7 +210,7 @@ struct thread_aggregates {
     // The store of `count` makes the last call part of the sums: a reader that sees the old count
     // adds the last call itself. If the call's bucket does not contain the call yet, the reader
     // takes the bucket's count from the sums.
-    stored.count.store(so_many + 1, std::memory_order_release);
+    stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
@@ -225,8 +223,8 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, and resets it to 0. Called when a
-  /// span begins or ends.
+  /// Returns the self time of calls that no record contains yet, and resets it to 0, when a span
+  /// begins or ends.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
     // If a signal handler interrupted the adding of a call, the next span reports the time.
@@ -239,7 +237,7 @@ struct thread_aggregates {
   }
 
   /// Restores the state before a call that was never completed: a signal handler interrupted take()
-  /// and left by siglongjmp.
+  /// and exited by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -250,16 +248,16 @@ struct thread_aggregates {
     if (to == nullptr) return;
     last_to = to;
     stored_aggregate& stored = *to->stored;
-    const std::uint64_t so_many = stored.count.load(relaxed);
-    const aggregate_sums& sums = stored.sums[so_many % 2];
-    if (so_many == 0 || sums.call.load(relaxed) != calls) return;
+    const std::uint64_t stored_count = stored.count.load(relaxed);
+    const aggregate_sums& sums = stored.sums[stored_count % 2];
+    if (stored_count == 0 || sums.call.load(relaxed) != calls) return;
     // The last call was added to the sums already, but the next call will add it again. So it is
     // removed here. The sums contain the right count of the bucket until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
         (in_bucket >> bucket_bits) - 1, std::memory_order_release);
-    stored.count.store(so_many - 1, std::memory_order_release);
+    stored.count.store(stored_count - 1, std::memory_order_release);
   }
 
   /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false

@@ -1,4 +1,4 @@
-// Copies the aggregates from a ring file, block by block.
+// Copies the aggregates (sums of counted calls) from a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -64,7 +64,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    // Set again, because the process may have changed the size since it was read.
+    // Restores the size, because the process may have changed it since it was read.
     block->header.bytes = bytes;
   }
 

@@ -39,8 +39,7 @@ inline bool hardware_ticks_invariant() noexcept {
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are derived from the TSC, so the kernel trusts the TSC if it uses
-  // them.
+  // kvm-clock and Hyper-V's clock are derived from the TSC, so with them the kernel trusts the TSC.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -86,7 +85,7 @@ struct clock_segment {
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned arithmetic is used because values from a damaged ring file could overflow signed
+    // The arithmetic is unsigned, because a damaged ring file's values could overflow signed
     // numbers.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
@@ -128,7 +127,8 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, otherwise 0.
+  /// Adds an anchor (one moment on several clocks) to the map. Returns the step of the wall clock
+  /// in ns if one is detected, otherwise 0.
   /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
@@ -175,7 +175,7 @@ class clock_map {
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Restarts the line at the wall clock, with the previous rate, because no new rate is known yet.
+  /// Begins a new line at the wall clock's time, with the previous rate: no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -187,8 +187,7 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, the small error of its rate has added up during that
-    // whole time.
+    // If the counter ran during the sleep, the error of its rate has added up all that time.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;

@@ -16,11 +16,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a new descriptor to a number that the program does not use: if a program is started with
-/// 0, 1 or 2 closed, our file would otherwise get one of these numbers, and the program would print
-/// into it. The new number is high if possible, and never below 3. Returns the new, close-on-exec
-/// descriptor. On failure closes `fd` and returns -1 with errno.
-inline int out_of_the_way(int fd) noexcept {
+/// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
+/// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
+/// program would print into the file. The new number is high if possible, and never below 3.
+/// Returns the new, close-on-exec descriptor. On failure closes `fd` and returns -1 with errno.
+inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
   int moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
@@ -32,9 +32,9 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// Like openat(2), but the descriptor is close-on-exec and has a number from out_of_the_way().
+/// Like openat(2), but the descriptor is close-on-exec and has a number from move_to_high_fd().
 inline int open_at_high_fd(int directory, const char* path, int flags, mode_t mode = 0) noexcept {
-  return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
+  return move_to_high_fd(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
 /// Identifies the file to which a descriptor refers.
@@ -77,7 +77,7 @@ class owned_descriptor {
     return fd_ >= 0 && fstat(fd_, &status) == 0 && file_.is(status);
   }
 
-  /// Closes the descriptor if it still refers to our file.
+  /// Closes the descriptor if it still refers to this object's file.
   void close() noexcept {
     if (holds()) ::close(fd_);
     fd_ = -1;

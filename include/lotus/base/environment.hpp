@@ -48,7 +48,7 @@ struct variable_row {
   variable_type type;
   /// Possible values, as shown to users; for words: all words, separated by '|'.
   const char* values;
-  /// What applies if the variable is unset, empty or invalid, as shown to users.
+  /// The value that applies if the variable is unset, empty or invalid, as shown to users.
   const char* otherwise;
   const char* meaning;           ///< meaning of the variable, as shown to users
   std::uint64_t least = 0;       ///< minimum of a number
@@ -135,8 +135,7 @@ inline const char* environment_text(variable which) noexcept {
 /// @param bad  the whole value, or the word of the value that is invalid.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// Variables whose invalid value this shared object has already reported: one bit for each
-/// variable.
+/// Variables whose invalid value this shared object has already reported, one bit for each.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 

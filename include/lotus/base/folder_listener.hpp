@@ -1,5 +1,4 @@
-// Provides folder_listener, a callback that receives the path of a folder and does not need
-// <functional>.
+// Provides folder_listener, a callback that receives the path of a folder, without <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -14,7 +13,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The part of a callback whose layout all shared objects know. The function behind it belongs to
+/// The part of a callback whose layout all shared objects know. The code of the function belongs to
 /// the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
@@ -38,7 +37,7 @@ class folder_listener {
             class = std::enable_if_t<std::is_invocable_v<std::decay_t<Function>&, const char*>>>
   folder_listener(Function&& function) {
     using held_function = held<std::decay_t<Function>>;
-    if (is_nobody(function)) return;
+    if (is_null(function)) return;
     function_ = new held_function{std::forward<Function>(function)};
   }
   folder_listener(const folder_listener& other) noexcept : function_{other.function_} {
@@ -72,8 +71,7 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // This constructor is called only with functions, so it does not compete with the copy
-    // constructor.
+    // This constructor is called only with functions, so it never replaces the copy constructor.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -87,7 +85,7 @@ class folder_listener {
 
   /// Whether the argument is a null pointer, or a std::function without a function.
   template <class Function>
-  static bool is_nobody(const Function& function) noexcept {
+  static bool is_null(const Function& function) noexcept {
     using type = std::decay_t<Function>;
     if constexpr (std::is_constructible_v<bool, const type&> && !std::is_empty_v<type> &&
                   !std::is_function_v<Function>) {

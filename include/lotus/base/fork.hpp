@@ -37,9 +37,9 @@ struct at_forks {
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered, counted during each fork.
+  /// How often the handlers are registered: each fork counts their calls.
   unsigned times_registered = 0;
-  /// Whether this fork called `before`; not if another fork handler created the session meanwhile.
+  /// Whether this fork has called `before`. If not, another fork handler created the session later.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -109,7 +109,7 @@ LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, s
   // runs at that time. A fork that is in progress on another thread would miss handlers that are
   // registered later.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  // Needed for scopes in static constructors of other objects, which may run earlier.
+  // This call is needed for scopes in static constructors of other objects, which may run earlier.
   register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();

@@ -36,7 +36,7 @@ struct stack_walk {
   /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
   bool passed = false;
 
-  static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
+  static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
     // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
     // called by that frame.
@@ -54,13 +54,12 @@ struct stack_walk {
 };
 
 /// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
-/// this code continues when the handler returns. If not, a handler has left that code for good by
+/// this code continues when the handler returns. If not, a handler has abandoned that code by
 /// siglongjmp. Returns true if the stack cannot be walked.
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // ThreadSanitizer calls signal handlers as plain functions, so the stack shows no interrupted
-  // frame.
+  // ThreadSanitizer calls signal handlers as plain functions, so no frame is interrupted.
   return place != 0;
 #else
   stack_t other{};
@@ -71,7 +70,7 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
   if (is_there && !are_there) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
-  _Unwind_Backtrace(stack_walk::look, &walk);
+  _Unwind_Backtrace(stack_walk::visit, &walk);
   return walk.interrupted || !walk.passed;
 #endif
 }

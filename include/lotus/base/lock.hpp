@@ -18,24 +18,24 @@ namespace detail {
 /// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
 /// system call of a scope is made while such an object exists. So a scope neither changes an errno
 /// that the program is about to read, nor is it a cancellation point.
-class uncancelled {
+class uncanceled {
  public:
-  uncancelled() noexcept : errno_{errno} {
+  uncanceled() noexcept : errno_{errno} {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
   }
-  ~uncancelled() {
+  ~uncanceled() {
     pthread_setcancelstate(before_, nullptr);
     errno = errno_;
   }
-  uncancelled(const uncancelled&) = delete;
-  uncancelled& operator=(const uncancelled&) = delete;
+  uncanceled(const uncanceled&) = delete;
+  uncanceled& operator=(const uncanceled&) = delete;
 
  private:
   int errno_;
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread during its lifetime, and does what `uncancelled` does. Every
+/// Blocks all signals for this thread during its lifetime, and does what `uncanceled` does. Every
 /// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
 /// Takes two system calls.
 class signals_blocked {
@@ -50,7 +50,7 @@ class signals_blocked {
   signals_blocked& operator=(const signals_blocked&) = delete;
 
  private:
-  uncancelled quiet_;
+  uncanceled quiet_;
   sigset_t before_;
 };
 

@@ -100,8 +100,8 @@ class owned_text {
 
   char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds short texts, such as the default, without allocation: leak checkers would report memory
-  /// that the session, which is never destroyed, still owns.
+  /// Holds short texts, such as the default, without allocating memory. The session owns such a
+  /// text and is never destroyed, so leak checkers would report the memory.
   char short_[24] = {};
 };
 

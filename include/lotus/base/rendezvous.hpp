@@ -44,10 +44,10 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   return found;
 }
 
-/// Creates a mapping with this name and closes its descriptor at once. Returns null if this fails,
-/// or if the mapping does not appear in /proc/self/maps.
+/// Creates a mapping with this name and closes its descriptor immediately. Returns null if this
+/// fails, or if the mapping does not appear in /proc/self/maps.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
-  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
+  const int fd = move_to_high_fd(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
@@ -61,8 +61,7 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// Returns the meeting point with this name in this process; null if there is none. Allocates
-/// nothing.
+/// Returns this process's meeting point with this name; null if there is none. Allocates nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();

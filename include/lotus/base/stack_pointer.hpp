@@ -10,8 +10,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Returns the stack pointer of the calling function, because this function is inlined; never 0.
-/// Costs one move instruction. __builtin_frame_address(0) would force the caller to keep a frame
-/// pointer.
+/// Costs one move instruction. __builtin_frame_address(0) would require a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)

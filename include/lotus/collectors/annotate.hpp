@@ -136,8 +136,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// The open tasks that may end on another thread. If too many are open at once, further tasks are
-/// not shown. Thread safety: any thread; but only one thread at a time may use a task's number.
+/// The open tasks that may end on another thread. If too many are open at the same time, further
+/// tasks are not shown. Thread safety: any thread, but one at a time for each number.
 class async_tasks {
  public:
   struct task {

@@ -25,18 +25,18 @@ inline std::uint64_t asked_interval_ns() noexcept {
 /// and never after detach().
 struct collector_backend {
   /// Whether resume() and pause() return only after the collector was really switched on or off. If
-  /// not, the caller must sleep before a region; otherwise late samples of earlier code would count
-  /// for the region.
+  /// not, the caller must sleep before a region; otherwise the region would get late samples of
+  /// earlier code.
   bool acknowledges = true;
-  /// Whether the collector counts every instruction from resume() to pause(), including the
-  /// library's own.
+  /// Whether the collector counts all instructions between resume() and pause(), also the
+  /// library's.
   bool counts_instructions = false;
   /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;
   /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
-  /// Ends collecting for good. May be called at any time after begin().
+  /// Ends collecting permanently. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;

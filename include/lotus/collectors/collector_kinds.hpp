@@ -1,4 +1,4 @@
-// Lists the functions of each collector in base/environment.hpp.
+// Lists the functions of each collector that base/environment.hpp names.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 

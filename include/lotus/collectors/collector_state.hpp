@@ -115,7 +115,8 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Name by which shared objects find the collector. Increase it whenever collector_state changes.
+/// Name by which shared objects find the collector. Increase the number in it whenever the layout
+/// of collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 

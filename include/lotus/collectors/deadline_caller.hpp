@@ -25,8 +25,7 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread. Returns false if `what` did not return in time; then call nothing
-  /// more.
+  /// Calls `what` on that thread. Returns false if `what` is late; then make no further call.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();

@@ -106,8 +106,7 @@ class itt_library {
     }
     static itt_library self;
     // The library collects only after it has received the program's table of functions; functions
-    // that are looked up by name do nothing before. Old versions of the library do not accept a
-    // table.
+    // that are looked up by name do nothing before. Old libraries do not accept a table.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);

@@ -26,8 +26,8 @@ struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
   std::uint32_t category = 0;
-  std::int32_t colour_type = 0;
-  std::uint32_t colour = 0;
+  std::int32_t color_type = 0;
+  std::uint32_t color = 0;
   std::int32_t payload_type = 0;
   std::int32_t reserved = 0;
   std::uint64_t payload = 0;

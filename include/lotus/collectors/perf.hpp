@@ -60,7 +60,7 @@ class perf_control {
   /// Sends a command and waits for the answer. Returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
-    // The program has closed the descriptors.
+    // `lost` is true if the program has closed one of the two descriptors.
     const bool lost = !control_.holds() || !answers_.holds();
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;

@@ -101,7 +101,7 @@ inline const collector_backend* uprof_backend() noexcept {
 /// libAMDProfileController, whose functions cannot be found at run time. Use it in one source file
 /// that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-///   Call it before the first resume(). Always returns true.
+/// Call it before the first resume(). Always returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);

@@ -22,8 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The option log_file, split into directory and prefix: "run/lotustrace_log" becomes "run" and
-/// "lotustrace_log".
+/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
@@ -52,7 +51,7 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // The error of opening the directory will show the reason.
+      // Opening the directory will fail too, and that error is reported.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;

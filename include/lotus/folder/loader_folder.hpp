@@ -30,11 +30,11 @@ struct log_folder {
   name_lookup names;
   /// Whether each thread has a compact log, which consists of blocks, as its only log.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, they get those of any
-  /// new file.
+  /// New files get the owner, group and permissions of this file. If null, they get the usual ones.
   const struct stat* like = nullptr;
 
-  /// Gives the new file `fd` the owner and group of `like`, which must not be null.
+  /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
+  /// be null.
   /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;

@@ -40,10 +40,9 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// exactly.
 class log_appender {
  public:
-  /// @param logs       the ring's logs; borrowed. A log is opened when it is needed, and stays
-  ///   open.
-  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; commits are then written
-  ///   to the file too.
+  /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
+  /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
+  ///   written to it.
   /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
@@ -57,7 +56,7 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// Returns the last committed state of a log.
+  /// Returns the state of a log as it was last stored in the ring.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
@@ -88,8 +87,7 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines; call begin() before. If that fails, restores the file. Returns 0 or
-  /// errno.
+  /// Appends whole lines; call begin() before. On failure restores the file. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -100,7 +98,7 @@ class log_appender {
     return 0;
   }
 
-  /// Removes the bytes that were appended since the last commit.
+  /// Removes the bytes that were appended since the log's length was last stored in the ring.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -117,8 +115,9 @@ class log_appender {
   /// the ring itself, because its contents survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Stores in the ring that the records of `lane` before `tail` are in the logs, and to which
-  /// loader the next records of the main lane belong. Returns 0 or errno.
+  /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
+  /// the position `tail` are in the logs, and to which loader the next records of the main lane
+  /// belong. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
@@ -163,16 +162,15 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // The lines of a failed commit are removed from the log, because they will be appended again
-      // later.
+      // The lines of a failed commit are removed from the log, because they will be appended again.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// Commits to the ring, and to the ring file if there is one. The index that selects the valid
-  /// commit is written last, so that it always refers to a complete one.
+  /// Stores a commit in the ring, and in the ring file if there is one. The index of the valid
+  /// commit is written last, so that it always refers to a complete commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -245,8 +243,7 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread should have the same number, so the numbers of its other logs are tried
-    // first.
+    // All logs of a thread should have the same number, so those of its other logs are tried first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }

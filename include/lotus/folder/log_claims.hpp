@@ -103,8 +103,8 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if the line
-/// begins differently.
+/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if it is not
+/// there.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());

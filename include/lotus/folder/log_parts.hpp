@@ -84,8 +84,8 @@ struct log_name {
     return true;
   }
 
-  /// Removes a number of at most 18 digits from the beginning of the text. Returns false if there
-  /// is no digit.
+  /// Removes a number of at most 18 digits from the text's beginning. Returns false if there is
+  /// none.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {

@@ -19,7 +19,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log of a run: a regular file that belongs to one of the allowed owners. Valid only during the
+/// A log of a run: a regular file that belongs to one of the allowed owners. Valid during the
 /// callback.
 struct run_log {
   int folder;  ///< descriptor of the folder that contains the log

@@ -1,6 +1,5 @@
-// Opens the files of a run safely. The library opens all files through these functions, because
-// every user who can write to the run's directory may have put a link, a pipe or another file
-// there.
+// Opens the files of a run safely. The library opens all files through these functions, because any
+// user who can write to the run's directory may have put a link or a pipe there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
@@ -20,8 +19,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file. Their numbers are far above all errno values, so that one int can hold
-// either kind.
+// Reasons to refuse a file. Their numbers are far above all errno values, so one int can hold
+// either.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;

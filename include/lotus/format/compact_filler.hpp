@@ -52,8 +52,7 @@ class compact_chain {
       if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// Returns the code of an operation's name; 0 if the first slot that may contain the name does
-  /// not contain it.
+  /// Returns the code of an operation's name; 0 if the first slot that may contain it does not.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
@@ -182,7 +181,7 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block to the sink. Returns 0 or the sink's error; after an error, nothing was
+  /// Appends the block to the sink. Returns 0 or the sink's error; in that case nothing was
   /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
@@ -202,7 +201,7 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Begins a new chain, because the log may not contain the last block.
+  /// Begins a new chain after a failed append, because the log may lack the chain's last block.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:

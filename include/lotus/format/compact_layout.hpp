@@ -86,8 +86,8 @@ constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
 }
 
 /// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
-/// that begins shortly after the end of the previous record. Returns the end of the output; writes
-/// at most 20 bytes.
+/// that begins shortly after the end of the previous record. Returns the end; writes at most 20
+/// bytes.
 /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);

@@ -22,7 +22,7 @@ struct drain_buffer {
   std::size_t bytes[log_roles];
 };
 
-/// The number of records in each lane that were complete at one moment.
+/// The number of records in each lane (circular buffer of a ring) that were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -43,8 +43,7 @@ struct lane_heads {
 /// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // The copy gets no log positions and no count of records in memory, because only the original
-  // ring has them.
+  // The copy gets no log positions and no count of records in memory: only the original has them.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -71,7 +70,7 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
 }
 
 /// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): beginning of the line, with the
+/// @param names   std::string_view operator()(std::uint64_t id): the line's beginning, with the
 /// comma.
 template <class Names>
 class line_filler {
@@ -91,8 +90,7 @@ class line_filler {
     return at;
   }
 
-  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room
-  /// left.
+  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);

@@ -38,7 +38,7 @@ inline bool is_line_start(std::string_view text) noexcept {
 }
 
 /// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
-/// the ring's records were read: then no record ends after the newest segment of the map.
+/// the ring's records were read: then these records need no segment that is added to the map later.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -114,7 +114,7 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 /// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
 /// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // The digits are counted before they are computed, so that the address of the next text is known
+  // The digits are counted before they are computed, so that the next text's address is known
   // early.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));

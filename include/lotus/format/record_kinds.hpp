@@ -313,15 +313,14 @@ static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Without them, a wrong row would be noticed only when a log is
-/// damaged.
+/// Compile-time checks of the table. Otherwise only a damaged log would show that a row is wrong.
 namespace row_checks {
 
-/// Whether the function `sound` returns true for every row.
-template <class Sound>
-constexpr bool all(Sound&& sound) {
+/// Whether the function `check` returns true for every row.
+template <class Check>
+constexpr bool all(Check&& check) {
   for (const record_kind& row : record_kinds) {
-    if (row.kind != event_kind::none && !sound(row)) return false;
+    if (row.kind != event_kind::none && !check(row)) return false;
   }
   return true;
 }

@@ -39,7 +39,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
 }
 
 /// Reads a number that put_varint() wrote, without checking where the input ends. Returns the
-/// position after the number. Reads at most varint_bytes bytes, even if they do not contain a valid
+/// position after the number. Reads at most varint_bytes bytes, even if they contain no valid
 /// number.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {

@@ -1,5 +1,5 @@
-// Defines the interface of liblotus_memory.so, a library that counts a program's allocations when
-// LD_PRELOAD names it.
+// Defines the interface of liblotus_memory.so, which counts a program's allocations when LD_PRELOAD
+// names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 

@@ -15,7 +15,8 @@ enum class collector_call { resume, pause, detach };
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Calls the collector, which the first call looks for. Defined in collectors/collector_state.hpp.
+/// Calls the collector; the first call finds the collector. Defined in
+/// collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}

@@ -64,7 +64,7 @@ struct services {
   bool (*start)(const options&) noexcept;
   /// @param steps  the schedule; the session keeps its listener alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// step() and stop() return whether the caller must call a listener; if so, they fill the notice.
+  /// step() and stop() return whether the caller must call a listener; the notice contains it.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;

@@ -52,7 +52,8 @@ struct name_entry {
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  /// Handle of this name in a profiler's annotation interface, which alone uses this member.
+  /// Handle of this name in a profiler's annotation interface. Only code for that interface uses
+  /// it.
   mutable std::atomic<void*> task_handle;
   // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
@@ -112,8 +113,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Returns the start of a line for any number as id, because damaged ring files contain any
-  /// number.
+  /// Returns the start of a line. Accepts any number, because a damaged ring file may contain any
+  /// id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();

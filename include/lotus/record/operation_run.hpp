@@ -31,7 +31,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the tag of the operation that begins now, also for its record if the operation throws.
+  /// Sets the tag of the operation that begins now. If it throws, its record has this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);

@@ -26,8 +26,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
 }
 
 /// Returns this thread's producer (its state), which the first call creates; null if that fails.
-/// @param begins  true if no span that this thread will record began before its producer was
-/// created.
+/// @param begins  true if no span that this thread will record began before this call.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -88,7 +87,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted the adding of a call and left by siglongjmp.
+    // A signal handler interrupted the adding of a call and exited by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }

@@ -44,7 +44,7 @@ enum class event_kind : std::uint8_t {
   // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
   // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
   // kinds describe one operation: they precede the operation's record and have the same start and
-  // name. A record is left out if both its number and its bytes are 0.
+  // name. A record is omitted if both its number and its bytes are 0.
   allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
   freed = 17,      ///< bytes that the operation freed; number: calls
   retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
@@ -71,8 +71,7 @@ inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) -
 /// stage_number record with the real number precedes the stage record. Also the number of a range
 /// whose name does not end in a number.
 inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
-/// The value of an off_cpu record if the kernel does not report how long the thread waited for a
-/// CPU.
+/// The value of an off_cpu record if it is unknown how long the thread waited for a CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
 /// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.

@@ -1,5 +1,5 @@
 // Defines the layout of a ring file, which contains the rings of a process. After the process has
-// died, its last log lines can be written from the ring file alone.
+// died, its last log lines can be written from the ring file, without any other data.
 //
 // A ring file consists of a header and blocks. The header of each block contains the block's
 // length; a block of kind `none` marks the end of the file.
@@ -164,7 +164,7 @@ inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  // If the lock cannot be tested, it counts as taken, so that the file is left alone.
+  // If the lock cannot be tested, it counts as taken, so that the file is not changed or deleted.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

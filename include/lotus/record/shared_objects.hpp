@@ -11,7 +11,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions. Block signals before calling any function.
+/// The list of shared objects. Thread safety: all functions. Block signals before calling any.
 class module_list {
  public:
   /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each

@@ -67,7 +67,7 @@ struct producer : aggregating_ring {
 };
 
 /// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
-/// storing can never continue, because an earlier handler left by siglongjmp, resets `storing`.
+/// storing can never continue, because an earlier handler exited by siglongjmp, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;

@@ -81,11 +81,11 @@ struct alignas(64) thread_ring {
   std::atomic<std::uint64_t>* published = &none_published;
   /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
   /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
-  /// with its own stack pointer: either the code is such a handler, or an earlier handler left by
+  /// with its own stack pointer: either the code is such a handler, or an earlier handler exited by
   /// siglongjmp and the storing will never continue; see base/interruption.hpp.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
-  /// Id of the name of the thread's loader; 0: the default loader. Written under `guard`.
+  /// Id of the thread's loader; 0: the default loader. Written while producer::guard is held.
   std::uint32_t loader = 0;
 
   alignas(64) std::atomic<std::uint64_t> dropped{0};
@@ -104,7 +104,7 @@ struct alignas(64) thread_ring {
 /// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
 struct alignas(64) ring_gate {
   /// The thread may store records at positions below this limit. 0 sends all records to the slow
-  /// path. Written under `guard`.
+  /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
   /// The value of `limit` after the drain thread was woken, if full rings drop records; see
   /// slow_path::push_or_drop().
@@ -113,7 +113,7 @@ struct alignas(64) ring_gate {
   /// Where the thread publishes the start of its wait.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
   /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
-  /// Written under `guard`.
+  /// Written while producer::guard is held.
   std::atomic<aggregates_block*> aggregates{nullptr};
 };
 
@@ -142,9 +142,8 @@ LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
 LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
 /// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
-/// record is lost. After this returns, the record is complete for every reader, even if the process
-/// is killed.
-/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// record is lost. Afterwards the record is complete for every reader, even if the process is
+/// killed. Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
@@ -172,8 +171,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
 /// If the thread may have been off the CPU since the last check, records for how long. Call this
-/// function before reading the clock when an operation begins, and after reading the clock when it
-/// ends.
+/// function before the clock is read at an operation's begin, and after it at the end.
 /// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {

@@ -144,8 +144,7 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return the number of rings that are damaged at least in part; all ignored blocks together
-  /// count as one.
+  /// @return number of rings that are damaged at least in part; all ignored blocks count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -284,7 +283,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// Adds the start of a line; escapes a text that the library cannot have written in this form.
+  /// Adds the start of a line to the names; escapes it if the library cannot have written it like
+  /// this.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {

@@ -59,7 +59,8 @@ struct recovery {
   char failed_log[log_name_bytes] = {};
 };
 
-/// Returns the place of a dead process's logs. New logs get its ring file's owner and mode.
+/// Returns the folder of a dead process's logs, and the properties of new logs there. New logs get
+/// its ring file's owner and mode.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -138,7 +139,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Adds the number of records that died in a process's memory to the process's information file.
+/// Adds the number of records lost with a process's memory to the process's information file.
 inline void report_lost_records(int directory, const char* info, const file_owners& owners,
                                 std::uint64_t records) noexcept {
   struct stat status {};

@@ -73,7 +73,7 @@ class ring_copy {
     return true;
   }
 
-  /// Copies the first records that are not committed to the logs. Returns false if there are none.
+  /// Copies the first records that are not in the logs yet. Returns false if there are none.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));

@@ -104,7 +104,7 @@ class snapshot_folder {
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, until they all have at most `max_bytes`.
+  /// Deletes the oldest snapshots, but never the newest, until their total is at most `max_bytes`.
   void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -302,8 +302,7 @@ class snapshot_folder {
   /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a file in `from` to the file of the same name in `folder`; does nothing if it is
-  /// unreadable.
+  /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);

@@ -53,7 +53,7 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
                           static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
-  const int moved = out_of_the_way(static_cast<int>(fd));
+  const int moved = move_to_high_fd(static_cast<int>(fd));
   return moved < 0 ? -errno : moved;
 }
 

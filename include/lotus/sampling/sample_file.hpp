@@ -115,7 +115,7 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records both clocks once more and closes the file.
+  /// Records the current time on both clocks (see clock_record) once more, and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();

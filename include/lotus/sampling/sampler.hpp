@@ -74,7 +74,7 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples at once, because the program may end without finish().
+  /// Records a region and writes its samples now, because the program may end without finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};

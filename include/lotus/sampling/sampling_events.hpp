@@ -32,9 +32,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. A disabled event
-/// keeps the time left until its next sample, so that samples do not hit the same points of every
-/// region. Thread safety: none; class sampler holds a lock. Never copied or destroyed: close()
-/// releases everything.
+/// keeps the remaining time until its next sample, so that samples do not hit the same points of
+/// every region. Thread safety: none; class sampler holds a lock. Never copied or destroyed:
+/// close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
@@ -76,7 +76,7 @@ class sampling_events {
     }
     return rings_;
   }
-  /// Notes which threads have ended, because poll() would return at once for their events. The
+  /// Notes which threads have ended, because poll() would return immediately for their events. The
   /// rings of these events are still drained, because events of other threads may share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {

@@ -59,8 +59,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The session's memory is never freed, because scopes may end after all static objects are
-    // destroyed.
+    // The session's memory is never freed, because scopes may end after static objects'
+    // destructors.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -70,8 +70,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves `async_ids_at_once` numbers, which are unique within this process, and returns the
-  /// first.
+  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
@@ -286,7 +285,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- Fork handlers: parent and child each continue with a consistent session.
+  // --- Fork handlers, which leave a consistent session in the parent and in the child.
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();

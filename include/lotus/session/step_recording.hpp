@@ -15,14 +15,14 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together, from `first` up to but not including `behind`. The
-/// range is empty if `behind` is 0.
+/// A range of steps that are recorded together, from `first` up to but not including `end`. The
+/// range is empty if `end` is 0.
 struct step_window {
   std::uint64_t first = 0;
-  std::uint64_t behind = 0;
+  std::uint64_t end = 0;
 
   bool operator==(const step_window& other) const noexcept {
-    return first == other.first && behind == other.behind;
+    return first == other.first && end == other.end;
   }
 };
 
@@ -43,8 +43,7 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. If the schedule or options::log_file is invalid, reports the reason and
-  /// returns false.
+  /// Starts at step 0. If the schedule or options::log_file is invalid, says why and returns false.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -72,7 +71,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   step_window window() const noexcept {
     return running_ ? window_of(steps_, step_) : step_window{};
   }
-  bool active() const noexcept { return window().behind != 0; }
+  bool active() const noexcept { return window().end != 0; }
 
   /// Returns the options with which the current range of steps is recorded, in a folder of its own:
   /// DIRECTORY/steps_FIRST_LAST.
@@ -84,7 +83,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that a range of steps was recorded. Returns whether there is a listener to
+  /// Fills the notice that a range of steps was recorded. Returns whether it has a listener to
   /// call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
@@ -99,7 +98,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
                   static_cast<unsigned long long>(window.first),
-                  static_cast<unsigned long long>(window.behind - 1), location_.prefix);
+                  static_cast<unsigned long long>(window.end - 1), location_.prefix);
   }
 
   bool running_ = false;

@@ -36,8 +36,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the address of the pointer in this thread's rseq area; null if the thread has no such
-/// area.
+/// Returns the address of the pointer in this thread's rseq area; null if there is no such area.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -53,8 +52,8 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks: never, per batch or after switches. Named in information
-/// files.
+/// When threads read their CPU clocks: never, per batch or after switches. Information files
+/// contain these names.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
 /// Measures the time off the CPU. The object must be in memory that is never freed, because every
@@ -77,15 +76,14 @@ class cpu_clock {
   /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
-    const uncancelled quiet;
+    const uncanceled quiet;
     account.reading = stack_pointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const cpu_watching mode = this->mode();
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // The mode changes for all threads, because logs do not show whether only some threads have
-      // data.
+      // The mode changes for all threads, because logs do not show which threads have data.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -113,7 +111,7 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    // Threads without an rseq area compare this number, and read their clocks when it changes
+    // Threads without an rseq area watch this number, and read their clocks when it changes.
     __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 

@@ -25,10 +25,10 @@ inline int cpus_of_affinity() noexcept {
 
 /// Returns how many CPUs a cgroup's limit, a text "<quota> <period>", allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
-  char* behind_quota = nullptr;
-  const double quota = strtod(text, &behind_quota);
-  const double period = strtod(behind_quota, nullptr);
-  return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
+  char* quota_end = nullptr;
+  const double quota = strtod(text, &quota_end);
+  const double period = strtod(quota_end, nullptr);
+  return quota_end != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
 /// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's

@@ -58,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() before.
+  /// Unlocks all locks, in the parent and in the child. In the child, call become_child() first.
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -66,8 +66,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The outermost of these locks is unlocked first. A thread that waits for it can continue at
-    // once, because it takes the inner locks only later.
+    // The outermost of these locks is unlocked first. A thread that waits for it can then continue,
+    // because it takes the inner locks only later.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();

@@ -12,8 +12,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() on any thread; the caller of the other functions holds the ring file's
-/// lock.
+/// Thread safety: has() on any thread; callers of the others hold the ring file's lock.
 class kept_names {
  public:
   /// Whether the name with this id is in the ring file. Also true if there is no ring file.

@@ -30,7 +30,7 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
 }
 
 /// The list of producers (states of threads). It only grows, so it can be read without a lock;
-/// those of dead threads are reused.
+/// producers of dead threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -39,9 +39,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   }
 
   /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
-  /// @param retire  bool(producer&): drains a dead thread's producer; false if records are left.
-  /// @param fits  bool(producer&): returns whether this thread may reuse the producer of a dead
-  /// thread.
+  /// @param retire  bool(producer&): drains a dead thread's producer; returns false if records
+  /// remain.
+  /// @param fits  bool(producer&): whether this thread may reuse a dead thread's producer.
   /// @param adopt  void(producer&): prepares a new or reused producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
@@ -56,8 +56,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Producers that do not fit now may fit later, so a new one is added. But if too many do not
-    // fit, one of them is reused anyway, so that the list does not grow forever.
+    // Free producers that this thread may not reuse may suit a later thread, so a new one is added.
+    // But if there are too many of them, one is reused anyway, so that the list does not grow
+    // forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -94,17 +95,17 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   /// number of rings, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
-    std::size_t living = 0;
+    std::size_t running = 0;
     for_each([&](producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid == 0) return;
       if (thread_is_dead(tid) && retire(p)) {
         p.tid.store(0, std::memory_order_relaxed);
       } else {
-        ++living;
+        ++running;
       }
     });
-    reap_at_ = 2 * living + 8;
+    reap_at_ = 2 * running + 8;
   }
 
   producer* add() noexcept {

@@ -35,8 +35,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Records for the session. The session calls open, close, close_at_exit and the three fork
-/// functions one at a time, with signals blocked. All other functions block signals themselves.
+/// Does the recording for the session. The session calls open, close, close_at_exit and the three
+/// fork functions one at a time, with signals blocked. All other functions block signals
+/// themselves.
 ///
 /// Lock order, outermost first: round_, the list of producers, a producer's guard, the sampler of
 /// waits, aggregates, the ring file, leftovers, the clock. No other lock is taken while the lock of
@@ -48,15 +49,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// Returns the object that counts the running recording's losses; null if nothing is being
-  /// recorded.
+  /// Returns the object that counts the recording's losses; null if nothing is being recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
   // --- Beginning and ending a recording.
 
-  /// Begins a recording. Returns false, after reporting the reason, if the directory cannot be
-  /// written.
+  /// Begins a recording. Returns false, after reporting why, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -92,8 +91,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// Called when the process exits. From then on each record is written to its log at once, because
-  /// no later drain follows.
+  /// Called when the process exits. From then on each record is written to its log immediately,
+  /// because no later drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
@@ -140,7 +139,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return sum;
   }
 
-  // --- Functions for threads; slow() has more.
+  // --- Functions that threads call; slow() provides more of them.
 
   /// Returns this thread's producer (the state of a thread); null if none can be created.
   /// @param begins  true if no span that this thread will record began before this call.
@@ -190,8 +189,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // The span's distance is reported in the information file before the span is recorded, so that
-    // every reader of the span knows the distance, even after a kill.
+    // Before the span is recorded, the information file states how far from now the span ends, so
+    // that every reader of the span knows it, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }

@@ -15,8 +15,8 @@ namespace detail {
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether each record is written to its log at once, because the process is exiting and no later
-  /// drain follows.
+  /// Whether each record is written to its log immediately, because the process exits and no drain
+  /// follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {
     return when_full_.load(std::memory_order_relaxed) == full_ring::drop;

@@ -183,7 +183,8 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Size of a block of aggregates: ten names, each with durations within a factor of ten.
+  /// Size of a block of aggregates: enough for ten names with durations within a factor of ten
+  /// each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
   /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
@@ -203,7 +204,8 @@ class ring_file {
   }
 
   /// Reopens the file after the program has closed the descriptor. Returns 0 or errno. The owner's
-  /// lock is still held: the mapped header keeps the original opening of the file alive.
+  /// lock is still held, because the mapped header keeps the file's first open file description
+  /// alive.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;

@@ -38,8 +38,8 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Compares the map with CLOCK_REALTIME and corrects it, if 90 ms have passed since the last
-  /// comparison; 5 ms at first, to improve the rate quickly.
+  /// Compares the map (the conversion from ticks to time) with CLOCK_REALTIME and corrects the map,
+  /// if 90 ms have passed since the last comparison; 5 ms at first, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
   /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
@@ -61,7 +61,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`; the map does not change during the call.
+  /// Returns `use(map)`, with the map from ticks to time, which does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -85,8 +85,7 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    /// Time from the span's end to now in ns, on the logs' clock; negative: the end is in the
-    /// future.
+    /// Time from the span's end to now in ns, on the logs' clock; negative for a future end.
     std::int64_t over_for_ns;
   };
   /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.

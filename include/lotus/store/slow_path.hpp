@@ -1,4 +1,4 @@
-// Provides the slow path of recording: what a thread does if it cannot store a record at once.
+// Provides the slow path of recording: what a thread does if it cannot store a record directly.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -36,7 +36,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // If full rings drop records, a limit other than 0 means that the ring is at least half full.
+    // If full rings drop records, the limit is half of the ring, so a limit other than 0 means here
+    // that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;

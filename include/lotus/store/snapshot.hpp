@@ -48,12 +48,12 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
 }
 
 /// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signaled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 
 LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
                                                        void* context) noexcept {
-  snapshot_signalled.store(true, std::memory_order_relaxed);
+  snapshot_signaled.store(true, std::memory_order_relaxed);
   const struct sigaction& before = handled_before;
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
@@ -78,7 +78,7 @@ class snapshot_triggers {
     ours.sa_sigaction = on_snapshot_signal;
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
     sigfillset(&ours.sa_mask);
-    snapshot_signalled.store(false, std::memory_order_relaxed);
+    snapshot_signaled.store(false, std::memory_order_relaxed);
     if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
       signal_ = chosen.snapshot_signal;
     } else {
@@ -121,8 +121,8 @@ class snapshot_triggers {
       std::snprintf(reason, room, "wait");
       return true;
     }
-    if (snapshot_signalled.load(std::memory_order_relaxed) &&
-        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+    if (snapshot_signaled.load(std::memory_order_relaxed) &&
+        snapshot_signaled.exchange(false, std::memory_order_relaxed)) {
       std::snprintf(reason, room, "signal");
       return true;
     }

@@ -43,7 +43,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Opens the run's files. Returns 0 or errno; reports the error of a run once.
+  /// Opens the run's files. Returns 0 or errno; reports an error only once per run.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
@@ -157,8 +157,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Moves the records of a ring that cannot be drained to memory. Returns false if the memory
-  /// limit is reached.
+  /// Moves the records of a ring to memory, because they cannot be written to the logs. Returns
+  /// false if the memory limit is reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
   /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
@@ -205,9 +205,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Whether a thread that reuses the ring of a dead thread also continues its logs. If not
-  /// limited, the first threads get logs of their own. Later threads share logs, because many
-  /// short-lived threads would otherwise create many tiny files.
+  /// Whether a thread that reuses a dead thread's ring also continues that thread's logs. If the
+  /// size and age of logs are not limited, the first threads get logs of their own. Later threads
+  /// share logs, because many short-lived threads would otherwise create many tiny files.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t max_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;

@@ -170,8 +170,7 @@ make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                                                                    std::move(sampler), options);
 }
 
-/// Creates a data loader with a sampler that is constructed from the dataset's size, which the
-/// dataset must know.
+/// Creates a data loader whose sampler is constructed from the size, which the dataset must know.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>

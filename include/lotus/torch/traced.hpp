@@ -201,7 +201,7 @@ constexpr std::string_view usual_name() noexcept {
 /// - for a dataset: each get(), or each get_batch() if it has no get() or overrides get_batch().
 /// Samples and batches are moved, not copied. The wrapper is copyable and thread-safe if the
 /// wrapped object is. Exceptions propagate; the time up to an exception is recorded.
-/// @param name  copied into a table of names, so it needs to live only for this call.
+/// @param name  copied into a table of names, so it needs to exist only during this call.
 /// @param x  the transform or dataset, copied or moved into the result.
 template <class T>
 auto traced(std::string_view name, T&& x) {

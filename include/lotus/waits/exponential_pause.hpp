@@ -1,4 +1,4 @@
-// Provides random pauses, with an exponential distribution, between samples.
+// Provides random, exponentially distributed pauses between samples.
 #ifndef LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 #define LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 

@@ -34,7 +34,7 @@ inline bool is_own_running_thread(std::uint32_t tid) noexcept {
          syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0;
 }
 
-/// This process, as wait_in_futex() needs it.
+/// Gives wait_in_futex() access to the memory and the thread ids of this process.
 struct this_process {
   static std::uint32_t word_at(std::uint64_t address) noexcept { return detail::word_at(address); }
   static bool has_thread(std::uint32_t tid) noexcept { return is_own_running_thread(tid); }

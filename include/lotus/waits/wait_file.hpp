@@ -28,8 +28,8 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are appended to the kernel's page cache at once, and so survive a kill
-/// of the process. While the disk is full, lines are dropped, because they are only samples. Thread
+/// The file of waits. Lines are passed to the kernel immediately, and so survive a kill of the
+/// process. While the disk is full, lines are dropped, because they are only samples. Thread
 /// safety: none. Trivially destructible.
 class wait_file {
  public:

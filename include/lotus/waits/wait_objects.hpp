@@ -34,7 +34,8 @@ struct wait_lines {
   }
 };
 
-/// The objects that the file of waits has described. Thread safety: none. Trivially destructible.
+/// The objects that the file of waits already describes. Thread safety: none. Trivially
+/// destructible.
 class wait_objects {
  public:
   /// Returns the number of the object that this text describes. If the object is new, adds the line
@@ -49,8 +50,7 @@ class wait_objects {
   }
 
   /// Returns the number of the global variable at this address, and adds its line if it is new.
-  /// Returns 0 if there is no global variable, or if the last lookup, which is slow, was less than
-  /// 2 s ago.
+  /// Returns 0 if there is no global variable, or if the last (slow) lookup was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;

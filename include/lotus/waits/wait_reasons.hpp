@@ -7,9 +7,8 @@
 
 #include "lotus/config.hpp"
 
-// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each
-// sample of a waiting thread. The line that defines an object precedes the first sample that
-// contains its id:
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each sample
+// of a waiting thread. An object's line precedes the first sample that contains its id:
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal

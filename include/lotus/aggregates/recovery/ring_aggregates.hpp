@@ -1,4 +1,4 @@
-// Reads the aggregates of a ring file.
+// Reads the aggregates (sums of counted calls) in a ring file.
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 

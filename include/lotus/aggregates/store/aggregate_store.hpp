@@ -1,4 +1,5 @@
-// Stores the aggregates of threads in the ring file, and writes them when a recording ends.
+// Stores the aggregates (sums of counted calls) of threads in the ring file, and writes them to
+// files when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
@@ -40,8 +41,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call for which there may be no room yet, and makes room. Returns false if there is no
-  /// memory.
+  /// Adds a call, and makes room for it if necessary. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -126,8 +126,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.unreported_ticks = 0;
-    // `storing` is not 0 if fork was called in a signal handler that interrupted the adding of a
-    // call.
+    // `storing` is not 0 if a signal handler that interrupted the adding of a call has called fork.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
@@ -172,8 +171,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // Now the thread's next call takes the slow path, where it waits for the guard that is held
-      // here.
+      // Makes the thread's next call take the slow path, where it waits for the guard held here.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });

@@ -61,7 +61,7 @@ class log_limits {
   /// Adds to the number of bytes that have become parts since keep() last checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes have become parts that keep() should be called at once.
+  /// Whether so many bytes have become parts that keep() should be called immediately.
   bool overdue() const noexcept {
     return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
@@ -134,7 +134,7 @@ class log_limits {
     return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// Returns the space that a file occupies: a small file occupies more space than its size.
+  /// Returns how many bytes a file occupies on the disk: for a small file more than its size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
@@ -161,7 +161,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit is left free for logs that still grow.
+    // An eighth of the limit stays free for logs that still grow.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {

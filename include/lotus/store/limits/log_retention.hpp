@@ -64,20 +64,19 @@ class log_retention {
     }
   }
 
-  /// Makes a thread's logs parts, whatever their size.
+  /// Renames a thread's logs, whatever their size, which makes them parts.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
 
-  /// Whether so many bytes have become parts that old ones should be deleted at once.
+  /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While held, no log becomes a part because of its size. Set while a snapshot is taken, which
-  /// could otherwise contain the newest lines of a log without the part before them.
+  /// hold(true) keeps logs from becoming parts because of their size. It is set while a snapshot is
+  /// taken, which could otherwise contain the newest lines of a log without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// Must be called in a forked child: ends the operations of parent threads, which do not exist
-  /// there.
+  /// Ends, in a forked child, the operations of the parent's threads, which do not exist there.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();

@@ -50,10 +50,10 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Makes a thread's logs parts, so that the thread's next lines begin new logs. If the process is
-/// killed during this function, each log has either its old or its new name and contains complete
-/// lines. If a log cannot be renamed, it continues. The caller holds the producer::guard of that
-/// thread; no append is in progress.
+/// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
+/// If the process is killed during this function, each log has either its old or its new name and
+/// contains complete lines. If a log cannot be renamed, it continues. The caller holds the
+/// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
 /// @return number of bytes that became parts.

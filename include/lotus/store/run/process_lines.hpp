@@ -95,9 +95,9 @@ class process_lines {
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Adds lines that distinguish the processes of one run from those of the next in the same
-  /// directory. "forked": the parent runs the same program, so it is not a shell. "run": the file
-  /// that `lotus-tool run` created for this run.
+  /// Adds lines that distinguish the processes of one run from those of the next run in the same
+  /// directory. "forked": the process's parent runs the same program, and so is not a shell. "run":
+  /// the file that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];

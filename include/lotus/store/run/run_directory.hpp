@@ -34,8 +34,8 @@ class run_directory {
   }
 
   /// Returns the directory's descriptor for immediate use. If the program has closed the
-  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path leads
-  /// elsewhere.
+  /// descriptor, reopens the directory. If that fails, returns -errno: -ESTALE if the path now
+  /// leads to another directory.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;

@@ -51,7 +51,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or creates the directory. Returns 0 or errno; reports the error of a run once.
+  /// Finds or creates the directory. Returns 0 or errno; reports an error only once per run.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -76,8 +76,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     make_ring_file_locked();
   }
 
-  /// Creates a forked child's ring file, unless it exists. A child calls this when it first
-  /// records.
+  /// Creates a forked child's ring file, unless it exists. Called when the child first records.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
@@ -100,8 +99,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether recovery can find a name after a kill. If not, call keep_names() before a record uses
-  /// the name.
+  /// Whether recovery can find a name after a kill. If not, call keep_names() before using it in a
+  /// record.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -181,9 +180,9 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Reports the end of a measured span before the span is recorded. Writes to the information
-  /// file, and may wait for the disk, if no earlier span ended as far from the time of its
-  /// recording.
+  /// Stores in the information file how far from now a span ends that the program measured itself;
+  /// call this function before the span is recorded. If an earlier span ended at least as far away,
+  /// nothing is written; otherwise the call may wait for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -198,7 +197,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Appends some of these records to the logs. Returns whether more are left.
+  /// Appends some of these records to the logs. Returns whether more of them remain.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 

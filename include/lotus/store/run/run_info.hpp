@@ -40,9 +40,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// What the information file reports about spans that the program measured itself: how far their
-/// ends are, at most, before or after the moment of their recording. Thread safety: covers() on any
-/// thread; callers of the others hold a lock.
+/// The largest distances, as stored in the information file, between the end of a span that the
+/// program measured itself and the moment when the span was recorded. Thread safety: covers() on
+/// any thread; callers of the others hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -55,7 +55,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the file already covers a span with this end, so that no new line is needed.
+  /// Whether the stored distance is at least that of this span's end; then no new line is needed.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -63,7 +63,7 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// Stores a value after it was written to the information file.
+  /// Stores a new largest distance after it was written to the information file.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
     (behind ? margin_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
@@ -152,12 +152,12 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already covers spans that end as far away as this one. Thread safety: any
-  /// thread, without a lock.
+  /// Whether the file already states a distance at least as large as that of this span's end.
+  /// Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line to the file if it does not cover this span's end yet; call this before the span is
-  /// recorded. If the line cannot be written, the next such span tries again.
+  /// Adds a line with a larger distance to the file if covers() is false for this span; call this
+  /// before the span is recorded. If the line cannot be written, the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.

@@ -69,7 +69,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
 
-  /// Begins anew in a forked child, which has no sampler thread and must not use its parent's file.
+  /// Begins again in a forked child, which has no sampler thread and must not use the parent's
+  /// file.
   void become_child() noexcept {
     file_.close();
     calls_.close_all();
@@ -89,7 +90,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
 
   void begin_locked() noexcept {
     objects_.forget();
-    // Without samples, the thread is marked as started, so that it is not started.
+    // If sampling is off, the thread counts as running, so that keep_running() does not start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
@@ -206,7 +207,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads from which the last sample chose
+  std::uint32_t threads_ = 0;  ///< number of threads among which the last one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
