@@ -2711,8 +2711,9 @@ namespace detail {
 /// Marks this thread, so that the next span that begins or ends also records the self time of the
 /// calls counted so far.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, a call that needs room for a
-/// new name or duration, and calls in a signal handler that interrupted the code that adds a call.
+/// Handles calls that cannot be added directly: a thread's first call, a call that needs memory for
+/// a new name or range of durations, and calls in a signal handler that interrupted the code that
+/// adds a call.
 /// @param taken  whether `call` was added already; then only the calls of signal handlers are
 ///   added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
@@ -3697,8 +3698,8 @@ struct variable_row {
 };
 
 /// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); lotus-tool starts
-/// programs under these collectors.
+/// to WITH(NAME) for each collector. The library calls NAME_is_here() and NAME_backend();
+/// lotus-tool starts programs under these collectors.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 
@@ -4128,7 +4129,7 @@ inline void pin_module_of(const void* code) noexcept {
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
-  // `code` is part of the program itself, which is never unloaded.
+  // Without a path, `code` is part of the program itself, which is never unloaded.
   if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
@@ -4888,8 +4889,8 @@ struct collector_backend {
   /// not, the caller must sleep before a region; otherwise the region would get late samples of
   /// earlier code.
   bool acknowledges = true;
-  /// Whether the collector counts all instructions between resume() and pause(), also the
-  /// library's.
+  /// Whether the collector counts all instructions between resume() and pause(), including those of
+  /// the library.
   bool counts_instructions = false;
   /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;
@@ -5707,7 +5708,7 @@ inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
 /// Finds the two functions that resume and pause, both from the same group, because a run must not
-/// mix groups. Groups whose functions are strict come first.
+/// mix groups. Groups whose functions are strict (see uprof_calls) come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -8946,6 +8947,7 @@ class heap_account {
     counts->enter(name, is_batch);
   }
 
+  /// Ends an operation of this thread and records its allocations.
   /// @param begin_ticks  start of the operation's record; 0 if the operation is not recorded.
   /// @param begun_as     id of the name with which the operation began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
@@ -9002,8 +9004,8 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the size of the heap, at most a thousand times per second. Records at increasing
-  /// intervals how much of the heap each operation has allocated, because these records need much
+  /// Records the size of the heap, at most a thousand times per second. How much of the heap each
+  /// operation has allocated is recorded at increasing intervals, because these records need much
   /// space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -9229,8 +9231,8 @@ enum class aggregate_state : std::uint8_t {
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, computes the counts from the buckets; the sums may then belong to a slightly different
-/// moment than the counts.
+/// copies, computes the counts from the duration buckets; the sums may then belong to a slightly
+/// different moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
@@ -9348,8 +9350,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Computes the number of calls from the buckets. The stored number may differ from the buckets,
-  /// because calls were added while the block was copied.
+  /// Computes the number of calls from the duration buckets. The stored number may differ from
+  /// their sum, because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -10832,7 +10834,7 @@ struct lane_heads {
   }
 };
 
-/// Copies the records from the committed tails of `from` up to `heads` to a ring of the same
+/// Copies the records of `from` that are not in the logs yet, up to `heads`, to a ring of the same
 /// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
@@ -10935,8 +10937,8 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
-/// after each append, so no record is written twice.
+/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. The sink
+/// commits after each append, so no record is written twice.
 /// @param heads  positions up to which records are written. They must have been read before the
 ///   tick_converter of `fill` was constructed.
 /// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then
@@ -15933,6 +15935,7 @@ struct futex_wait {
   bool is_thread_end = false;  ///< whether the wait is for the end of thread `holder`
 };
 
+/// Determines what the thread that made this call of futex(2) waits for.
 /// @param call  a call of futex with one of its waiting operations. The function recognizes glibc's
 /// mutexes (and so those of libstdc++ and libc++) with timeouts, priority inheritance or
 /// robustness, glibc's reader-writer locks and pthread_join, and musl's mutexes.
@@ -16130,9 +16133,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the recording threads of this process at random times, and writes what the blocked ones
-/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
-/// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
-/// thread, and become_child() in a forked child.
+/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread safety:
+/// call begin() and end() with the recorder's round_ locked, keep_running() on the drain thread,
+/// and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -16198,7 +16201,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
-  /// Takes a few samples, because waking up the sampler's thread costs more than a sample.
+  /// Takes a few samples together, because waking up the sampler's thread costs more than a sample.
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
@@ -16263,7 +16266,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t chosen = 0;
     producers_.for_each([&](const producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      // Each thread has the same chance (reservoir sampling)
+      // Each thread has the same chance (reservoir sampling).
       if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
     });
     return chosen;

@@ -18,8 +18,9 @@ namespace detail {
 /// Marks this thread, so that the next span that begins or ends also records the self time of the
 /// calls counted so far.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, a call that needs room for a
-/// new name or duration, and calls in a signal handler that interrupted the code that adds a call.
+/// Handles calls that cannot be added directly: a thread's first call, a call that needs memory for
+/// a new name or range of durations, and calls in a signal handler that interrupted the code that
+/// adds a call.
 /// @param taken  whether `call` was added already; then only the calls of signal handlers are
 ///   added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;

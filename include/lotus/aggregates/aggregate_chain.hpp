@@ -35,8 +35,8 @@ enum class aggregate_state : std::uint8_t {
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, computes the counts from the buckets; the sums may then belong to a slightly different
-/// moment than the counts.
+/// copies, computes the counts from the duration buckets; the sums may then belong to a slightly
+/// different moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
@@ -154,8 +154,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Computes the number of calls from the buckets. The stored number may differ from the buckets,
-  /// because calls were added while the block was copied.
+  /// Computes the number of calls from the duration buckets. The stored number may differ from
+  /// their sum, because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {

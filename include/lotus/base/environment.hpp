@@ -57,8 +57,8 @@ struct variable_row {
 };
 
 /// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); lotus-tool starts
-/// programs under these collectors.
+/// to WITH(NAME) for each collector. The library calls NAME_is_here() and NAME_backend();
+/// lotus-tool starts programs under these collectors.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 

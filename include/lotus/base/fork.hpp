@@ -124,7 +124,7 @@ inline void pin_module_of(const void* code) noexcept {
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
-  // `code` is part of the program itself, which is never unloaded.
+  // Without a path, `code` is part of the program itself, which is never unloaded.
   if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }

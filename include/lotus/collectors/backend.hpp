@@ -28,8 +28,8 @@ struct collector_backend {
   /// not, the caller must sleep before a region; otherwise the region would get late samples of
   /// earlier code.
   bool acknowledges = true;
-  /// Whether the collector counts all instructions between resume() and pause(), also the
-  /// library's.
+  /// Whether the collector counts all instructions between resume() and pause(), including those of
+  /// the library.
   bool counts_instructions = false;
   /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
   bool (*begin)() noexcept = nullptr;

@@ -32,7 +32,7 @@ inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
 /// Finds the two functions that resume and pause, both from the same group, because a run must not
-/// mix groups. Groups whose functions are strict come first.
+/// mix groups. Groups whose functions are strict (see uprof_calls) come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},

@@ -39,7 +39,7 @@ struct lane_heads {
   }
 };
 
-/// Copies the records from the committed tails of `from` up to `heads` to a ring of the same
+/// Copies the records of `from` that are not in the logs yet, up to `heads`, to a ring of the same
 /// capacity, and sets the tails and heads of that ring.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
@@ -142,8 +142,8 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
-/// after each append, so no record is written twice.
+/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. The sink
+/// commits after each append, so no record is written twice.
 /// @param heads  positions up to which records are written. They must have been read before the
 ///   tick_converter of `fill` was constructed.
 /// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then

@@ -100,6 +100,7 @@ class heap_account {
     counts->enter(name, is_batch);
   }
 
+  /// Ends an operation of this thread and records its allocations.
   /// @param begin_ticks  start of the operation's record; 0 if the operation is not recorded.
   /// @param begun_as     id of the name with which the operation began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
@@ -156,8 +157,8 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the size of the heap, at most a thousand times per second. Records at increasing
-  /// intervals how much of the heap each operation has allocated, because these records need much
+  /// Records the size of the heap, at most a thousand times per second. How much of the heap each
+  /// operation has allocated is recorded at increasing intervals, because these records need much
   /// space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);

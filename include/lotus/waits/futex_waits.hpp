@@ -48,6 +48,7 @@ struct futex_wait {
   bool is_thread_end = false;  ///< whether the wait is for the end of thread `holder`
 };
 
+/// Determines what the thread that made this call of futex(2) waits for.
 /// @param call  a call of futex with one of its waiting operations. The function recognizes glibc's
 /// mutexes (and so those of libstdc++ and libc++) with timeouts, priority inheritance or
 /// robustness, glibc's reader-writer locks and pthread_join, and musl's mutexes.

@@ -31,9 +31,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the recording threads of this process at random times, and writes what the blocked ones
-/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread
-/// safety: call begin() and end() with the recorder's round_ locked, keep_running() on the drain
-/// thread, and become_child() in a forked child.
+/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread safety:
+/// call begin() and end() with the recorder's round_ locked, keep_running() on the drain thread,
+/// and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -99,7 +99,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
   }
 
-  /// Takes a few samples, because waking up the sampler's thread costs more than a sample.
+  /// Takes a few samples together, because waking up the sampler's thread costs more than a sample.
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
@@ -164,7 +164,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t chosen = 0;
     producers_.for_each([&](const producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      // Each thread has the same chance (reservoir sampling)
+      // Each thread has the same chance (reservoir sampling).
       if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
     });
     return chosen;
