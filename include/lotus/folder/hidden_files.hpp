@@ -17,19 +17,19 @@ inline constexpr char side_log_start[] = ".lotus_beside_";
 /// logs' prefix, `_` and the process id follow.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
-// A process's id and a time follow each name below. The comments describe the files.
+// In file names, a process's id and a time follow each beginning below.
 
-/// A process's ring file, which exists until all its records are in the logs:
-/// record/ring_layout.hpp.
+/// A process's ring file (record/ring_layout.hpp), which exists until all its records are in the
+/// logs.
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being created.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// The information file, in which a process describes itself: store/run/run_info.hpp.
+/// The information file (store/run/run_info.hpp), in which a process describes itself.
 inline constexpr char run_info_start[] = ".lotus_info_";
-/// The samples that the built-in sampler took: sampling/sample_layout.hpp.
+/// The file of the built-in sampler's samples (sampling/sample_layout.hpp).
 inline constexpr char samples_file_start[] = ".lotus_samples_";
-/// The file that records what threads waited for; named like the process's information file:
-/// waits/wait_reasons.hpp.
+/// The file of waits (waits/wait_reasons.hpp), which records what threads waited for. Its name ends
+/// like that of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
 
 /// A file that asks a process of the run to take a snapshot; it contains the reason.

@@ -114,7 +114,7 @@ class loader_folders {
     return fd;
   }
 
-  /// Returns why the existing file with this name cannot be used as a folder.
+  /// Returns the error that explains why the file with this name cannot be used as a folder.
   int what_is_there() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

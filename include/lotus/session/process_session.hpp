@@ -239,7 +239,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
 
-  /// Ends the current recording, because another start() was called.
+  /// Ends the current recording, so that another start() can begin a new one.
   void end_current_recording() noexcept {
     end();
     steps_.stop();
