@@ -4810,8 +4810,8 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
 
 LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
   say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
-      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
-      "does");
+      "is denied): it uses a session of its own, which records only if this shared object calls "
+      "lotus::start() or LOTUS_LOG_FILE is set");
 }
 
 }  // namespace detail
@@ -5606,7 +5606,7 @@ class itt_library {
       }
     }
     if (self.resume == nullptr || self.pause == nullptr) {
-      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      say("%s is not a VTune collector: it has no __itt_resume and __itt_pause", path);
       return nullptr;
     }
     return &self;
@@ -7194,8 +7194,8 @@ LOTUS_DETAIL_SEAM void map_region::end_region() noexcept {
   end_pass();
   if (pass_ > 0 && pass_ <= warm_up_) {
     detail::say(
-        "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
-        "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
+        "region %s was left during its warm-up, by break, return or an exception, so nothing was "
+        "collected; set LOTUS_MAP_WARMUP=0 to collect from its first pass",
         name_);
   }
 }
@@ -7499,7 +7499,7 @@ class nvtx_library {
     const auto begin =
         reinterpret_cast<int (*)(get_table)>(dlsym(library, "InitializeInjectionNvtx2"));
     if (begin == nullptr || begin(exported_table) == 0) {
-      say("%s is no collector: its InitializeInjectionNvtx2 %s", path,
+      say("%s is not an NVIDIA collector: its InitializeInjectionNvtx2 %s", path,
           begin == nullptr ? "is missing" : "fails");
       return nullptr;
     }
@@ -12866,8 +12866,9 @@ class storage_reports {
   void no_ring_file(const log_location& location, int error) noexcept {
     if (no_ring_file_reported_) return;
     no_ring_file_reported_ = true;
-    say("no ring file in %s: %s; a kill would lose what is not yet in the logs", location.directory,
-        std::strerror(error));
+    say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
+        "in the logs are lost",
+        location.directory, std::strerror(error));
   }
 
   /// Must be called after each attempt to append to the logs. Reports when appending begins to fail
@@ -12940,7 +12941,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     said_ = 0;
     run(directory, start_ns, false);
     if (!left_.load(std::memory_order_relaxed)) return report();
-    say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
+    say("records of processes that died in %s are being recovered in the background",
+        location_->directory);
   }
 
   /// Recovers leftovers for step_ns. Returns whether there is more to recover.
@@ -13018,7 +13020,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void take(const recovery& r) noexcept {
     records_ += r.records;
     if (r.error != 0 && first(1)) {
-      say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
+      say("cannot write records of processes that died to %s/%s: %s%s", location_->directory,
           r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
     }
     if (r.lost > 0) {
@@ -13030,11 +13032,11 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   /// Reports each kind of problem once, with the name of the first file that has it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
-      say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
+      say("%s/%s is damaged: its invalid records are not in the logs, and the file is kept",
           location_->directory, name);
     }
     if (state == dead_ring_file::state::damaged && first(4)) {
-      say("%s/%s is no ring file and left alone", location_->directory, name);
+      say("%s/%s is not a ring file and was not changed", location_->directory, name);
     }
     if (state == dead_ring_file::state::other_version && first(8)) {
       say("%s/%s is of another version of lotus: use the `lotus-tool recover` of that version",
@@ -13057,7 +13059,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void give_up() noexcept {
     report();
     if (!left_.exchange(false)) return;
-    say("more of processes that died is left in %s; `lotus-tool recover` goes on",
+    say("more records of processes that died remain in %s; run `lotus-tool recover` to recover "
+        "them",
         location_->directory);
   }
 
@@ -16461,7 +16464,7 @@ class losses {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
     if (recoverable > 0) {
-      say("%llu records are not in the logs yet; `lotus-tool recover` puts them there",
+      say("%llu records are not in the logs yet; run `lotus-tool recover` to recover them",
           static_cast<unsigned long long>(recoverable));
     }
   }
@@ -16487,7 +16490,7 @@ class losses {
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
-        "lotus::async_scope for what changes threads",
+        "lotus::async_scope for operations that change threads",
         static_cast<int>(name.size()), name.data());
   }
 
@@ -16993,7 +16996,7 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
     folder.keep_within(max_bytes);
     say("snapshot %s is stored next to the run", folder.name());
   } else {
-    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+    say("cannot store a snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
         file_error_text(error));
   }
   return error == 0;
@@ -17034,7 +17037,7 @@ class snapshot_triggers {
     if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
       signal_ = chosen.snapshot_signal;
     } else {
-      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+      say("cannot use signal %d for snapshots: %s", chosen.snapshot_signal, std::strerror(errno));
     }
   }
 
@@ -17685,7 +17688,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// message handler, which might wait forever for a copied lock.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
-    say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
+    say("this process was created without fork handlers (by _Fork or clone), so nothing is "
+        "recorded "
         "in it: use fork()");
   }
 

@@ -209,7 +209,7 @@ TEST_CASE("a child created without fork handlers cannot start recording, and sta
   std::ifstream in{said};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   CHECK(text ==
-        "lotus: this process was made without fork handlers (by _Fork or clone), so nothing is "
+        "lotus: this process was created without fork handlers (by _Fork or clone), so nothing is "
         "recorded in it: use fork()\n");
   const auto other = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (other == 0) {

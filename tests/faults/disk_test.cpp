@@ -151,7 +151,7 @@ TEST_CASE("without room for the ring file, records stay in memory, which is repo
   record("memory", 50);
   std::thread{[] { record("memory", 50); }}.join();
   lotus::stop();
-  CHECK(said("no ring file") == 1);
+  CHECK(said("cannot create a ring file") == 1);
   CHECK(count_named(read_logs(run.path() / "disk"), "Smemory") == 100);
 }
 

@@ -176,7 +176,7 @@ TEST_CASE("a snapshot without disk space leaves nothing behind and reports why")
   lotus::stop();
   const std::vector<std::string> messages = support::collected_messages::all();
   REQUIRE(messages.size() >= 2);
-  CHECK(messages[0].find("no snapshot") != std::string::npos);
+  CHECK(messages[0].find("cannot store a snapshot") != std::string::npos);
   CHECK(messages[0].find("No space left") != std::string::npos);
   CHECK(names_in(run).size() == 1000);
 }

@@ -116,7 +116,7 @@ class itt_library {
       }
     }
     if (self.resume == nullptr || self.pause == nullptr) {
-      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      say("%s is not a VTune collector: it has no __itt_resume and __itt_pause", path);
       return nullptr;
     }
     return &self;

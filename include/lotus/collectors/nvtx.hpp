@@ -101,7 +101,7 @@ class nvtx_library {
     const auto begin =
         reinterpret_cast<int (*)(get_table)>(dlsym(library, "InitializeInjectionNvtx2"));
     if (begin == nullptr || begin(exported_table) == 0) {
-      say("%s is no collector: its InitializeInjectionNvtx2 %s", path,
+      say("%s is not an NVIDIA collector: its InitializeInjectionNvtx2 %s", path,
           begin == nullptr ? "is missing" : "fails");
       return nullptr;
     }

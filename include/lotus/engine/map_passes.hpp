@@ -105,8 +105,8 @@ LOTUS_DETAIL_SEAM void map_region::end_region() noexcept {
   end_pass();
   if (pass_ > 0 && pass_ <= warm_up_) {
     detail::say(
-        "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
-        "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
+        "region %s was left during its warm-up, by break, return or an exception, so nothing was "
+        "collected; set LOTUS_MAP_WARMUP=0 to collect from its first pass",
         name_);
   }
 }

@@ -64,8 +64,8 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
 
 LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
   say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
-      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
-      "does");
+      "is denied): it uses a session of its own, which records only if this shared object calls "
+      "lotus::start() or LOTUS_LOG_FILE is set");
 }
 
 }  // namespace detail

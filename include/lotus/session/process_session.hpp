@@ -315,7 +315,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// message handler, which might wait forever for a copied lock.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
-    say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
+    say("this process was created without fork handlers (by _Fork or clone), so nothing is "
+        "recorded "
         "in it: use fork()");
   }
 

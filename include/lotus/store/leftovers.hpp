@@ -33,7 +33,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     said_ = 0;
     run(directory, start_ns, false);
     if (!left_.load(std::memory_order_relaxed)) return report();
-    say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
+    say("records of processes that died in %s are being recovered in the background",
+        location_->directory);
   }
 
   /// Recovers leftovers for step_ns. Returns whether there is more to recover.
@@ -111,7 +112,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void take(const recovery& r) noexcept {
     records_ += r.records;
     if (r.error != 0 && first(1)) {
-      say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
+      say("cannot write records of processes that died to %s/%s: %s%s", location_->directory,
           r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
     }
     if (r.lost > 0) {
@@ -123,11 +124,11 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   /// Reports each kind of problem once, with the name of the first file that has it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
-      say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
+      say("%s/%s is damaged: its invalid records are not in the logs, and the file is kept",
           location_->directory, name);
     }
     if (state == dead_ring_file::state::damaged && first(4)) {
-      say("%s/%s is no ring file and left alone", location_->directory, name);
+      say("%s/%s is not a ring file and was not changed", location_->directory, name);
     }
     if (state == dead_ring_file::state::other_version && first(8)) {
       say("%s/%s is of another version of lotus: use the `lotus-tool recover` of that version",
@@ -150,7 +151,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void give_up() noexcept {
     report();
     if (!left_.exchange(false)) return;
-    say("more of processes that died is left in %s; `lotus-tool recover` goes on",
+    say("more records of processes that died remain in %s; run `lotus-tool recover` to recover "
+        "them",
         location_->directory);
   }
 

@@ -49,7 +49,7 @@ class losses {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
     if (recoverable > 0) {
-      say("%llu records are not in the logs yet; `lotus-tool recover` puts them there",
+      say("%llu records are not in the logs yet; run `lotus-tool recover` to recover them",
           static_cast<unsigned long long>(recoverable));
     }
   }
@@ -75,7 +75,7 @@ class losses {
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
-        "lotus::async_scope for what changes threads",
+        "lotus::async_scope for operations that change threads",
         static_cast<int>(name.size()), name.data());
   }
 

@@ -41,7 +41,7 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
     folder.keep_within(max_bytes);
     say("snapshot %s is stored next to the run", folder.name());
   } else {
-    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+    say("cannot store a snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
         file_error_text(error));
   }
   return error == 0;
@@ -82,7 +82,7 @@ class snapshot_triggers {
     if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
       signal_ = chosen.snapshot_signal;
     } else {
-      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+      say("cannot use signal %d for snapshots: %s", chosen.snapshot_signal, std::strerror(errno));
     }
   }
 

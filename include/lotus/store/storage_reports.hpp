@@ -62,8 +62,9 @@ class storage_reports {
   void no_ring_file(const log_location& location, int error) noexcept {
     if (no_ring_file_reported_) return;
     no_ring_file_reported_ = true;
-    say("no ring file in %s: %s; a kill would lose what is not yet in the logs", location.directory,
-        std::strerror(error));
+    say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
+        "in the logs are lost",
+        location.directory, std::strerror(error));
   }
 
   /// Must be called after each attempt to append to the logs. Reports when appending begins to fail

@@ -84,8 +84,8 @@ TEST_CASE("a region warms up, collects its passes, and pauses however it is left
   std::string diagnostics;
   for (const char* left : {"Break", "Return", "Throw"}) {
     diagnostics += std::string("lotus: region ") + left +
-                   " was left in its warm-up, by break, return or an exception: nothing of it is "
-                   "collected; with LOTUS_MAP_WARMUP=0 its first pass is\n";
+                   " was left during its warm-up, by break, return or an exception, so nothing was "
+                   "collected; set LOTUS_MAP_WARMUP=0 to collect from its first pass\n";
   }
   CHECK(reported_itt("flow", {}, diagnostics) ==
         "init\nresume\npause\n"  // the region Plain
@@ -148,7 +148,7 @@ TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range in the domain lotus")
       execute({LOTUS_MAP_PROBE, "scopes"},
               {{"LOTUS_ANNOTATE", "nvtx"}, {"NVTX_INJECTION64_PATH", LOTUS_STAND_IN_ITT}});
   CHECK(wrong.err == "lotus: " LOTUS_STAND_IN_ITT
-                     " is no collector: its InitializeInjectionNvtx2 is missing\n");
+                     " is not an NVIDIA collector: its InitializeInjectionNvtx2 is missing\n");
 }
 
 TEST_CASE("VTune and Nsight get batch and stage numbers, and asynchronous operations") {

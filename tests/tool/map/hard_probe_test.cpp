@@ -143,8 +143,8 @@ TEST_CASE("leaving a region in its warm-up is reported, and after detach blocks 
                                                {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT}});
   CHECK(r.out == "left 1\ndetached 1\n");
   CHECK(r.err ==
-        "lotus: region Left was left in its warm-up, by break, return or an exception: nothing of "
-        "it is collected; with LOTUS_MAP_WARMUP=0 its first pass is\n");
+        "lotus: region Left was left during its warm-up, by break, return or an exception, so "
+        "nothing was collected; set LOTUS_MAP_WARMUP=0 to collect from its first pass\n");
 }
 
 TEST_CASE("invalid numbers in the environment are reported") {

@@ -133,7 +133,7 @@ std::string why_left(dead_ring_file::state state, int error) {
     case dead_ring_file::state::other_version:
       return "of another version of the library: read it with the lotus-tool of that version";
     case dead_ring_file::state::doubted:
-      return "damaged: what makes no sense is not in the logs";
+      return "damaged: its invalid records are not in the logs";
     case dead_ring_file::state::refused:
       return (detail::is_refusal(error) ? "" : "cannot be opened: ") +
              std::string(detail::file_error_text(error));
