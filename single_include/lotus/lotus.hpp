@@ -13059,8 +13059,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void give_up() noexcept {
     report();
     if (!left_.exchange(false)) return;
-    say("more records of processes that died remain in %s; run `lotus-tool recover` to recover "
-        "them",
+    say("more records of processes that died remain in %s; run `lotus-tool recover` to "
+        "recover them",
         location_->directory);
   }
 
@@ -17689,8 +17689,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
-        "recorded "
-        "in it: use fork()");
+        "recorded in it: use fork()");
   }
 
   /// The tag whose name is recorded with the heap's state if the process has begun no operation.

@@ -316,8 +316,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
-        "recorded "
-        "in it: use fork()");
+        "recorded in it: use fork()");
   }
 
   /// The tag whose name is recorded with the heap's state if the process has begun no operation.

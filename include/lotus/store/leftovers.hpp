@@ -151,8 +151,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   void give_up() noexcept {
     report();
     if (!left_.exchange(false)) return;
-    say("more records of processes that died remain in %s; run `lotus-tool recover` to recover "
-        "them",
+    say("more records of processes that died remain in %s; run `lotus-tool recover` to "
+        "recover them",
         location_->directory);
   }
 
