@@ -23,8 +23,8 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-/// Signals that users and job schedulers send to programs, and that would end this process. Failed
-/// writes of this process raise the last two, which are ignored because write() reports the error.
+/// Signals that would end this process by default. Users and job schedulers send them to programs;
+/// the kernel sends the last two if a write fails, and they are ignored because write() fails too.
 constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
 
@@ -40,7 +40,7 @@ bool is_of_our_writing(int signal) noexcept {
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
-// How many objects need the handlers now; `before` was saved for the first one.
+// Number of objects that need the handlers now. The first one saved the old handlers in `before`.
 int handled_by = 0;
 
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
@@ -109,7 +109,7 @@ void stop_forwarding() noexcept {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }
-  // Across exec(), ignored signals stay ignored, as nohup requires; the others are reset.
+  // exec() keeps ignored signals ignored, as nohup requires, and resets all handled ones.
   restore_signals();
   sigset_t none;
   sigemptyset(&none);
@@ -203,7 +203,7 @@ void child_process::go() {
 bool child_process::ended(int max_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // After a request to end, a program in its own process group gets 2 s to end by itself.
+    // After a request to end, a program in its own process group has 2 s to end by itself.
     constexpr int patience_ms = 2000;
     const bool impatient = asked_by != 0 && target < 0;
     const int limit_ms = impatient ? patience_ms : max_ms;

@@ -74,8 +74,8 @@ class child_process {
 /// Returns the signal that asked this process to end; 0 if there was none.
 int interrupted_by() noexcept;
 
-/// While the object exists, SIGINT and the other signals that ask this process to end do not end it
-/// between two programs either; interrupted_by() returns them.
+/// While the object exists, SIGINT and the other signals that ask this process to end do not end
+/// it, even if no program is running; the caller reads them with interrupted_by().
 class until_interrupted {
  public:
   until_interrupted();

@@ -1,4 +1,4 @@
-// Defines a function type with which a command can run others without depending on their code.
+// Defines a function type through which one command runs another without depending on its code.
 #ifndef LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
 #define LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
 
@@ -14,8 +14,8 @@ struct command_output {
   std::string err;
 };
 
-/// Runs a command of lotus-tool, such as {"stats", "run", "--json"}, in this process. Throws
-/// nothing.
+/// Runs a command of lotus-tool in this process; the arguments are, for example, {"stats", "run",
+/// "--json"}. Throws nothing.
 using command_runner = std::function<command_output(const std::vector<std::string>&)>;
 
 }  // namespace lotus::tool

@@ -26,8 +26,8 @@ std::string proc_file(pid_t id, const char* name) {
   return "/proc/" + std::to_string(id) + '/' + name;
 }
 
-/// Returns the memory of a process: its share of the pages that it uses or, if the kernel does not
-/// say that, all pages that it uses.
+/// Returns the memory of a process in bytes. If `alone` is false, a page that n processes share
+/// counts as 1 / n, unless the kernel does not report this; otherwise all pages count completely.
 std::uint64_t bytes_of(pid_t id, bool alone) {
   std::string word;
   if (!alone) {
@@ -59,7 +59,7 @@ descendants::~descendants() {
   if (!was_reaper_) prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-/// Reads /proc, because a process may be anywhere in the tree below this one.
+/// Finds the child processes of this process, their child processes and so on, by reading /proc.
 std::vector<descendants::process> descendants::all() const {
   std::vector<process> running;
   DIR* const folder = opendir("/proc");
@@ -114,7 +114,7 @@ std::size_t descendants::end(std::size_t& left) {
   while (true) {
     left = 0;
     for (const process& p : all()) {
-      // Only the parent can remove what is left of an ended process; others become our children.
+      // An ended process stays a zombie until its parent reaps it. Orphans become our children.
       if (p.parent == getpid()) waitpid(p.id, nullptr, WNOHANG);
       if (p.state == 'Z') continue;
       kill(p.id, SIGKILL);
@@ -124,7 +124,7 @@ std::size_t descendants::end(std::size_t& left) {
     if (left == 0 || clock::now() >= until) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // Those that ended last.
+  // Reap the processes that have ended since the last iteration.
   for (const process& p : all()) {
     if (p.parent == getpid()) waitpid(p.id, nullptr, WNOHANG);
   }

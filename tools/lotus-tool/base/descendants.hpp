@@ -1,4 +1,4 @@
-// Finds and ends all processes that programs started by this process have left.
+// Finds and ends the processes that this process has started, directly or indirectly.
 #ifndef LOTUS_TOOL_BASE_DESCENDANTS_HPP
 #define LOTUS_TOOL_BASE_DESCENDANTS_HPP
 
@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// What the descendants use at a moment.
+/// The resources that the descendants use at one moment.
 struct descendants_use {
   std::size_t processes = 0;
   /// Memory in use; memory that several processes share counts once.
@@ -18,9 +18,9 @@ struct descendants_use {
   bool stopped = false;  ///< whether a process is stopped, for example because it wants a terminal
 };
 
-/// The processes that this process has started since the object was created, and those that they
-/// have started, whatever their process groups and sessions. The kernel makes this process the
-/// parent of those whose own parent has ended. There may be only one object at a time.
+/// The processes that this process has started since the object was created, the processes that
+/// those have started, and so on, whatever their process groups and sessions. If a parent ends, the
+/// kernel makes this process the parent of its children. There may be only one object at a time.
 class descendants {
  public:
   descendants();
@@ -30,9 +30,9 @@ class descendants {
   ~descendants();
 
   descendants_use use() const;
-  /// Kills all descendants and waits until none is left, but for at most 5 s. Returns how many were
-  /// still running. Also reaps child processes, so the caller must have reaped its own before.
-  /// @param left  receives how many could not be ended.
+  /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many were
+  /// still running. Also reaps child processes, so the caller must reap its own first.
+  /// @param left  receives the number of processes that could not be ended.
   std::size_t end(std::size_t& left);
 
  private:

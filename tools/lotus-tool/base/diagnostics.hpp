@@ -35,12 +35,12 @@ class diagnostic_log {
   /// Reports how many malformed lines were not printed. Call it after the last line of a file.
   void end_of_file(const std::string& path);
 
-  /// Adds the messages and counts of a file that another thread has read into `other`. Does not
-  /// print a note twice.
+  /// Adds the messages and counts that another thread collected in `other` while it read a file.
+  /// Does not print a note twice.
   /// @param text  the messages that `other` printed.
   void absorb(std::string_view text, const diagnostic_log& other);
 
-  /// Returns an object that prints nothing, for reading input again whose problems were reported.
+  /// Returns an object that prints nothing, to read an input again after reporting its problems.
   static diagnostic_log silenced();
 
   bool quiet() const noexcept { return quiet_; }

@@ -1,4 +1,4 @@
-// Defines an exit status and the exceptions that end a command early.
+// Defines the exit status of a failed search, and exceptions that end a command early.
 #ifndef LOTUS_TOOL_BASE_ERRORS_HPP
 #define LOTUS_TOOL_BASE_ERRORS_HPP
 
@@ -12,8 +12,8 @@ namespace lotus::tool {
 inline constexpr int exit_fine = 0;
 inline constexpr int exit_bad_input = 1;
 inline constexpr int exit_wrong_use = 2;
-/// Exit status of a command that could not find what the user asked for, such as settings that
-/// reach a target or a verdict. Exit status 3 means that a requested test failed.
+/// Exit status of a command that could not find what the user asked for, for example settings that
+/// reach a given throughput. Exit status 3 means that a requested test failed.
 inline constexpr int exit_no_answer = 4;
 
 /// Thrown if an input or output cannot be used; what() is one line with the path and the reason.

@@ -37,7 +37,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t most = 3;
-  // A third of the letters may be wrong, at least two; only one in a word of up to three letters.
+  // A third of the letters may differ, but at least two; only one in words of up to three letters.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& other : known) {

@@ -1,5 +1,5 @@
-// Opens files found in a run's directory, where other users may have put links and pipes. Refuses
-// links and pipes. Do not use these functions for files that the user names.
+// Opens files that were found in a run's directory. Refuses links and pipes, which other users may
+// have put there. Do not use these functions for files that the user names.
 #ifndef LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
 

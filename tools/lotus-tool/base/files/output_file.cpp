@@ -55,8 +55,8 @@ int descriptor_named(const std::string& path) {
   return -1;
 }
 
-/// Opens an output that must be written directly: a device, a pipe or a descriptor of this process.
-/// Returns -1 for an output that is replaced: a regular or new file or a link.
+/// Opens an output that cannot be replaced, so it is written directly: a device, a pipe or a
+/// descriptor of this process. Returns -1 for all others: regular or new files, and links.
 /// @param status  the status of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);
@@ -179,7 +179,7 @@ void output_file::pass_to_writer() {
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   // At most three buffers exist: one is being filled, one waits for the writer thread and one is
-  // being written. The waiting buffer compensates short delays.
+  // being written. With the waiting buffer, short delays of the writer do not stop this thread.
   changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
   if (failure_) std::rethrow_exception(failure_);
   full_.push_back(std::move(buffer_));
@@ -261,7 +261,7 @@ void output_file::commit() {
     return;
   }
   // Some file systems report errors only when a file is closed, but the lock must be held until the
-  // file is renamed. So keep a duplicate of the descriptor, which shares the lock.
+  // file is renamed. Therefore keep a duplicate of the descriptor, which shares the lock.
   const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
   const int descriptor = std::exchange(descriptor_, -1);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;

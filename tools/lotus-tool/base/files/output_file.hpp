@@ -36,8 +36,8 @@ new_output open_new_output(const std::string& path);
 /// readers never see an incomplete output. Without commit() the target stays unchanged. See
 /// open_new_output() for the place of the temporary file and for links. Not thread-safe.
 ///
-/// A second thread compresses and writes, because otherwise half of the time for a large trace
-/// would pass in write() calls. The thread starts when the first buffer is full.
+/// A second thread compresses and writes, because write() calls would otherwise take half of the
+/// time for a large trace. The thread starts when the first buffer is full.
 class output_file {
  public:
   /// @param path  the path of the output; "-" selects `standard_output`.

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// Returns the beginning of the hidden names with this stem. A long stem is truncated, because file
-/// systems limit the length of names.
+/// Returns how the hidden names of temporary files for `stem` begin. Truncates a long stem, because
+/// file systems limit the length of names.
 std::string start_of(const std::string& stem) {
   constexpr std::size_t max_bytes = 200;
   return '.' + stem.substr(0, max_bytes) + ".lotus_";
@@ -70,8 +70,8 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
 }
 
 /// Creates and locks a file or folder.
-/// @param make  replaces the last letters of the path, creates the file and returns a descriptor,
-///   or -1.
+/// @param make  replaces the last letters of the path that it gets, creates the file or folder and
+/// returns its descriptor, or -1.
 template <class Make>
 unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
                        Make&& make) {
@@ -86,8 +86,8 @@ unfinished make_locked(const std::string& folder, const std::string& stem, bool 
     made.path += any;
     made.descriptor = make(made.path);
     if (made.descriptor < 0) return made;
-    // Between creation and lock, another process may have removed the file, because an unlocked
-    // file looks abandoned. In this case, create another file.
+    // Another process may remove the file before it is locked, because an unlocked file looks
+    // abandoned. In this case, create another file.
     const bool locked = ::flock(made.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && is_named(made.path, made.descriptor)) return made;
     ::close(made.descriptor);

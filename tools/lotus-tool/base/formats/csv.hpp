@@ -13,9 +13,9 @@ namespace lotus::tool {
 /// A reader restores every text by removing one leading apostrophe.
 std::string csv_guarded(std::string_view text);
 
-/// Returns csv_guarded(text) as a field: if necessary in quotes and with inner quotes doubled (RFC
+/// Returns csv_guarded(text) as a field, if necessary in quotes and with inner quotes doubled (RFC
 /// 4180, section 2). Control characters and bytes that are not UTF-8 become %XX, as in the log, so
-/// that each record is one line.
+/// each record is one line.
 std::string csv_field(std::string_view text);
 
 /// Returns `text` as a field that a database reads back unchanged, including line breaks; only

@@ -26,7 +26,7 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if the receiver ended the reading or an error, described in `wrong`, occurred.
+  /// Returns false if the receiver ended the reading, or after an error; `wrong` describes it.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
@@ -99,8 +99,8 @@ class token_reader {
     return true;
   }
 
-  /// Reads a simple value or an empty object or array. Of any other object or array, reads only up
-  /// to and including the first simple value or empty object or array in it.
+  /// Reads up to the end of the next simple value or empty object or array. Before it, opens the
+  /// objects and arrays that contain this value.
   bool value() {
     // A loop instead of recursion, because deeply nested brackets would exhaust the stack.
     for (;;) {

@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Receives the parts of a JSON text in their order. A function that returns false ends the
-/// reading. During each call, the stream is positioned after the received part.
+/// Receives the parts of a JSON text in their order. To end the reading, a function returns false.
+/// During each call, the stream is positioned after the received part.
 class json_events {
  public:
   json_events() = default;

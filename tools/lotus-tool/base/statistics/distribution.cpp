@@ -21,9 +21,8 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return sum;
 }
 
-/// Finds percentiles of a set of values. Percentiles must be requested from the highest to the
-/// lowest, because each request partitions the values and the next request searches only the lower
-/// part.
+/// Finds percentiles of a set of values. Percentiles must be requested in descending order: each
+/// request partitions the values, and the next request searches only the lower part.
 class falling_percentiles {
  public:
   explicit falling_percentiles(std::vector<std::int64_t>& values)
@@ -52,7 +51,7 @@ class falling_percentiles {
 
  private:
   std::vector<std::int64_t>& values_;
-  std::size_t placed_;  // index that splits the values: none after it is smaller than one before it
+  std::size_t placed_;      // all values from this index on are at least as large as those before
   std::int64_t above_ = 0;  // the value at the index after the last partition
 };
 

@@ -6,9 +6,9 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the integral of cos(x)^(n - 1) from x = `from` to x = `to` in radians, where n are the
-/// degrees of freedom. Substituting t = sqrt(n) tan(x) turns the integral of Student's density into
-/// this one, except for a constant factor.
+/// Returns the integral of cos(x)^(degrees - 1) from x = `from` to x = `to` in radians. With the
+/// substitution t = sqrt(degrees) tan(x), this is the integral of Student's density, except for a
+/// constant factor.
 double integral(double from, double to, double degrees) {
   constexpr int steps = 200;
   const double step = (to - from) / steps;

@@ -7,9 +7,9 @@ namespace lotus::tool {
 /// The slope of the least-squares line through the times of successive events: the time between two
 /// events. Events may be in several groups, such as epochs; the lines of all groups are parallel.
 ///
-/// If events come in bursts of w, which is what w workers do that begin together, the slope of n
-/// events is off by about (w / n)^2, but the time between the first and the last event, divided by
-/// the number of intervals, is off by w / n.
+/// For example, w workers that begin together finish batches in bursts of w. For n such events, the
+/// slope is off by about (w / n)^2. The time between the first and the last event, divided by the
+/// number of intervals, would be off by w / n.
 class trend {
  public:
   /// Adds the next event of the group. Times must be in ascending order.
@@ -44,12 +44,12 @@ class trend {
   double per_s() const noexcept { return together_ns_ > 0 ? squares_ * 1e9 / together_ns_ : 0; }
 
  private:
-  // The current group: number of events, sum of their times, and sum of index times time.
+  // The current group: number of events, first time, sum of times, sum of index * time.
   double count_ = 0;
   double first_ns_ = 0;
   double sum_ns_ = 0;
   double weighted_ns_ = 0;
-  // Of the groups that have ended: the sums of the products and of the squares of deviations.
+  // Sums over the groups that have ended, with x = index - mean index: x * time, and x * x.
   double together_ns_ = 0;
   double squares_ = 0;
 };

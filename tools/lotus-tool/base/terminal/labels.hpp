@@ -1,4 +1,4 @@
-// Collects the labels in the printed tables, so that a command can explain them.
+// Collects the labels of the printed tables, so that a command can explain these labels.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 

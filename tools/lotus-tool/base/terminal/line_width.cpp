@@ -23,7 +23,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns the end of the unbreakable part that begins at `at`, such as "12.4 batches/s".
+/// Returns the end of the text at `at` that must stay on one line, such as "12.4 batches/s".
 std::size_t end_of_piece(std::string_view text, std::size_t at) {
   for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
     if (end == std::string_view::npos) return text.size();
@@ -64,7 +64,7 @@ std::string in_lines(std::string_view text, std::size_t columns, std::string_vie
                      std::string_view others) {
   std::string lines(first);
   std::size_t used = columns_of(first);
-  bool any = false;  // whether the current line already contains a part
+  bool any = false;  // whether the current line already contains text
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = end_of_piece(text, at);
     const std::string_view segment = text.substr(at, end - at);

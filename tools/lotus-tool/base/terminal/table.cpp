@@ -115,8 +115,8 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Drops the columns given to spare() first, then the last ones, until a line fits; one column of
-/// numbers always stays. Before it drops other columns, a long name is put on a line of its own.
+/// Drops columns until a line fits, but keeps one column of numbers: first the columns given to
+/// spare(), then the last ones. Before the latter, it puts a long name on its own line.
 void table::leave_out(places& columns, const places& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;

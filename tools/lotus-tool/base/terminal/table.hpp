@@ -45,8 +45,8 @@ class table {
     more_ = count;
     row_at_ = std::move(row_at);
   }
-  /// Sets the heads of the columns to leave out first, in this order. After them, the last columns
-  /// are left out.
+  /// Sets the heads of the columns to leave out first, in this order, if lines are too wide. After
+  /// them, the last columns are left out.
   void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
   void print(std::ostream& out) const;
 
