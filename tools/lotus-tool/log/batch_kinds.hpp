@@ -1,6 +1,6 @@
 // Defines the kinds of lines in the main and worker logs and how timelines draw the lines of
-// batches. The library's table of record kinds supplies the rest. A new kind of batch record needs
-// a new row in `batch_kinds`.
+// batches. Each row of `batch_kinds` describes one kind of batch record; values that are not given
+// here come from the library's table of record kinds.
 #ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 #define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
@@ -17,8 +17,8 @@ namespace lotus::tool {
 /// What a line records. `op` means an operation, which is every line that is not a batch record.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
 
-/// Whether the arrow that a timeline draws from a batch's preprocessing to its use begins at a
-/// record (`leaves`) or ends at it (`arrives`).
+/// Timelines draw an arrow from a batch's preprocessing to its reception. States whether the arrow
+/// begins at a record (`leaves`) or ends at it (`arrives`).
 enum class arrow_end : std::uint8_t { none, leaves, arrives };
 
 /// How the lines of one kind of batch record begin, and how they are drawn.
@@ -39,7 +39,7 @@ namespace internal {
 
 using lotus::detail::event_kind;
 
-/// Builds a row from the arguments and from the row for `recorded` in the library's table.
+/// Builds a row of `batch_kinds` from the arguments and from the library's row for `recorded`.
 /// @param family  beginning of the slices' names; empty: use the beginning of the lines.
 constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
                               char before_number, bool in_original, arrow_end arrow,
@@ -88,8 +88,8 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-/// Maps each of the library's kinds of records to the kind of its line. A record of a batch that
-/// arrived out of order is written as the line of a wait.
+/// Maps each of the library's kinds of records to the kind of log line as which it is written. The
+/// record of a batch that arrived out of order is written as the line of a wait.
 inline constexpr auto kinds_of_lines = [] {
   std::array<record_kind, lotus::detail::record_kind_count> kinds{};
   for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {

@@ -1,4 +1,4 @@
-// Reads a log line by line in constant memory, and decides how to treat malformed lines.
+// Reads a log line by line in constant memory, and decides which malformed lines are accepted.
 #ifndef LOTUS_TOOL_LOG_LOG_READER_HPP
 #define LOTUS_TOOL_LOG_LOG_READER_HPP
 
@@ -64,7 +64,7 @@ inline std::string shown_path(const log_file& file) {
                          : file.path + " (from byte " + std::to_string(file.first) + " on)";
 }
 
-/// Does the work of read_lines() for a text log.
+/// Reads the lines of a text log for read_lines().
 ///
 /// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas,
 /// and an incomplete last line, which it ignores. Any other line that is not a record is reported

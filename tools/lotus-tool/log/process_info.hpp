@@ -17,8 +17,8 @@ struct record_counts {
   std::uint64_t dropped = 0;
   /// Number of records that are lost because they existed only in the memory of killed processes.
   std::uint64_t lost = 0;
-  std::uint64_t deleted_bytes = 0;  ///< bytes of logs that limits have deleted
-  /// Time in ns since 1970: all records that began later exist. 0: limits have deleted nothing.
+  std::uint64_t deleted_bytes = 0;  ///< bytes of logs that were deleted to limit their size
+  /// All records that began later than this time, in ns since 1970, exist. 0: nothing was deleted.
   std::int64_t whole_from_ns = 0;
 
   std::uint64_t all() const noexcept { return written + dropped; }
@@ -65,8 +65,8 @@ struct process_info {
   record_counts records;
   cpu_measure cpu = cpu_measure::unknown;
   std::optional<usable_cpus> cpus;
-  /// Text logs are nearly sorted by the ends of records: a record ends at most this time, in ns,
-  /// before a record on an earlier line.
+  /// Maximum time in ns by which a record in a text log ends before a record on an earlier line.
+  /// Text logs are nearly, but not exactly, sorted by the ends of records.
   std::int64_t back_ns = 0;
   std::map<std::uint64_t, std::uint64_t>
       /// Thread ids by the numbers of their logs, only for logs whose number is not the thread id.
@@ -81,9 +81,9 @@ struct process_info {
 
 /// The processes of one directory, which can be found by the numbers of their logs. The number of a
 /// log is the id of its thread, unless a thread in another container has the same id. If several
-/// processes used the same number, the process that used it last is found. Unknown lines and
-/// damaged files are ignored, because results do not depend on them. The number of files and bytes
-/// that are read is limited; left() reports the files that were not read.
+/// processes used the same number, the last one is found. Ignores unknown lines and damaged files,
+/// because they do not change results. Reads a limited number of files and bytes; left() reports
+/// the files that were not read.
 class run_processes {
  public:
   /// Reads the information files in `dir`; there may be none.

@@ -1,4 +1,4 @@
-// Stores the lines of records that are not in their logs yet, in memory as tails of the logs.
+// Keeps lines that are not in a log file yet in memory, as the tail of that log.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
@@ -18,7 +18,7 @@
 
 namespace lotus::tool {
 
-/// A destination for drain_ring() that adds the lines of a ring to tails instead of log files.
+/// Receives the lines of a ring from drain_ring() and adds them to tails instead of log files.
 class tail_sink {
  public:
   explicit tail_sink(detail::ring_block& ring) : ring_(ring) {}

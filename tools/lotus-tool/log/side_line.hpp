@@ -27,13 +27,13 @@ struct side_line {
   static constexpr std::int64_t no_number = -1;
 
   std::string_view name;
-  /// Start of the recorded span or event; for off_cpu, when the library noticed it (ns since 1970).
+  /// Start of the span or event, in ns since 1970; for off_cpu, the end of the time off the CPU.
   std::int64_t time_ns = 0;
   std::int64_t columns[2] = {0, 0};  ///< numbers in columns A and B
   event_kind kind = event_kind::stage;
   bool blanks = false;  ///< whether the line has a space after a comma
 
-  // Each of the following functions may be called only for kinds of lines that have the number.
+  // Call each of the following functions only for kinds of lines that contain the returned number.
 
   /// Returns the duration in ns, only for kinds with a measured duration.
   std::int64_t duration_ns() const noexcept { return columns[0]; }

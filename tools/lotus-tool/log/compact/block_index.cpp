@@ -82,7 +82,7 @@ std::optional<std::vector<indexed_block>> index_blocks(const log_file& file) {
   const int fd = open_found(file.path);
   std::uint64_t at = 0;
   compact_block_header header{};
-  // Blocks of a thread that records little are small, so one read call gets several headers.
+  // Read several headers with one call, because threads that record little write small blocks.
   std::vector<char> read(std::size_t{16} << 10U);
   std::uint64_t begin = 0;
   std::size_t used = 0;

@@ -1,4 +1,4 @@
-// Lists the blocks of a compact log and their positions, using only the blocks' headers.
+// Lists the blocks of a compact log and their positions. Reads only the blocks' headers.
 #ifndef LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 #define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 

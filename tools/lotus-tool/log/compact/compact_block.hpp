@@ -77,8 +77,8 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// Returns the name of the next record if the record is an operation with a known name and is not
-  /// near the end of the block; otherwise null. Nearly every record fulfills these conditions.
+  /// Returns the name of the next record if the record is an operation, its name is known and the
+  /// end of the block is not near; otherwise null. Nearly every record fulfills these conditions.
   const std::string* near_operation() const noexcept {
     constexpr std::ptrdiff_t max_bytes = 32;
     if (end_ - at_ < max_bytes) return nullptr;
@@ -121,7 +121,7 @@ class compact_decoder {
   bool knows_ = false;
   // All names defined so far, in the order of their codes.
   std::deque<named> names_;
-  // Names of operations by their one-byte codes; null if the code is not an operation's.
+  // Names of operations by their one-byte codes; null for a code that is not of an operation.
   std::vector<const std::string*> operations_;
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
   std::uint64_t last_second_ = 0;

@@ -40,7 +40,7 @@ class compact_lines {
   std::string batch_name_;
 };
 
-/// Does the work of read_lines() for a compact log. Skips damaged blocks and reports them; the
+/// Reads the lines of a compact log for read_lines(). Skips damaged blocks and reports them; the
 /// message contains the number of the next readable block.
 template <class Line, class OnRecord>
 void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {

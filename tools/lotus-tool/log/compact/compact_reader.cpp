@@ -53,7 +53,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
       begin_ += 1 + at;
       continue;
     }
-    // Keeps the last bytes, because they may be the beginning of a block's magic number.
+    // Keep the last bytes, because a block's magic number may begin in them.
     begin_ = behind.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;

@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the roles for which a log has records, one bit for each log_role. Reads the whole log
+/// Returns the roles for which a log has records, as one bit for each log_role. Reads the whole log
 /// and verifies the checksums.
 unsigned roles_read(const log_file& file) {
   compact_reader blocks(file);
@@ -25,7 +25,7 @@ unsigned roles_read(const log_file& file) {
   return roles;
 }
 
-/// Returns the same as roles_read(), but reads only headers if there are no gaps between blocks.
+/// Returns the same as roles_read(), but reads only headers if no bytes lie between the blocks.
 unsigned roles_in(const log_file& file) {
   if (!file.older.empty()) return roles_read(file);
   const std::optional<std::vector<indexed_block>> blocks = index_blocks(file);
@@ -62,7 +62,7 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      // The loop below removes this log, whose tail was moved.
+      // Mark this log for removal, because its tail was moved to the new logs.
       in_ring->role = file_role::compact;
     }
   }

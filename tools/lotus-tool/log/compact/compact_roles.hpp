@@ -16,9 +16,9 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
                                                    : file_role::side;
 }
 
-/// Replaces each compact log by one log for each role for which the compact log has records. Lines
-/// from the rings of dead processes, which find_runs() has stored as the tails of text logs without
-/// bytes on disk, become the tails of the new logs. Throws input_error.
+/// Replaces each compact log by one log for each role for which the compact log has records. If a
+/// process died, find_runs() has stored the lines in its rings as tails of text logs that may not
+/// exist on disk; these tails are moved to the new logs. Throws input_error.
 /// @param files  the logs of one folder.
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 

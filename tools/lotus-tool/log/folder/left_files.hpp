@@ -1,4 +1,4 @@
-// Reports files that a command could not read, without repetition.
+// Reports the files that a command could not read, once for each reason.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 

@@ -18,8 +18,8 @@ namespace lotus::tool {
 /// @param with_info  folders that contain information files.
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info);
 
-/// Returns every run once, with the logs of all its loaders. Used for results about threads, which
-/// need all loaders of a run together, unlike results about batches.
+/// Returns every run once, with the logs of all its loaders. Results about threads need them all;
+/// results about batches are computed for each loader separately.
 std::vector<run_files> whole_runs(const std::vector<run_files>& loaders);
 
 /// Numbers the processes that consume batches, such as the ranks of a training on several GPUs.
@@ -34,8 +34,8 @@ struct consumer_logs {
   std::optional<std::uint64_t> rank;
 };
 
-/// Returns the logs of every consumer that find_consumers() has found in a run, each as a run of
-/// its own.
+/// Returns the logs of every consumer that find_consumers() has found in a run. The logs of each
+/// consumer have the form of a run.
 std::vector<consumer_logs> logs_of_consumers(const run_files& run);
 
 }  // namespace lotus::tool

@@ -60,7 +60,7 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// Removes the prefix that marks a hidden file. The result has the form of a log's name. Returns
+/// Removes the prefix that marks a hidden file, so the result has the form of a log's name. Returns
 /// the name of a log unchanged.
 std::string_view side_log_kind(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
@@ -69,8 +69,8 @@ std::string_view side_log_kind(std::string_view name) {
   return name;
 }
 
-/// Collects the logs of each directory. Stores a file name that would be a log's name with another
-/// prefix, so that the error message can suggest this prefix.
+/// Collects the logs of each directory. If no log has the requested prefix, the error message can
+/// suggest the prefix of another file.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)

@@ -49,7 +49,7 @@ struct run_files {
   std::set<std::string> earlier_info = {};
   std::vector<log_file> side_files = {};  ///< side logs of the threads in `files`, sorted by number
   std::vector<log_file> elsewhere = {};   ///< side logs of the other loaders of the same run
-  /// Files with aggregates, one per process; see aggregates/data/aggregate_file.hpp.
+  /// Files with the statistics of calls that were only counted, one file per process.
   std::vector<log_file> aggregated = {};
   /// The part of the run's time that is read, if not all; see log/window/log_window.hpp.
   std::optional<read_window> window = {};
@@ -65,7 +65,7 @@ using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 /// ends in `_<number>`; "<log>.<n>" and "<log>.<n>.gz" are older parts of it. A folder with logs
 /// but without information files is a loader of a run if its parent folder has information files.
 /// Throws input_error if `dir` cannot be read or contains no log.
-/// @param readings  how many times the command will read the runs; only the progress bar uses this
+/// @param readings  how many times the command will read the runs. Only the progress bar needs this
 /// number.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings = 1);

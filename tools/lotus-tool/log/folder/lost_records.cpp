@@ -58,7 +58,7 @@ class directory {
   int error_;
 };
 
-/// Excludes an append that a process did not finish from `bytes`, the size of its log.
+/// If a process died while it appended to its log, reduces `bytes` by the unfinished lines.
 void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_position& at) {
   struct stat status {};
   const bool same = lstat(path.c_str(), &status) == 0 && status.st_ino == at.inode;
@@ -75,7 +75,7 @@ std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
   return (fs::path(dir) / name).string();
 }
 
-/// Adds the aggregates of a ring file to the logs' tails. Returns 0 or ENOMEM.
+/// Adds the statistics of counted calls in a ring file to the logs' tails. Returns 0 or ENOMEM.
 int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
   const detail::ring_file_header& header = ring_file.header();
   return detail::read_aggregates(ring_file, detail::aggregate_state::whole)
@@ -127,7 +127,7 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   return records;
 }
 
-/// Returns the reason why the ring file of a dead process is not read.
+/// Returns the reason why the ring file of a dead process is not or not completely read.
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:
@@ -165,7 +165,7 @@ class recoverer {
     std::sort(below.begin(), below.end(), natural_less);
     for (const std::string& name : below) {
       const std::string deeper = (fs::path(path) / name).string();
-      // A limit is necessary because all directories on the path stay open.
+      // Limit the depth, because all directories on the path stay open.
       constexpr unsigned max_folders = 200;
       if (depth == max_folders) {
         complain(deeper + ": too deep, not looked at");

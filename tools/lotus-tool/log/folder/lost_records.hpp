@@ -1,5 +1,5 @@
-// Handles records that a killed process left in its rings: includes them when logs are read, or
-// moves them to the logs.
+// Recovers records that a killed process left in its rings: when logs are read, their lines are
+// added in memory; `lotus-tool recover` appends them to the logs on disk.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 
@@ -20,9 +20,9 @@ bool is_ring_file_name(std::string_view name);
 /// Adds the records in rings of dead processes to the logs of `dir` and of its loaders, as tails.
 /// If a process died while it appended to a log, the unfinished lines at the end of the log are not
 /// read. Changes nothing on disk.
-/// @param files  all logs that were found. A log that a process died too early to create is added.
-/// @param max_bytes  maximum size of all tails in memory. Records beyond this limit are not read,
-/// which a message reports.
+/// @param files  all logs that were found; logs that a dead process had not created yet are added.
+/// @param max_bytes  maximum size of all tails in memory. If it does not suffice, the other
+/// records are not read, and a message reports this.
 void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
                            diagnostic_log& diagnostics,
                            std::uint64_t max_bytes = std::uint64_t{2} << 30U);

@@ -16,8 +16,8 @@ struct new_run {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-/// Returns the first of NAME, NAME-2, NAME-3 and so on that does not exist or is an empty folder,
-/// because commands would read two runs in one folder as one run.
+/// Returns the first of NAME, NAME-2, NAME-3 and so on that does not exist or is an empty folder. A
+/// new run needs such a folder, because commands would read two runs in one folder as one run.
 std::string unused_folder(const std::string& name);
 
 /// Returns the place for a program's logs.

@@ -129,7 +129,7 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
-      // If a process starts a second recording, the recording appends to the same logs.
+      // If a process starts a second recording, it appends to the same logs.
       const auto same = by_pid.find({one.host, one.pid});
       if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
@@ -153,7 +153,7 @@ class grouping {
   std::vector<std::size_t> group_;
 };
 
-/// The files of earlier starts, to remove from runs that share a folder of information files.
+/// The files of earlier starts of the program, which are removed from the runs of one folder.
 struct earlier_starts {
   std::size_t starts = 1;
   std::set<std::uint64_t> logs;  ///< numbers of the logs that are removed

@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// Sets whether the logs of all starts in a folder are read together, as `--all-runs` requests.
+/// Sets whether to read the logs of all starts in a folder together, as `--all-runs` requests.
 void read_all_starts(bool all) noexcept;
 
 /// Removes the logs of earlier starts from each run, and prints a note. Processes belong to the

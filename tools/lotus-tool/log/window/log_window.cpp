@@ -53,7 +53,7 @@ class narrowed_run {
     }
   }
 
-  /// Summarizes the times of the run without its other loaders; false if a log's times are unknown.
+  /// Summarizes the times of this loader's logs. Returns false if the times of a log are unknown.
   bool look(const run_files& run) {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
@@ -68,8 +68,8 @@ class narrowed_run {
                              l.file < run.elsewhere.data() + run.elsewhere.size();
       if (!elsewhere) seen_.add(seen);
     }
-    // The headers of compact blocks contain exact times. Lines of text logs may be out of order, so
-    // the largest step back that a process reports is included for text logs.
+    // The headers of compact blocks contain exact times. For text logs, whose lines may be out of
+    // order, include the maximum disorder (seen_times::back_ns) that a process reports.
     const bool text =
         std::any_of(logs_.begin(), logs_.end(), [](const log& l) { return !l.file->compact; });
     if (text) {
@@ -88,7 +88,7 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > max_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - max_margin_bytes);
-        // If no record ends at or after this position, no margin is needed.
+        // If no record ends at or after this position, a margin would add no record.
         max_ns =
             !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
@@ -108,7 +108,7 @@ class narrowed_run {
       if (read.to_ns) {
         file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
       }
-      // If the beginning of the log is skipped, all older parts are skipped too.
+      // If reading does not begin at the start of the log, all older parts are skipped too.
       if (file.first > 0) file.older.clear();
     }
   }

@@ -30,7 +30,7 @@ void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   }
 }
 
-/// Finds times in a text log by binary search, because lines are sorted by end time.
+/// Finds times in a text log by binary search, which works because lines are sorted by end time.
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
@@ -65,7 +65,7 @@ class text_times final : public log_times {
   }
 
  private:
-  // Number of samples, distributed evenly over the file; one more sample is at the end of the file.
+  // Number of samples, distributed evenly over the file, besides one at the end of the file.
   static constexpr std::uint64_t samples = 16;
   static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
   static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;
@@ -121,7 +121,7 @@ class text_times final : public log_times {
     return byte < bytes_ ? lines_at(byte, bytes_ - byte).first : bytes_;
   }
 
-  /// Narrows the positions at which the first record that ended at `time_ns` or later may be.
+  /// Returns a range of positions that contains the first record that ended at `time_ns` or later.
   /// Records before `low`, which is the beginning of a line, ended before `time_ns`; records at or
   /// after `high` did not.
   range halve(std::int64_t time_ns) const {

@@ -1,4 +1,4 @@
-// Defines a part of a run's time.
+// Defines ranges of time that a command reads from a run.
 #ifndef LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
 #define LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
 
@@ -12,7 +12,7 @@ namespace lotus::tool {
 struct time_window {
   std::optional<std::int64_t> from_ns = {};
   std::optional<std::int64_t> to_ns = {};
-  /// Limits have deleted some of the records that began before this time.
+  /// If set: some records that began before this time were deleted to limit the size of the logs.
   std::optional<std::int64_t> whole_from_ns = {};
 
   /// Whether a span overlaps the window and began at whole_from_ns or later.
