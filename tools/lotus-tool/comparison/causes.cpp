@@ -19,8 +19,8 @@ const pooled_work* work_of(const pooled_loader& loader, const std::string& name)
   return at == loader.work.end() ? nullptr : &at->second;
 }
 
-/// Whether two numbers of calls per batch differ by more than a few incomplete batches at the
-/// beginning and end of a recording can explain.
+/// Returns whether two numbers of calls per batch really differ. Small differences do not count,
+/// because a recording may begin and end with incomplete batches.
 bool differ(double a, double b) {
   return std::abs(a - b) > 0.05 * std::max(a, b);
 }

@@ -82,7 +82,7 @@ compared_times compare_counts(std::string name, const pooled_counts& before,
   return r;
 }
 
-/// @param cpus_after  how many CPUs the runs of `after` could use.
+/// @param cpus_after  numbers of CPUs that the runs of `after` could use.
 compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
                                const std::set<double>& cpus_after) {
   compared_loader of;

@@ -46,10 +46,10 @@ struct compared_times {
   compared_value typical_ns;   ///< the value that outputs show; each run has the same weight in it
   compared_value mean_cpu_ns;  ///< mean CPU time; known for both sides or for neither
   std::optional<change> likely;  ///< change with a 95 % interval; missing if there are few values
-  std::optional<double> p;       ///< result of permutation_p() for the runs
-  bool counts = true;            ///< whether this row can make the comparison fail
+  std::optional<double> p;  ///< p-value of the difference between the runs; see permutation_p()
+  bool counts = true;       ///< whether this row can make the comparison fail
 
-  /// Minimum number of values for an interval: with fewer, resampling shows too little variation.
+  /// Minimum number of values for an interval: resampling fewer values shows too little variation.
   static constexpr std::size_t min_values = 5;
   bool enough() const noexcept { return count_before >= min_values && count_after >= min_values; }
   /// Returns the relative change. If there is an interval, returns the value in `likely`, which
@@ -71,7 +71,7 @@ struct compared_stage {
 /// An operation that explains why batches take longer or shorter.
 struct cause {
   std::string name;       ///< name as in the logs
-  double ns_a_batch = 0;  ///< increase of the operation's time per batch, in ns
+  double ns_a_batch = 0;  ///< by how much the operation's time per batch increased, in ns
   /// Part of the change of a batch's preprocess time that the operation explains.
   double share = 0;
   /// Whether the number of calls changed; otherwise the time of a call did.

@@ -9,8 +9,8 @@ namespace lotus::tool {
 
 /// Writes a benchmark for each operation ("Decode") and quantity of batches ("batch wait") with the
 /// measure "latency" in ns, and the benchmark "run" with the measure "throughput" in batches per
-/// second. Only values after the change are written. If the change has an interval, the bounds are
-/// this interval applied to the value before. The loader's name comes first: "val/Decode".
+/// second. Writes only values after the change. Their bounds, if known, are the value before,
+/// changed by the ends of the confidence interval. The loader's name comes first: "val/Decode".
 void write_bmf(const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool

@@ -29,7 +29,7 @@ std::string count_of_runs(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " run" : " runs");
 }
 
-/// The text of a comment on GitHub. Rows that do not fit are only counted.
+/// The text of a comment on GitHub, whose length is limited: rows that do not fit are only counted.
 class comment {
  public:
   void line(const std::string& text) { text_ += text + '\n'; }

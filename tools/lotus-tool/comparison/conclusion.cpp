@@ -29,7 +29,7 @@ std::string signed_share(double share) {
   return (share > 0 ? "+" : "") + human_share(share);
 }
 
-/// Whether a factor (837x) is easier to read than a percentage.
+/// Returns whether a change is easier to read as a factor ("837x") than as a percentage.
 bool is_factor(double grown_by) {
   return grown_by >= 1;
 }
@@ -92,7 +92,7 @@ std::string because(const compared_loader& l) {
   return text;
 }
 
-/// If batches take longer but use no more CPU time, returns a text about this; else "".
+/// If batches take longer but use no more CPU time, returns a text that says so; otherwise "".
 std::string same_work(const compared_loader& l, const compared_times& r) {
   const compared_value& cpu = r.mean_cpu_ns;
   if (!l.shared_cpus.empty() || !l.other_size.empty()) return {};
@@ -104,8 +104,8 @@ std::string same_work(const compared_loader& l, const compared_times& r) {
          human_time(*cpu.before) + " before, " + human_time(*cpu.after) + " after)";
 }
 
-/// If there are fewer batches per second although preprocessing became faster, returns a text that
-/// gives the consumer's steps as the reason; else "".
+/// If fewer batches per second were received although preprocessing became faster, returns a text
+/// that names the consumer's longer steps as the reason; otherwise "".
 std::string slower_steps(const compared_loader& l, const compared_times& preprocessing) {
   const std::optional<double> grown = l.batches_per_s.grown_by();
   if (!grown || *grown > -0.05 || preprocessing.likely->value >= 0) return {};
@@ -116,8 +116,8 @@ std::string slower_steps(const compared_loader& l, const compared_times& preproc
   return "the consumer's step " + became(*step) + "; ";
 }
 
-/// Returns the row that the conclusion is about: preprocessing or, without such a row, the
-/// operation that took most time.
+/// Returns the row that the conclusion describes: preprocessing or, without such a row, the
+/// operation that took the most time.
 const compared_times* main_row(const compared_loader& l) {
   const compared_times* found = nullptr;
   double max_ns = -1;

@@ -91,7 +91,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
   run_parts timed;
   timed.blocks = true;
   std::set<std::string> counted;  // processes already counted; the loaders of one run share them
-  std::set<std::string> added;    // runs already added, because a folder may be given twice
+  std::set<std::string> added;    // runs already added, because the user may give a folder twice
   const auto add = [&](const run_files& run) {
     if (!added.insert(run.dir).second) return;
     const run_data data = read_run(run, timed, diagnostics);
