@@ -60,8 +60,8 @@ class gathered_logs {
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds one log. Blocks if `place` is far ahead of the first log that is still missing.
-  /// Thread-safe.
+  /// Adds one log. If `place` is far ahead of the first log that is still missing, waits for that
+  /// log. Thread-safe.
   /// @param place  the index of the log; each index is added once.
   void take(std::size_t place, std::unique_ptr<log_data> log);
 

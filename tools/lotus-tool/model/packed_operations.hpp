@@ -40,8 +40,8 @@ class operation_store {
   spill_file file_;
 };
 
-/// The operations of one log in the order in which they were added. One takes about 8 bytes, at
-/// most 25. Memory grows by blocks, because a growing vector would temporarily take three times the
+/// The operations of one log in the order in which they were added, each in about 8 bytes, at most
+/// 25. Memory grows by blocks, because a growing vector would temporarily take three times the
 /// memory. Not thread-safe.
 class packed_operations {
  public:

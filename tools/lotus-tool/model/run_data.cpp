@@ -76,7 +76,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   if (wanted.by_arguments) arguments.emplace(side, file_id(place));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
-  // Count in local variables: `to` may share a cache line with data that another thread writes.
+  // Count in local variables, because `to` may share a cache line with data of another thread.
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
@@ -121,7 +121,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   to.last_ns = last_ns;
 }
 
-/// Calls `work(place)` for each log, several at a time. `work` must not throw.
+/// Calls `work(place)` for each log, on several threads. `work` must not throw.
 template <class Work>
 void for_each_log(const run_files& run, Work&& work) {
   std::atomic<std::size_t> next{0};
@@ -155,7 +155,7 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
   return logs.finish();
 }
 
-/// Computes the statistics of operations whose durations are not all in memory. Reads them again.
+/// Computes statistics of operations whose durations are not all in memory: reads the logs again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
   // For each operation, indexed by the number of its name: its index in `searches`.

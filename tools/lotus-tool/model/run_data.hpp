@@ -25,7 +25,7 @@
 
 namespace lotus::tool {
 
-/// Which data read_run() keeps, in addition to batch records and the number of operations.
+/// The data that read_run() keeps, besides batch records and the number of operations.
 struct run_parts {
   bool totals = false;      ///< keep run_data::ops with self times and the time of each worker
   bool durations = false;   ///< keep what `totals` and `operations` keep, and op_samples::durations
@@ -63,7 +63,7 @@ class worker_shares {
   std::unique_ptr<std::vector<worker_share>> before_;
 };
 
-/// Data about an operation that most operations of a run with many names do not have.
+/// Data about an operation that is missing for most operations of a run with many names.
 struct op_details {
   distribution time;             ///< distribution of the durations, if they are not all in memory
   value_blocks blocks;           ///< the durations in blocks, if run_parts::blocks is set

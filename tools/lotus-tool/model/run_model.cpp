@@ -81,8 +81,8 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_length();
 }
 
-/// Combines consumer processes that ran one after another into one consumer. There are several if
-/// the program was run again with the same logs.
+/// Combines consumer processes that ran one after another into one consumer. This happens if the
+/// program was run again and appended to the same logs.
 bool run_batches::join_successive_consumers() {
   struct span {
     std::int64_t first_ns = INT64_MAX;
@@ -207,7 +207,7 @@ void run_batches::find_deliveries() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // A buffered batch has no wait. Assume that its reception was as late as the others on average.
+  // A buffered batch has no wait. Assume the same time between wait and reception as on average.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(delivered) / static_cast<double>(waited_for);
   constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless

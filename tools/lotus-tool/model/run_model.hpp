@@ -48,7 +48,7 @@ struct preprocessing_span {
   consumer_id consumer = {};
   /// The batch, or the batch that contains the item; nullopt if there is none.
   optional_batch batch = {};
-  /// How often the same number was preprocessed before this span; 0 if numbers never repeat.
+  /// How often work on the same number was completed before this span; 0 if numbers never repeat.
   pass_number pass = {};
   bool of_item = false;  ///< whether the number is that of an item
 
@@ -108,9 +108,9 @@ struct epoch_times {
 class run_batches {
  public:
   /// @param stages   spans of named stages. item_stages() decides whether the numbers of a stage
-  ///   are batches or items.
+  /// are those of batches or of items.
   /// @param cut_off  whether the records are only a part of a run. Then epochs count from the start
-  ///   of the part, and a batch may have been preprocessed before that.
+  /// of the part, and a batch may have been preprocessed before that.
   explicit run_batches(batch_records records, const std::vector<stage_span>& stages = {},
                        const std::vector<batch_taking>& takings = {}, bool cut_off = false);
 
@@ -125,20 +125,20 @@ class run_batches {
   /// Returns whether the run has stages, but neither workers nor a consumer. Then a batch is done
   /// when its last stage ends.
   bool pushed() const noexcept { return pushed_; }
-  /// Returns the number of batches that were at least partly built but not received: an epoch was
-  /// left early, or they were in flight at the end. 0 if no batch was received.
+  /// Returns the number of batches that were at least partly built but not received, because an
+  /// epoch was left early or the program ended. 0 if no batch was received.
   std::size_t discarded() const noexcept;
   /// Returns whether batches were preprocessed in several parts, which this class combines.
   bool in_parts() const noexcept { return in_parts_; }
-  /// Returns which share of the consumers' time lies between the end of a wait and the
-  /// SBatchConsumed record after it. An epoch counts from its first wait to its last reception. 0
-  /// with fewer than three such batches.
+  /// Returns the share of the consumers' time between the end of a wait and the SBatchConsumed
+  /// record after it. An epoch counts from its first wait to its last reception. 0 if there are
+  /// fewer than three such batches.
   double late_share() const noexcept { return late_share_; }
   /// Returns whether the program records SBatchConsumed after the step (late_share above 20 %).
   /// Then a batch counts as received at the end of its wait or, if it was buffered, at the previous
   /// SBatchConsumed.
   bool consumed_late() const noexcept { return late_share_ > 0.2; }
-  /// Returns the mean time from the end of a wait to the reception, which belongs to no step.
+  /// Returns the mean time from the end of a wait to the reception, which is not part of any step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
   const std::vector<epoch_times>& epochs() const noexcept { return epochs_; }
   /// Returns the throughput over the whole run: batches received / length_ns(). Missing with fewer
@@ -168,7 +168,7 @@ class run_batches {
 
   /// Returns all spans in which batches and items were preprocessed. The spans of a batch are
   /// adjacent and sorted by start, and the batches are in the order of all(); the spans of items
-  /// that no batch took come last.
+  /// that became part of no batch come last.
   const std::vector<preprocessing_span>& preprocessing_spans() const noexcept {
     return preprocessing_spans_;
   }
@@ -182,8 +182,8 @@ class run_batches {
   std::optional<std::int64_t> delay_ns(const batch& b) const;
   /// Returns the time when the consumer received the batch.
   std::optional<std::int64_t> delivery_ns(const batch& b) const noexcept;
-  /// Returns the time when the batch was done: when it was received or, if batches are pushed(),
-  /// when its preprocessing ended.
+  /// Returns the time when the batch left the loader: when it was received or, if batches are
+  /// pushed(), when its preprocessing ended.
   std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
   /// Returns the step's duration: from the reception to the consumer's next wait or reception.
   /// LOTUS_BATCH_ARRIVED does not end a step. Missing for an epoch's last batch.
@@ -218,8 +218,8 @@ class run_batches {
   std::vector<std::uint32_t> first_epochs_;  // first epoch of each consumer, ascending
   std::size_t consumers_ = 1;
   std::int64_t length_ns_ = 0;
-  /// Whether the first thing recorded is the reception of a batch. Then length_ns_ does not contain
-  /// the time in which this batch was built.
+  /// Whether the first record is the reception of a batch. If so, length_ns_ does not contain the
+  /// time in which this batch was built.
   bool begins_with_reception_ = false;
   std::int64_t median_step_ns_ = 0;
   double late_share_ = 0;

@@ -1,4 +1,4 @@
-// Assigns the process and thread numbers with which a trace viewer shows runs and logs.
+// Assigns the process and thread numbers under which trace viewers show runs and logs.
 #ifndef LOTUS_TOOL_MODEL_TRACKS_HPP
 #define LOTUS_TOOL_MODEL_TRACKS_HPP
 
@@ -40,9 +40,9 @@ struct process_track {
 };
 
 /// The tracks of a run: a process for each recorded process (one if none is recorded), and a thread
-/// for each log. The slices of one track must nest, but a step may partly overlap the operations of
-/// its thread. Therefore, if a thread has a consumer's and a worker's log, only the consumer's log
-/// keeps the number of the thread.
+/// for each log. Slices on one track must nest, but a consumer's step may partly overlap operations
+/// of the same thread. Therefore, if a thread has a consumer's and a worker's log, only the
+/// consumer's log keeps the number of the thread.
 struct run_tracks {
   std::uint32_t pid = 0;  ///< pid of the first process, which shows the run's counters
   std::vector<process_track> processes;

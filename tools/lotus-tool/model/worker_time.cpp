@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view whole_transform = "STransform";
 constexpr std::size_t slow_samples_shown = 5;
 
-/// The counted batches that one log's thread preprocessed, in order of time.
+/// The batches that the thread of one log preprocessed, without skipped ones, in order of time.
 class batch_spans {
  public:
   batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
@@ -74,7 +74,7 @@ struct long_operation {
   std::size_t file;
 };
 
-/// Keeps only the longest of the calls that are added.
+/// Keeps only the longest of all added calls.
 class longest_operations {
  public:
   void add(const long_operation& op) {
@@ -93,7 +93,7 @@ class longest_operations {
 };
 
 /// Calls `on_operation(operation, index of its batch, index of its log)` for each operation inside
-/// a batch that counts.
+/// a batch that is not skipped.
 template <class OnOperation>
 void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
                          OnOperation&& on_operation) {

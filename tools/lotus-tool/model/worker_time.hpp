@@ -1,4 +1,4 @@
-// Measures on what the workers spend their time while they preprocess.
+// Measures in which operations the workers spend their time while they preprocess.
 #ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 #define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 

@@ -47,9 +47,9 @@ class maker {
 
   batch_preprocessings find() && {
     const std::vector<span_number> order = in_order();
-    // If an epoch was left early, its last batches were built but not received, so several
-    // preprocessings of their numbers precede one reception. Consider only numbers that were
-    // received in all epochs.
+    // Decide whether batches are built in parts. Consider only numbers that were received in every
+    // epoch: if an epoch was left early, a batch may also be built several times before it is
+    // received.
     std::size_t epochs = 0;
     std::size_t deliveries = 0;  // receptions of numbers that were received in all epochs
     for (auto at = deliveries_.cbegin(); at != deliveries_.cend();) {
@@ -108,8 +108,8 @@ class maker {
 
   static number_key key_of(const preprocessing_span& s) { return {s.consumer, s.number}; }
 
-  /// Splits the spans of one batch or item number into passes. A new pass begins when all spans
-  /// have ended and the first stage of the pass begins again, or with a second preprocess span.
+  /// Splits the spans of one batch or item number into passes (see pass_number). A new pass begins
+  /// when all spans have ended and the first stage begins again, or with a second preprocess span.
   void split(const span_number* first, const span_number* last) {
     pass_number pass;
     stage_id began_with = found_.spans[*first].stage;
@@ -133,7 +133,7 @@ class maker {
 
   using delivery_list = std::vector<std::pair<number_key, std::int64_t>>;
 
-  /// The receptions of one number, in order of time.
+  /// The times when the consumer received the batches with one number, sorted.
   struct delivery_range {
     delivery_list::const_iterator first;
     delivery_list::const_iterator last;
@@ -152,9 +152,9 @@ class maker {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Counts the receptions of one number that come after several passes, which suggests that each
-  /// batch is built in parts. If the passes are only preprocess spans, they count only if they are
-  /// on several threads: one worker that builds a batch again does not build a part of it.
+  /// Counts the receptions of one number that follow several passes, which suggests that each batch
+  /// is built in parts. Passes that consist of preprocess spans count only if they are on several
+  /// threads: one worker that builds a batch twice does not build it in parts.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -175,8 +175,8 @@ class maker {
     return joint;
   }
 
-  /// Calls on_segments(first, last) for each reception of a number, with the spans of the number
-  /// that began between the previous reception and this one; then for the spans after the last
+  /// Calls on_segments(first, last) for each reception of a batch number, with the spans of this
+  /// number that began since the previous reception; finally for the spans after the last
   /// reception.
   template <class OnPieces>
   void for_each_delivery(const span_number* first, const span_number* last,
@@ -204,8 +204,8 @@ class maker {
   }
 
   /// Splits the spans of one number into preprocessings, one for each reception. If there are twice
-  /// as many parts as usual before one reception, and one half begins after the other half ended,
-  /// they are two preprocessings, and the first one was discarded.
+  /// as many spans as usual before one reception, and one half begins after the other half ended,
+  /// the batch was built twice, and the first result was discarded.
   void split_by_deliveries(const span_number* first, const span_number* last) {
     pass_number pass;
     for_each_delivery(first, last, [&](const span_number* from, const span_number* to) {
@@ -248,7 +248,7 @@ class maker {
     }
   }
 
-  /// Assigns each pass of an item to the preprocessing of the batch that took the item.
+  /// Assigns each pass of an item to the preprocessing of the batch of which the item became part.
   void take_items(const std::vector<span_number>& order) {
     // For each item: when it became part of a batch, and the number of that batch.
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;
@@ -277,9 +277,9 @@ class maker {
     });
   }
 
-  /// Returns the preprocessing of a batch that took an item at `time_ns`: the first preprocessing
-  /// of the batch that ended after that time. A batch without spans of its own has one
-  /// preprocessing for each reception.
+  /// Returns the preprocessing of a batch of which an item became part at `time_ns`: the first one
+  /// that ended after that time. A batch without spans of its own has one preprocessing for each
+  /// reception.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {
@@ -317,9 +317,9 @@ class maker {
 
   const std::vector<batch_taking>& takings_;
   batch_preprocessings found_;
-  std::size_t usual_segments_ = 1;  // usual number of parts of a preprocessing
+  std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // receptions, sorted by number, then by time
-  // Preprocessings of each number, by start.
+  // Preprocessings of each number, sorted by start; empty if there are no inclusions.
   std::map<number_key, std::vector<batch_id>> by_number_;
   std::map<std::pair<number_key, std::size_t>, batch_id> of_delivery_;
 };

@@ -30,12 +30,12 @@ struct batch_preprocessings {
 };
 
 /// Groups spans into preprocessings by the rules described at run_batches, and decides for each
-/// stage whether its numbers are those of items or of batches. `takings` contains the events that
-/// an item became part of a batch. The numbers are items if more of them occur there as items than
-/// as batches. If both occur equally often, they are items if most of the stage's spans ended
-/// before the item was taken into a batch. If `takings` is empty, they are items if most of them
-/// are not the number of any batch record. An item belongs to the first batch that takes the item
-/// after work on the item began, unless work on the same item number begins again before that time.
+/// stage whether its numbers are those of items or of batches. `inclusions`: the events that an
+/// item became part of a batch. A stage processes items if more of its numbers are items than
+/// batches in these events. If the counts are equal, it processes items if most of its spans ended
+/// before their item became part of a batch. Without inclusions, it processes items if most of its
+/// numbers occur in no batch record. An item belongs to the first batch of which it became part
+/// after work on it began, unless work on the same number began again in between.
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
                                          const std::vector<batch_taking>& takings);

@@ -63,8 +63,8 @@ class same_number {
         }));
   }
 
-  /// Assigns each record to the last preprocessing that ended before the consumer had the batch. No
-  /// two records get the same preprocessing.
+  /// Sets the epoch of each record to that of the last preprocessing that ended before the consumer
+  /// received the batch. No two records get the same epoch.
   void place_behind(const records_in_time& records, std::uint32_t first) const {
     std::size_t end = preprocessings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
@@ -75,8 +75,8 @@ class same_number {
     }
   }
 
-  /// Assigns each record to the first preprocessing that began after the record; no two records to
-  /// the same preprocessing.
+  /// Sets the epoch of each record to that of the first preprocessing that began after the record.
+  /// No two records get the same epoch.
   void place_before(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
@@ -90,7 +90,7 @@ class same_number {
   std::vector<batch_preprocessing*> preprocessings_;
 };
 
-/// Numbers the epochs of each consumer by the order in which it received batches; see
+/// Numbers the epochs of each consumer in the order in which it received batches, by means of
 /// consumer_passes.
 void number_passes(batch_records& records, batch_preprocessings& found,
                    std::vector<std::uint32_t>& first_epochs) {
@@ -113,7 +113,7 @@ void number_passes(batch_records& records, batch_preprocessings& found,
 
 std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessings& found,
                                        bool cut_off) {
-  // Preprocess records are handled below, where each gets the epoch of its preprocessing.
+  // Preprocess records are handled below: each gets the epoch of its preprocessing.
   const auto numbers = numbers_by(records, [](const batch_record& r) {
     return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
   });

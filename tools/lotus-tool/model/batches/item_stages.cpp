@@ -19,10 +19,10 @@ struct votes {
   std::size_t behind_taking = 0;
 };
 
-/// Finds the stages that process items, using the events of type batch_taking: an item became part
-/// of a batch. A stage processes items if more of its numbers occur in these events as items than
-/// as batches. If both occur equally often, it processes items if most of its spans end before the
-/// event of their item.
+/// Finds the stages that process items, with the events that an item became part of a batch. A
+/// stage processes items if more of its numbers occur in these events as items than as batches. If
+/// both occur equally often, it processes items if most of its spans end before the event of their
+/// item.
 std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
                               const std::vector<batch_taking>& takings) {
   // For each item: the times when it became part of a batch.
@@ -53,8 +53,8 @@ std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
   return found;
 }
 
-/// Finds the stages that process items, for a run without batch_taking events: most numbers of such
-/// a stage do not occur in batch records.
+/// Finds the stages that process items, for a run without such events: most numbers of these stages
+/// do not occur in batch records.
 std::set<stage_id> by_records(const batch_records& records, const std::vector<stage_span>& stages) {
   std::unordered_set<std::int64_t> batches;
   for (const batch_record& r : records) batches.insert(r.index);

@@ -104,8 +104,8 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // If numbers often decrease, the consumer receives batches in any order, and a smaller number
-  // does not begin a new pass.
+  // If numbers often decrease, the consumer receives batches in any order. A smaller number then
+  // does not mean that a new pass begins.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {
@@ -136,7 +136,7 @@ void consumer_passes::place_discarded() {
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
             [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
-  // For each instance: the pass of the next received instance; `passes_` if none follows.
+  // For each instance: the pass of the next received instance, or `passes_` if none follows.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
     next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]

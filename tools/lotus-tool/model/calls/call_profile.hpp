@@ -14,10 +14,10 @@ namespace lotus::tool {
 
 struct call_times {
   std::uint64_t calls = 0;
-  /// The number of primitive calls: those that are not inside another call of the same operation.
+  /// The number of calls that are not inside another call of the same operation.
   std::uint64_t primitive = 0;
   std::int64_t self_ns = 0;   ///< total time of all calls, without the calls inside them
-  std::int64_t total_ns = 0;  ///< total time of the primitive calls, including the calls inside
+  std::int64_t total_ns = 0;  ///< time of the primitive calls, including the calls inside them
 };
 
 struct called_operation {

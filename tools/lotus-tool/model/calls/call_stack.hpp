@@ -27,8 +27,8 @@ class call_stack {
     /// Complete when the call ends.
     std::int64_t self_ns = 0;
     std::optional<std::size_t> parent;  ///< index of the caller in the stack
-    /// Index in the stack of a direct or indirect caller (see jump_behind()), to search callers
-    /// fast. A call without a caller has its own index here.
+    /// Index in the stack of a caller several levels up, with which callers are found faster; see
+    /// jump_behind(). A call without a caller has its own index here.
     std::size_t jump = 0;
   };
 
@@ -72,7 +72,7 @@ class call_stack {
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Searches for an operation that is in two lists: the callers of `of`, and the open operations
+    // Search for an operation that is in two lists: the callers of `of`, and the open operations
     // with this name. Both lists are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);

@@ -18,11 +18,11 @@ struct operation {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// Sorts operations so that parents come before their children, as trace viewers need them. A log
+/// Sorts operations so that parents come before their children, which trace viewers require. A log
 /// has the opposite order, because a record is written when its operation ends. This class holds
-/// the last tens of thousands of operations and inserts each new operation at its place. Memory
-/// stays constant, but an operation that contains more operations than this may come too late in
-/// the order. Time: O(log window) per operation, for any order of the log.
+/// the last tens of thousands of operations and inserts each new one at its place. Memory use is
+/// constant; an operation that contains more operations than this may therefore be emitted too
+/// late. Time: O(log window) per operation, for any order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
@@ -35,8 +35,8 @@ class nesting_order {
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
     const place one{next, ++taken_};
-    // Nearly all operations belong near the end of held_. Other operations are appended to far_;
-    // settle() sorts all of them at once.
+    // Nearly all operations belong near the end of held_. Other operations are appended to far_
+    // first; settle() sorts them all together.
     constexpr std::size_t near = 64;
     std::size_t at = held_.size();
     const std::size_t least = at > near ? at - near : 0;

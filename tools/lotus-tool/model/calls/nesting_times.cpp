@@ -8,8 +8,8 @@
 namespace lotus::tool {
 namespace {
 
-// The maximum number of operations that are kept because their parent may follow. Real programs do
-// not have more operations directly inside one operation.
+// The maximum number of operations that are kept while their parent may still follow. Real programs
+// do not have more operations directly inside one operation.
 constexpr std::size_t most = std::size_t{1} << 16U;
 constexpr std::ptrdiff_t far = 64;
 

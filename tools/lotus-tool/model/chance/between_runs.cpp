@@ -38,8 +38,8 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// Returns the sum of the logarithms of the chosen runs, which form one side. As the sum over all
-/// runs is fixed, this sum also determines how much the two sides differ.
+/// Returns the sum of the logarithms of the chosen runs, which form one side. The sum over all runs
+/// is fixed, so this sum determines how much the two sides differ.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
@@ -102,7 +102,7 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  // The tolerance covers rounding, because the order in which numbers are added affects their sum.
+  // Allow for rounding, because the order in which numbers are added affects their sum.
   const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
   constexpr int max_assignments = 20'000;

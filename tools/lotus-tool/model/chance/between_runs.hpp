@@ -20,9 +20,9 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
                                           const std::vector<double>& b);
 
 /// Returns the p-value of a permutation test (Good, Permutation Tests, ch. 3): the probability that
-/// two sides without any real difference differ at least as much as these two. The runs are
-/// assigned to two sides of the same sizes in all possible ways (or in 20,000 random ones if there
-/// are more); the result is the share of assignments in which the means of the logarithms differ at
+/// two sides differ at least as much as these two although nothing was changed. The test assigns
+/// the runs to two sides of the same sizes in all possible ways, or in 20,000 random ones if there
+/// are more. The result is the share of assignments in which the means of the logarithms differ at
 /// least as much. Returns nullopt if a side has fewer than five runs.
 std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b);
 inline constexpr std::size_t min_permuted_runs = 5;

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The reception of a batch.
+/// The event that the consumer received a batch.
 struct delivered {
   std::int64_t at_ns = 0;
   batch_id batch;
@@ -73,8 +73,8 @@ class path_walker {
     std::int64_t end_ns;
   };
 
-  /// Adds the times of the operations inside the path's spans to the totals of the path. Must be
-  /// called after all epochs were walked.
+  /// Adds the times of the operations inside the path's spans to the totals of the path. Call it
+  /// after all epochs were walked.
   void add_made() {
     std::sort(made_.begin(), made_.end(),
               [](const preprocessing_interval& a, const preprocessing_interval& b) {
@@ -132,15 +132,15 @@ class path_walker {
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// Ends the walk through an epoch: the time before the current moment is start-up.
+  /// Ends the walk through an epoch. The time from the epoch's begin to now_ns_ is start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     over_ = true;
     return std::nullopt;
   }
 
-  /// Walks back from the reception with the index place_. Returns the span at whose end the walk
-  /// continues; nullopt if the walk continues at another reception, whose index is in place_ then.
+  /// Walks back from the reception with the index reception_. Returns the span at whose end the
+  /// walk continues; nullopt if it continues at another reception, which reception_ then denotes.
   optional_span at_delivery() {
     const delivered& h = (*deliveries_)[place_];
     const batch& b = batches_.at(h.batch);
@@ -160,7 +160,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the span that completed the batch: the last to end that began before `used_ns`.
+  /// Returns the batch's span that ended last, of those that began before `used_ns`.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -170,7 +170,7 @@ class path_walker {
     return last;
   }
 
-  /// Walks back to the start of span `n`, which ended at or before the current time. Returns `n`.
+  /// Walks back to the start of span `n`, which ended at or before now_ns_. Returns `n`.
   span_number make(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
@@ -184,7 +184,7 @@ class path_walker {
   }
 
   /// Finds what allowed span `n` to begin. Returns the span at whose end the walk continues;
-  /// nullopt if the walk continues at the reception with the index place_.
+  /// nullopt if it continues at another reception, to whose index reception_ is set.
   optional_span at_start(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
@@ -222,8 +222,8 @@ class path_walker {
     return latest(before, std::nullopt, delivery_before(now_ns_));
   }
 
-  /// Called if it is not clear what allowed a span to begin. Continues the walk at the event that
-  /// was the last before the span: the end of `before` or `earlier`, or the reception `place`.
+  /// Continues the walk if it is not clear what allowed a span to begin: at the last event before
+  /// the span, which is the end of `before` or `earlier`, or the reception `place`.
   optional_span latest(optional_span before, optional_span earlier,
                        std::optional<std::size_t> place) {
     std::int64_t at_ns = INT64_MIN;

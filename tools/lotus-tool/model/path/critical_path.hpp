@@ -52,7 +52,7 @@ struct path_segment {
   optional_file file;                      ///< log of the thread that worked, if any
 };
 
-/// What the critical path consists of in one range of time.
+/// The part of the critical path in a range of time in which the same activity was on the path.
 struct path_activity {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -63,7 +63,7 @@ struct path_activity {
 
 /// The part of the critical path that is inside the preprocessing of one batch.
 struct preprocessing_on_path {
-  optional_batch batch;  ///< the batch; nullopt for an item that no batch took
+  optional_batch batch;  ///< the batch; nullopt for an item that became part of no batch
   std::int64_t ns = 0;
 };
 
@@ -74,15 +74,15 @@ struct critical_path {
   std::vector<path_segment> segments;       ///< segments of the path, in order of time
 };
 
-/// Finds the critical path by walking each epoch backwards from its last reception. At a reception,
-/// if the consumer waited and the batch was not ready when the wait began, the walk continues in
-/// the preprocessing of that batch; otherwise at the previous reception, with the consumer's step
-/// in between. In a preprocessing span, the walk goes back to the start of the span, and continues
-/// at the event just before the start that allowed the span to begin. This is the end of the
-/// thread's previous span; or the end of the batch's previous stage; or, if the output queue was
-/// full, the start of the next stage's span that made room; or a reception, if the number of
-/// batches in flight is limited. If there was no earlier event, the rest is start-up. Every
-/// nanosecond belongs to exactly one activity.
+/// Finds the critical path by walking each epoch backwards from its last reception of a batch. At a
+/// reception, if the consumer waited and the batch was not ready when the wait began, the walk
+/// continues in the preprocessing of that batch; otherwise at the previous reception, and the time
+/// in between is the consumer's step. In a preprocessing span, the walk goes back to the start of
+/// the span, and continues at the event just before the start that allowed the span to begin. This
+/// is the end of the thread's previous span; or the end of the batch's previous stage; or, if the
+/// output queue was full, the start of the next stage's span that made room; or a reception, if the
+/// number of batches in flight is limited. If there was no earlier event, the rest is start-up.
+/// Every nanosecond belongs to exactly one activity.
 /// @param run         read with run_parts::operations; must contain only one consumer.
 /// @param activities  receives the activities of the path, in unspecified order; may be nullptr.
 critical_path find_critical_path(const run_data& run,

@@ -23,11 +23,11 @@ class span_links {
   /// Returns the last span of the same item or batch in the previous stage.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
   /// Returns a span of the next stage that began just before `span` and so made room in the queue
-  /// between the stages; nullopt if there is none.
+  /// between the two stages; nullopt if there is none.
   optional_span taken_downstream(const preprocessing_span& span) const;
 
-  /// Returns whether an earlier event may have caused a later one: the time between them is at most
-  /// 20 us plus 5 % of the mean span duration.
+  /// Returns whether an earlier event may be the cause of a later one: the time between them is at
+  /// most 20 us plus 5 % of the mean span duration.
   bool just_before(std::int64_t earlier_ns, std::int64_t now_ns) const noexcept {
     return earlier_ns <= now_ns && now_ns - earlier_ns <= tolerance_ns_;
   }

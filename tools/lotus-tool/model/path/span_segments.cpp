@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Splits a span into segments. Operations must be added in order of start, parents first.
+/// Splits a span into segments. Add operations in order of start, and parents before children.
 class cutter {
  public:
   cutter(const preprocessing_span& span, std::vector<span_segment>& to)
@@ -101,7 +101,7 @@ class thread_cutter {
 
   void add(const operation& op) {
     const span_number* const of = span_of(op);
-    // An operation that comes much too late is dropped, because its span is already split.
+    // Drop an operation that comes much too late, because its span is already split.
     if (of == outer_.second || of < outer_.first) return;
     const auto place = static_cast<std::size_t>(of - outer_.first);
     if (place >= held_.size()) held_.resize(place + 1);

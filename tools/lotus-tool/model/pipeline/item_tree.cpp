@@ -16,7 +16,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The operations inside some spans of one thread.
+/// Operations of one thread, by the span in which they ran.
 using operations_of_span = std::map<span_number, std::vector<operation>>;
 
 void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,

@@ -14,8 +14,8 @@ namespace lotus::tool {
 /// An item, batch or request, with the spans of work on it.
 struct item {
   std::int64_t number = 0;
-  /// Epoch of the batch if the number belongs to a batch in run_batches; otherwise how often the
-  /// same number was preprocessed before.
+  /// If the number belongs to a batch in run_batches: the epoch of the batch. Otherwise: how often
+  /// the same number was preprocessed before.
   std::uint32_t epoch = 0;
   bool of_item = false;
   time_span life;  ///< from the first start to the last end of the item's spans
@@ -29,8 +29,8 @@ struct item {
 std::vector<item> items_of(const run_batches& batches);
 
 /// Returns the maximum number of preprocess spans that overlap. If batches are preprocessed in
-/// parts, returns the maximum number of whole preprocessings that overlap. The result is limited to
-/// the number of workers that existed at once, each from its first span to its last.
+/// parts, whole preprocessings count instead of spans. The result is at most the number of workers
+/// that existed at the same time, each from its first span to its last.
 std::size_t workers_at_once(const run_batches& batches);
 
 }  // namespace lotus::tool

@@ -13,7 +13,7 @@ namespace lotus::tool {
 
 std::vector<optional_span> next_spans(const run_batches& batches) {
   const std::vector<preprocessing_span>& all = batches.preprocessing_spans();
-  // An owner is an item or a batch. The map contains the spans of each owner, sorted by start.
+  // For each item or batch (the owner): its spans, sorted by start.
   using owner = std::tuple<optional_batch, bool, consumer_id, std::int64_t, pass_number>;
   std::map<owner, std::vector<span_number>> ways;
   const auto owner_of = [](const preprocessing_span& s) {
@@ -39,7 +39,7 @@ std::vector<optional_span> next_spans(const run_batches& batches) {
   std::vector<optional_span> next(all.size());
   for (span_number m = 0; m < all.size(); ++m) {
     const preprocessing_span& s = all[m];
-    // Without the max(), a span without duration would be its own successor.
+    // Without std::max(), a span without duration would be its own successor.
     const std::int64_t end_ns = std::max(s.end_ns(), s.start_ns + 1);
     next[m] = next_of(owner_of(s), end_ns);
     if (!next[m] && s.of_item && s.batch) {

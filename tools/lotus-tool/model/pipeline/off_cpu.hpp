@@ -22,7 +22,7 @@ struct cpu_split {
   cpu_split& operator+=(const cpu_split& other);
 };
 
-/// The time off the CPU that one record reports. The interval may stand for several shorter ones
+/// A time off the CPU that one record reports. The interval may stand for several shorter ones
 /// between which the thread ran; their exact positions are unknown and not needed.
 struct off_cpu_interval {
   std::int64_t start_ns = 0;
@@ -41,13 +41,13 @@ constexpr off_cpu_reason reason_of(const off_cpu_interval& s) noexcept {
 
 /// The intervals off the CPU of one thread, in order of time; they do not overlap.
 ///
-/// An off_cpu line in a log, with time t and length n, means that the thread was off the CPU for n
-/// ns since the last begin or end of a span before t, or since the previous off_cpu line. Therefore
-/// no span began or ended during [t - n, t]. This class treats the thread as off the CPU in this
-/// interval, and splits it among the spans that overlap with it. A wait for a CPU is placed at the
-/// end of the interval, because a blocked thread waits for a CPU after it is woken. The clocks for
-/// wall time and time off the CPU may disagree by microseconds; therefore intervals are cut where
-/// they overlap with the previous one, and where they exceed a span.
+/// An off_cpu line in a log, with time t and length n, means: the thread was off the CPU for n ns
+/// since the last begin or end of a span before t, or since the previous off_cpu line. Therefore no
+/// span began or ended during [t - n, t]. This class assumes that the thread was off the CPU in
+/// this interval, and splits it among the spans that overlap with it. A wait for a CPU is assumed
+/// at the end of the interval, because a blocked thread waits for a CPU after it is woken. The
+/// clocks for wall time and for time off the CPU may disagree by microseconds; therefore intervals
+/// are cut where they overlap with the previous one, and where they exceed a span.
 class off_cpu_time {
  public:
   off_cpu_time() = default;

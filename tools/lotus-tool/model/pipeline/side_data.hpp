@@ -88,8 +88,8 @@ struct side_data {
   /// When each thread was off the CPU, by index in run_files::files.
   std::vector<off_cpu_time> off_cpu;
   heap_data heap;
-  /// For each thread, by index in run_files::files: the time that it spent in calls that are only
-  /// counted, without recorded scopes inside these calls.
+  /// For each thread, by index in run_files::files: the time in calls that are only counted,
+  /// without the recorded scopes inside these calls.
   std::vector<off_cpu_time> aggregated;
 
   /// Returns when the thread was off the CPU; nullptr if that is unknown.

@@ -117,7 +117,7 @@ class side_reader {
         case event_kind::heap:
           data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),
                                              line.count());
-          // Heap use is also a counter, which is shown over time like the program's own counters.
+          // Store heap use as a counter too, to show it over time like the program's own counters.
           data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
                                    found_.names.id("Sheap bytes"), log});
           break;

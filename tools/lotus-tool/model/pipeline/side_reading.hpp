@@ -20,7 +20,7 @@ struct read_side {
 };
 
 /// Reads the side logs of the run. From the side logs of the program's other loaders, reads only
-/// when threads were off the CPU, because a thread may work for several loaders in turn. Reports
+/// when threads were off the CPU, because one thread may work for several loaders. Reports
 /// malformed lines in the run's own side logs to `diagnostics`. Throws input_error.
 /// @param read  the time range of the run to read.
 read_side read_side_logs(const run_files& run, const run_processes& processes,

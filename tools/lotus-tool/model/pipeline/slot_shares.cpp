@@ -21,7 +21,7 @@ struct window {
 struct moment {
   std::int64_t length_ns;
   std::size_t busy;
-  std::size_t lying;  ///< number of items that the stage has finished and that are not fetched yet
+  std::size_t lying;  ///< number of items that the stage has finished and nothing has fetched yet
   bool ready;         ///< whether the item that starts next is ready
   bool starts_more;   ///< whether another item will start in this epoch
 };
@@ -103,11 +103,11 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   }
 }
 
-/// The number of items that the output can hold before slots are blocked; see measure_slots().
+/// How many items the stage's output (the queue after it) can hold; see measure_slots().
 struct output_bound {
-  /// A lower limit for the bound, from the number of items that were in the output.
+  /// A lower limit of this number: the output held that many items.
   std::size_t least = 0;
-  /// The bound: with this many items in the output, slots were idle although an item was ready.
+  /// The exact number: with it in the output, slots were idle although an item was ready.
   std::optional<std::size_t> exact;
 };
 
@@ -119,8 +119,8 @@ output_bound learn_output_bound(const std::vector<passage>& passages,
                                 const std::vector<window>& windows, std::size_t slots) {
   // Time with idle slots although an item was ready, by the number of items in the output.
   std::map<std::size_t, std::int64_t> at_bound;
-  // Whole time, by the number of items in the output: finished items minus idle slots, because each
-  // idle slot may hold one of them.
+  // Time by the number of items in the output. This number is computed as finished items minus idle
+  // slots, because each idle slot may hold one of the finished items.
   std::map<std::size_t, std::int64_t> below;
   std::int64_t at_bound_ns = 0;
   std::int64_t whole_ns = 0;
@@ -192,7 +192,7 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       starved_or_blocked += ns * static_cast<double>(above(bound.least));
     }
   });
-  // Count half of this time as blocked, half as starved; so at most half is counted wrongly.
+  // Count half of this time as blocked, half as starved, so at most half is counted incorrectly.
   times.blocked += starved_or_blocked / 2;
   times.starved -= starved_or_blocked / 2;
   slot_shares shares = times.shares();

@@ -34,15 +34,16 @@ struct slot_shares {
 ///
 /// A slot is starved if it waits for input. It is blocked if it holds a finished item because the
 /// queue after the stage (the output) is full. The logs do not show this, so it is derived:
-/// - An idle slot is blocked if an item is ready, because otherwise it would start this item.
-/// - The bound, how many items the output can hold, is the number of finished items minus that of
-/// idle slots at such times (the median over them).
-/// - Otherwise, blocked slots hold the finished items above the bound; other idle slots starve.
-/// - A source (its numbers mostly have no previous stage) is never starved: its idle slots are
-/// blocked, and do not count after its last start.
+/// - While an item is ready, an idle slot is blocked, because otherwise it would start this item.
+/// - At such times the output is full: it holds as many items (its bound) as there are finished
+/// items minus idle slots (the median over these times).
+/// - At other times, the finished items above the bound are in blocked slots; other idle slots are
+/// starved.
+/// - A source (a stage without a previous stage, for most items) is never starved: its idle slots
+/// are blocked, and do not count after its last start.
 /// - If slots are idle while an item is ready for less than 0.1 % of the time, they may just be
-/// waking up, and the bound may be higher. Then half the time of idle slots beyond the bound counts
-/// as blocked; if this time exceeds 4 %, both shares are missing.
+/// waking up, and the bound may be higher. Then half of the time of idle slots beyond the bound
+/// counts as blocked; if this time exceeds 4 %, both shares are missing.
 /// @param passages  sorted by start.
 slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slots);
 

@@ -32,7 +32,7 @@ std::size_t max_at_once(const std::vector<interval>& intervals) {
     changes.emplace_back(first, 1);
     changes.emplace_back(std::max(last, first + 1), -1);
   }
-  std::sort(changes.begin(), changes.end());  // at equal times, ends (-1) come before starts (+1)
+  std::sort(changes.begin(), changes.end());  // sorts ends (-1) before starts (+1) at equal times
   int open = 0;
   int most = 0;
   for (const auto& [time, by] : changes) most = std::max(most, open += by);
@@ -52,7 +52,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   }
   stage_pools found;
   found.stages.resize(stages.size());
-  // Union-find forest that joins the stages which share threads.
+  // A union-find forest that joins the stages that share threads.
   std::vector<std::size_t> group(stages.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<bool> shared(stages.size());

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// What is collected about a stage before its figures can be computed.
+/// Data about a stage from which its figures are computed.
 struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
@@ -134,8 +134,8 @@ class stage_reader {
     }
   }
 
-  /// Links an item to its batch. The batch's first span that starts after the item's end fetches
-  /// the item, so this span was not ready before the item ended.
+  /// Links an item to its batch. The first span of the batch that starts after the item's end
+  /// fetches the item; therefore that span was not ready to start before the item ended.
   void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
     for (const span_number b : batch_spans) {
       const preprocessing_span& next = spans_[b];

@@ -42,15 +42,15 @@ struct stage_figures {
 /// Returns the stages in the order in which a batch passes through them (by their mean start within
 /// their batches).
 ///
-/// Slots: a thread serves only this stage if it spends at least 95 % of its time in stages here.
-/// The slots are the maximum number of such threads that existed at once, each from its first to
-/// its last span. If these threads do less than 90 % of the stage's work, the stage shares the
-/// threads of a pool with other stages. Then the slots are the maximum number of the stage's spans
-/// that overlap, at most the threads of the pool. Capacity: slots / mean service time; for the
-/// stages of a pool, at most threads / sum of their service times for a batch. Busy: relative to
-/// the time from the stage's first start to its last end in each epoch. Starved and blocked: see
-/// measure_slots(). The stages of a pool have separate shares of busy time, but the starved and
-/// blocked shares are those of the whole pool.
+/// Slots: a thread belongs only to this stage if at least 95 % of its time in stages is spent in
+/// this one. The slots are the maximum number of such threads that existed at once, each from its
+/// first to its last span. If these threads do less than 90 % of the stage's work, the stage shares
+/// the threads of a pool with other stages. Then the slots are the maximum number of the stage's
+/// spans that overlap, at most the threads of the pool. Capacity: slots / mean service time; for
+/// the stages of a pool, at most threads / sum of their service times for a batch. Busy: relative
+/// to the time from the stage's first start to its last end in each epoch. Starved and blocked: see
+/// measure_slots(). Each stage of a pool has its own busy share, but the starved and blocked shares
+/// are those of the whole pool.
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Sums up the time of a batch's or an item's spans, which may overlap and nest.
+// Sums up the times of the spans of a batch or item, which may overlap and nest.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 

@@ -14,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// Maps durations to buckets that are narrow relative to the duration. Each value below 256 ns has
-/// its own bucket. From 256 ns on, there are 128 buckets for each power of two.
+/// Assigns durations to buckets that are narrow relative to the duration. Each value below 256 ns
+/// has its own bucket. From 256 ns on, there are 128 buckets for each power of two.
 struct narrow_bucket {
   static constexpr unsigned bits = 7;
 

@@ -16,8 +16,8 @@ namespace lotus::tool {
 
 /// Finds the values at certain ranks, such as the median. The durations are already counted in
 /// buckets. The caller passes all durations to look() again, usually once or twice. Each time, the
-/// search counts the durations in the buckets that contain the ranks in narrower ranges, until each
-/// range contains only one value.
+/// search splits the ranges that contain the ranks into narrower ones and counts the durations in
+/// them, until each range contains only one value.
 class percentile_search {
  public:
   /// @param counted  durations in buckets (are_all() is false).

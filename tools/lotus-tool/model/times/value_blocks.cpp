@@ -10,7 +10,7 @@ namespace lotus::tool {
 std::vector<value_block> value_blocks::blocks(std::size_t most) const {
   const std::size_t n = std::min<std::size_t>(count_, most);
   std::vector<value_block> found;
-  double behind = 0;  // number of values in the blocks so far
+  double behind = 0;  // number of values in the blocks before the current one
   for (const value_block& b : all_) {
     // Block i ends after count * (i + 1) / n values.
     const std::size_t i = found.empty() ? 0 : found.size() - 1;
