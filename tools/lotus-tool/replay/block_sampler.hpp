@@ -15,7 +15,7 @@
 namespace lotus::tool {
 
 /// Draws random samples of a run's batches, to estimate the error of predictions. Draws blocks of
-/// successive batches, because successive batches are similar.
+/// successive batches, because successive batches are similar and not independent.
 class block_sampler {
  public:
   explicit block_sampler(const recorded_pipeline& p) : p_(p) {}

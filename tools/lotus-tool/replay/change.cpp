@@ -58,11 +58,11 @@ class planner {
  private:
   std::uint32_t source(std::uint32_t unit) const { return drawn_.empty() ? unit : drawn_[unit]; }
 
-  /// Returns the recorded work after the operations in `change_.faster` became faster.
+  /// Returns the recorded work as it would be if the operations in `change_.faster` were faster.
   std::vector<measured_work> faster_works() const {
     std::vector<measured_work> works = r_.works;
-    // For each operation, by the number of its name: new time divided by recorded time. A negative
-    // value is not computed yet.
+    // For each operation, by the number of its name: new time divided by recorded time. Negative
+    // values are not computed yet.
     std::vector<double> by_name;
     for (const recorded_part& part : r_.parts) {
       if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
@@ -112,9 +112,9 @@ class planner {
     }
   }
 
-  /// Some operations are limited by servers, such as a lock or a device. This function assigns
-  /// their time to the served phase of each work. It removes the time for which they waited for a
-  /// server, because the simulation computes that waiting again.
+  /// Assigns the time of an operation that is limited by servers, such as a lock or a device, to
+  /// the served phase of each work. Removes the time for which the operation waited for a server,
+  /// because the simulation computes this wait again.
   void plan_served() {
     const shared_operation& op = *assumed_.operation;
     const bool limit = assumed_.apart_ns > 0;
@@ -151,7 +151,7 @@ class planner {
     }
   }
 
-  /// Moves the time of the limited operation within one work to the served phase of this work.
+  /// Moves the time of the limited operation in one thread's work on one unit to the served phase.
   /// @param served     the recorded time of the limited operation within this work.
   /// @param waited_ns  how long the operation waited for a server during this work.
   /// @param faster     the factor by which the operation becomes faster.
@@ -190,7 +190,7 @@ class planner {
   }
 
   /// Changes the size of batches, and their number so that each epoch contains as much data as
-  /// before. The work of each new batch is that of the recorded batch at the same relative position
+  /// before. The work on each new batch is that on the recorded batch at the same relative position
   /// in the epoch, scaled by the change in size. Supports only pipelines without items.
   void scale_batches() {
     const double factor = change_.batch_size;
@@ -276,7 +276,7 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // With a single stage, replay_plan::in_flight already limits how many batches are begun.
+      // With a single stage, replay_plan::in_flight limits how many batches are begun.
       if (r_.stages.size() > 1) {
         stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
       }

@@ -51,7 +51,7 @@ using drawn_units = std::vector<std::uint32_t>;
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
-/// An assumption about how the calls of an operation delay each other.
+/// An assumption about which calls have to wait for each other, for example for a lock or a device.
 struct assumed_servers {
   /// The operation; nullptr: no calls delay each other.
   const shared_operation* operation = nullptr;
@@ -62,7 +62,7 @@ struct assumed_servers {
   double each_ns = 0;
 };
 
-/// Plans the simulation of the run with a change.
+/// Plans the simulation of the run after a change.
 /// @param names  the names to which the name numbers in `pipeline` refer.
 /// @param law    the speed law of the recorded run. The changed run obeys the same law, but
 ///   `change` may set another number of CPUs.

@@ -19,11 +19,11 @@ namespace lotus::tool {
 
 /// Simulates when threads run. Blocked threads wake at a given time. Runnable threads share the
 /// CPUs as on Linux: a thread that wakes goes to the CPU with the fewest threads and stays there.
-/// The threads of a CPU take turns of speed_law::turn_ns, beginning with those that have just
-/// woken. A CPU without threads waits for half a turn, the mean time until a turn ends, and then
-/// takes a thread from the CPU with the most threads. If turn_ns is 0, if speed_law::cpus is 0 or
-/// if the number of CPUs is not whole, threads do not take turns: all threads of a CPU run at the
-/// same time, each at reduced speed. Not thread-safe.
+/// The threads of a CPU run one after another for a time slice of speed_law::turn_ns each, first
+/// those that have just woken. A CPU without threads waits for half a time slice, the mean time
+/// until a slice ends, and then takes a thread from the CPU with the most threads. If turn_ns or
+/// speed_law::cpus is 0, or if the number of CPUs is not an integer, there are no time slices: all
+/// threads of a CPU run at the same time, each at reduced speed. Not thread-safe.
 class replay_clocks {
  public:
   /// @param threads  the number of threads in the simulation. At most this many CPUs are simulated.
@@ -84,14 +84,14 @@ class replay_clocks {
   struct cpu {
     // Running threads; each has the value of done_ns at which its work is complete.
     std::vector<event> running;
-    std::deque<event> waiting;  // threads that wait for a turn, with their remaining work
-    std::size_t woken = 0;      // number of threads in `waiting` that had no turn since they woke
-    // Work in ns that a thread would have done if it had run on this CPU from the beginning.
+    std::deque<event> waiting;  // threads that wait for a time slice, with their remaining work
+    std::size_t woken = 0;  // number of threads in `waiting` that had no time slice since they woke
+    // Work in ns that a thread would have completed if it had run on this CPU from the beginning.
     double done_ns = 0;
     double rate = 0;
     double turn_began_ns = 0;
     /// The time of the CPU's next scheduling event: if threads wait for this CPU, the end of the
-    /// current turn; if this CPU has no thread, the takeover of a thread from another CPU.
+    /// current time slice; if this CPU has no thread, the takeover of a thread from another CPU.
     double event_ns = HUGE_VAL;
 
     std::size_t threads() const noexcept { return running.size() + waiting.size(); }
@@ -113,8 +113,8 @@ class replay_clocks {
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
   }
 
-  /// Returns the time at which the current turn ends. A thread that runs alone on a CPU begins a
-  /// new turn whenever its turn ends.
+  /// Returns when the current time slice ends. A thread that runs alone on a CPU begins a new time
+  /// slice whenever the previous one ends.
   double end_of_turn(const cpu& c) const {
     const double turns = std::floor((now_ns_ - c.turn_began_ns) / speed_.turn_ns) + 1;
     return c.turn_began_ns + turns * speed_.turn_ns;

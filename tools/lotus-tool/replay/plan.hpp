@@ -1,5 +1,4 @@
-// The input of a simulation: the work of a run, and the rules that decide which thread does which
-// work when.
+// The input of a simulation: the work of a run, and the rules by which threads take up this work.
 #ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
 #define LOTUS_TOOL_REPLAY_PLAN_HPP
 
@@ -15,15 +14,15 @@
 namespace lotus::tool {
 
 /// The work of one thread on one unit (a batch or an item) in one stage, as if no other thread used
-/// the machine. It has up to three phases: the thread is blocked; then it is served, for example by
-/// a lock or a device; then it runs on a CPU.
+/// the machine. It has up to three phases: first the thread is blocked; then it is served, for
+/// example by a lock or a device; then it runs on a CPU.
 struct work {
   double blocked_ns = 0;  ///< blocked time in the first phase, in ns
   double cpu_ns = 0;      ///< CPU time in the last phase, in ns
   /// Blocked time in the second phase, in ns; this phase occupies one of replay_plan::servers.
   double served_blocked_ns = 0;
   double served_cpu_ns = 0;  ///< CPU time in the second phase, in ns, after served_blocked_ns
-  /// How often the work passes the rate limit before the last phase.
+  /// How often the work passes the rate limit (let_through_ns of the plan) before the last phase.
   std::uint32_t let_through = 0;
 
   bool is_served() const noexcept { return served_blocked_ns > 0 || served_cpu_ns > 0; }
@@ -38,9 +37,8 @@ struct planned_stage {
   std::size_t threads = 1;  ///< the maximum number of threads that work in the stage at once
   /// Index in replay_plan::pools, if the stage shares the threads of a pool; otherwise missing.
   std::optional<std::size_t> pool;
-  /// The maximum number of units that this stage has begun, and that the next stage (or the
-  /// consumer) has not begun yet. That many fit into the threads of this stage and the queue after
-  /// it.
+  /// The maximum number of units that this stage has begun and that the next stage, or the
+  /// consumer, has not begun yet. They are in the threads of this stage and in the queue after it.
   std::size_t max_ahead = unbounded;
 };
 
@@ -57,7 +55,7 @@ struct planned_unit {
 
 /// The consumer's work on a batch.
 struct planned_use {
-  /// How long it takes to receive the batch when the batch is ready and the consumer waits for it.
+  /// Time to receive the batch if it is ready while the consumer waits for it, in ns.
   double take_ns = 0;
   work step;  ///< the consumer's work between receiving the batch and waiting for the next one
 };
@@ -83,9 +81,9 @@ struct planned_epoch {
 struct speed_law {
   double cpus = 0;     ///< number of CPUs; 0 means that a CPU is always free
   double slowing = 0;  ///< relative increase of a thread's CPU time if all other CPUs are busy
-  /// How long a thread keeps a CPU while other threads wait for that CPU. A CPU without threads
-  /// waits for half of this time before it takes a waiting thread from another CPU. 0 means that
-  /// all threads of a CPU run at the same time and share its speed.
+  /// How long a thread keeps a CPU while other threads wait for that CPU (its time slice). A CPU
+  /// without threads waits for half of this time before it takes a waiting thread from another CPU.
+  /// 0 means that all threads of a CPU run at the same time and share its speed.
   double turn_ns = 0;
 
   /// Returns the factor by which a thread takes longer if `busy` CPUs work, including its own CPU.
@@ -102,7 +100,7 @@ struct replay_plan {
   std::vector<work> works;
   std::vector<planned_use> uses;  ///< the consumer's work on each batch, indexed by unit
   std::vector<planned_epoch> epochs;
-  double turnaround_ns = 0;  ///< time in ns that a first-stage thread needs between units
+  double turnaround_ns = 0;  ///< time in ns that a first-stage thread needs between two units
   /// Maximum number of units that the first stage has begun and the consumer has not received yet.
   std::size_t in_flight = unbounded;
   double let_through_ns = 0;  ///< minimum interval of the rate limit in ns; 0: no rate limit

@@ -22,8 +22,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Errors of the model itself, measured on pairs of runs (bench/whatif_numbers): standard
-/// deviations of the logarithm of predicted ÷ measured.
+/// Errors of the model itself, measured on pairs of runs (bench/whatif_numbers): standard deviation
+/// of the logarithm of predicted / measured throughput.
 constexpr double model_sd = 0.012;
 constexpr double beyond_sd = 0.03;  ///< error if the change uses more threads than any recorded run
 constexpr double wall_sd = 0.02;    ///< error if CPU time was not recorded
@@ -32,16 +32,16 @@ constexpr double wall_beyond_sd = 0.12;
 /// long.
 constexpr double limit_sd = 0.06;
 
-/// If a simulation is faster than the run by more than this fraction, it needs a correction.
+/// If the simulation of the unmodified run is faster than the run by more, it needs a correction.
 constexpr double much_too_fast = 0.03;
 /// The maximum relative error of a simulation that can be trusted.
 constexpr double max_off = 0.25;
 
 /// Returns which part of the simulation's error on the unmodified run also affects a simulated
-/// change: all of it for a small gain, about half of it for a large gain. The value of one half is
-/// measured: 0.53 on 117 pairs of runs (bench/whatif_numbers), 0.48 and 0.65 on two other sets of
-/// 68 pairs.
-/// @param gain  the simulated gain of throughput.
+/// change: all of it for a small gain, about half of it for a large gain. One half is a measured
+/// value: 0.53 on 117 pairs of runs (bench/whatif_numbers), 0.48 and 0.65 on two other sets of 68
+/// pairs.
+/// @param gain  the factor by which the change increases the simulated throughput.
 double share_of_error_kept(double gain) {
   constexpr double far_from_it = 0.5;
   // Logarithm of the gain at which the result is 63 % of the way from 1 to far_from_it.
@@ -54,8 +54,8 @@ std::size_t threads_of(const recorded_pipeline& p) {
                          [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
 }
 
-/// Returns `p` with preprocessing counted as CPU time, because CPU time is not recorded. If there
-/// were fewer CPUs than threads, only the share CPUs / threads of the time counts.
+/// Returns `p` with preprocessing counted as CPU time, for a run without recorded CPU times. If
+/// there were fewer CPUs than threads, only the share CPUs / threads of the time counts.
 recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   const auto threads = static_cast<double>(threads_of(p));
   const double share = std::min(1.0, cpus / threads);
@@ -201,7 +201,7 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   constexpr double near = 0.04;  // relative difference that two equal runs may have
-  // If the best explanation deviates by more, keep all explanations.
+  // If the best explanation deviates by more than this, keep all explanations.
   constexpr double unlike_it = 0.2;
   if (tried.empty() || tried.front().first > unlike_it) return;
   explanations_.clear();
@@ -236,21 +236,21 @@ void what_if::loosen_policies() {
 
 void what_if::fit_turns() {
   speed_law law = law_.law;
-  // Try lengths around the scheduler ticks of Linux, which are 1, 4 or 10 ms.
+  // Try time slices of lengths around the scheduler ticks of Linux, which are 1, 4 or 10 ms.
   for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
     law.turn_ns = 1e6 * turn_ms;
     const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
-    // Stop at the first length that fits. Longer turns change predictions more, and one of them may
-    // fit better only by chance.
+    // Stop at the first length that fits. Longer time slices change predictions more, and one of
+    // them may fit better only by chance.
     if (std::abs(base_.per_s() / achieved() - 1) <= much_too_fast) return;
   }
 }
 
 void what_if::fit_cpus() {
-  // A smaller difference may result from the scheduler, not from other programs.
+  // Smaller differences may be caused by the scheduler, not by other programs.
   if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
   const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
   // If the simulation is too fast even with the recorded waits for CPUs, other programs are not the
@@ -383,8 +383,8 @@ prediction what_if::min_guess(const pipeline_change& change) const {
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
     const assumed_servers& a = why.assumed;
-    // Among the explanations by a rate limit, only the one with the most likely duration of a call
-    // can yield the smallest gain. The others only widen the confidence interval.
+    // Among the explanations by a rate limit, consider only the one with the most likely duration
+    // of a call. The others serve only to widen the confidence interval.
     if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
     if (&why == &explanations_.front() && cpus.low >= cpus.high) continue;
     const prediction other = guess_under(why, change, cpus.low);

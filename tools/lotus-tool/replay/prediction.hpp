@@ -21,8 +21,8 @@ struct prediction {
   double high = 0;
   double run_ns = 0;        ///< run length in ns, from the first work to the end of the last step
   double steady_per_s = 0;  ///< batches per second between an epoch's first and last reception
-  /// Like steady_per_s, but as the slope of a line through all receptions (see trend). Only for
-  /// comparing simulations of one run.
+  /// Like steady_per_s, but from the slope of a line fitted to the times of all receptions (see
+  /// trend). Use it only to compare simulations of one run.
   double trend_per_s = 0;
   /// Run length without the change, divided by run length with the change.
   double gain = 1;
@@ -30,16 +30,16 @@ struct prediction {
   std::size_t max_out = 0;
 };
 
-/// Predicts the effect of changes to a run. A simulation of the unmodified run shows the
-/// simulation's error. Predictions of small changes are corrected by all of this error, predictions
-/// of large changes by about half of it. Not thread-safe.
+/// Predicts the effect of changes to a run by simulating the run with and without the change. The
+/// simulation of the unmodified run shows the simulation's error. Predictions of small changes are
+/// corrected by all of this error, those of large changes by about half of it. Not thread-safe.
 class what_if {
  public:
   /// @param run         must outlive this object.
   /// @param recorded    the pipeline of `run`.
   /// @param also        nullptr, or the same pipeline recorded in another configuration, such as
-  ///   with another number of workers. It helps to estimate the speed of the CPUs and which
-  ///   operations wait for each other.
+  /// with another number of workers. It helps to estimate how busy CPUs slow each other down
+  /// and which operations wait for each other.
   /// @param cpus        the number of CPUs that the run could use; needed only if the logs do not
   ///   contain this number. If the logs do not contain CPU time either, all preprocessing is
   ///   assumed to be on the CPU.
@@ -56,7 +56,7 @@ class what_if {
   double run_ns() const noexcept { return achieved() > 0 ? base_.batches * 1e9 / achieved() : 0; }
   double replayed() const noexcept { return replayed_per_s_; }
   /// Returns the share of the CPUs that other programs used, 0..1. The constructor estimates it: if
-  /// the simulation is faster than the run, the constructor first tries longer turns
+  /// the simulation is faster than the run, the constructor first tries longer time slices
   /// (law().law.turn_ns). If the simulation is then still over 25 % too fast although threads
   /// waited for CPUs, it concludes that other programs used some CPUs. fitted() returns the
   /// simulated throughput after these adjustments.
@@ -66,8 +66,8 @@ class what_if {
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
   bool cpus_known() const noexcept { return law_.law.cpus > 0; }
-  /// Returns whether the low end of a prediction must be "no gain": the change uses more threads
-  /// than the recorded runs, and the number of CPUs is unknown.
+  /// Returns whether "no gain" must be the lower end of a prediction, because the change uses more
+  /// threads than the recorded runs and the number of CPUs is unknown.
   bool is_bracket(const pipeline_change& change) const {
     return beyond_seen(change) && !cpus_known();
   }
@@ -85,12 +85,12 @@ class what_if {
   double gain_between_pauses(const prediction& of) const;
   /// Returns the prediction with the smallest gain among all explanations of the recording.
   prediction min_guess(const pipeline_change& change) const;
-  /// Like guess(), but calls wait for no lock or device if the recordings can be explained without
-  /// that.
+  /// Like guess(), but assumes that no call waits for a lock or device, if the recordings can be
+  /// explained without such waits.
   prediction unlimited_guess(const pipeline_change& change) const;
-  /// An operation that waits for a lock or a device under every possible explanation, so that more
-  /// workers do not help. `most` is the maximum number of its calls served at once. If no operation
-  /// is limited, `name` is "".
+  /// An operation that waits for a lock or a device under every explanation of the recording, so
+  /// more workers do not help. `most` is the maximum number of its calls that are served at once.
+  /// If no operation is limited, `name` is "".
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -99,17 +99,17 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
-  /// Simulates the run with a change. If threads take turns, small differences decide which thread
-  /// runs next. To average this out, the function sums up the results for several lengths of turns.
+  /// Simulates the run with a change. With time slices, small differences decide which thread runs
+  /// next. To average this out, the function sums up the results for several lengths of slices.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
                               const assumed_servers& assumed, bool queued = false) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
-  /// If the simulation is slower than the run, it may obey a rule that the run did not obey. Drops
-  /// each of two rules if this brings the simulation closer to the run: dispatch to the workers in
-  /// turn, and the limit on the batches in flight.
+  /// A simulation that is slower than the run may obey a rule that the run did not obey. Drops each
+  /// of two rules if this brings the simulation closer to the run: round-robin dispatch to the
+  /// workers, and the limit on the batches in flight.
   void loosen_policies();
-  /// Sets speed_law::turn_ns to a value with which the simulation is as slow as the run.
+  /// Sets speed_law::turn_ns to the time slice with which the simulation is as slow as the run.
   void fit_turns();
   /// Estimates how many CPUs other programs left to the run: the number with which the simulation
   /// is as slow as the run.
@@ -119,16 +119,16 @@ class what_if {
     double low = 0;
     double high = 0;
   };
-  /// Returns how many CPUs the changed run gets if other programs want CPUs all the time: one end
-  /// of the range is what the recorded run got, the other end is a fair share (Li et al.,
-  /// "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009), in which n of n + m
-  /// threads that want a CPU get n / (n + m) of all.
+  /// Returns how many CPUs the changed run gets if other programs always use CPUs. One end of the
+  /// range is what the recorded run got. The other end is a fair share (Li et al., "Efficient and
+  /// scalable multiprocessor fair scheduling", PPoPP 2009): n of n + m threads that want a CPU get
+  /// n / (n + m) of all CPUs.
   cpu_range cpus_with(const pipeline_change& change) const;
-  /// Returns the standard deviation of the logarithm of the gain, computed from random samples of
-  /// the run's batches.
+  /// Returns the standard deviation of the logarithm of the gain over random samples of the run's
+  /// batches.
   double drawn_sd(const pipeline_change& change) const;
 
-  /// A possible explanation of the recording, with the simulation of the unmodified run under it.
+  /// A possible explanation of the recording, and the unmodified run simulated with it.
   struct explanation {
     assumed_servers assumed;
     replay_result base;
@@ -136,7 +136,7 @@ class what_if {
   };
   /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
   bool waits_little_for_cpus() const;
-  /// Finds the explanations with which simulations reproduce the run, and `also` if given.
+  /// Finds the explanations with which the simulation reproduces the run, and `also` if given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
   /// @param cpus  the number of CPUs to simulate if other programs used CPUs; otherwise ignored.

@@ -81,7 +81,7 @@ class player {
   }
 
  private:
-  /// What a thread does while it works on a unit, in this order. Skips phases that take no time.
+  /// The phases of a thread's work on a unit, in order. Phases without duration are skipped.
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
@@ -91,7 +91,7 @@ class player {
   struct stage_state {
     std::deque<std::uint32_t> input;  // units that wait for the stage
     std::vector<std::uint32_t> idle;  // threads of this stage without work
-    std::size_t ahead = 0;            // number of units begun that the next stage has not begun
+    std::size_t ahead = 0;  // number of units that were begun here and not yet in the next stage
   };
   enum class use : std::uint8_t { waits, takes, blocked, computes };
 
@@ -210,7 +210,7 @@ class player {
     if (using_ == use::waits && consumer_began_) take();
   }
 
-  /// Starts all threads that can start. Later stages come first, because they make room in the
+  /// Starts all threads that can start, those of later stages first, because they make room in the
   /// queues that earlier stages fill.
   void start_all() {
     for (bool again = true; again;) {
@@ -221,7 +221,7 @@ class player {
     }
   }
 
-  /// Starts as many threads of a stage as possible. Returns whether at least one thread began work.
+  /// Starts as many threads of a stage as possible. Returns whether at least one thread started.
   bool start(std::uint32_t stage) {
     stage_state& s = stages_[stage];
     const planned_stage& planned = plan_.stages[stage];
@@ -256,7 +256,7 @@ class player {
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
   }
 
-  /// Returns the unit with which a thread of the first stage may begin now.
+  /// Returns the unit with which a thread of the first stage may begin now, if any.
   optional_unit next_first(std::uint32_t thread) {
     const std::uint32_t unit =
         plan_.round_robin
@@ -307,7 +307,7 @@ class player {
     }
   }
 
-  /// If a batch that the consumer may receive is ready, ends the consumer's wait with this batch.
+  /// Lets the consumer receive a batch if one that it may receive is ready.
   void take() {
     if (plan_.ordered) {
       if (delivered_ == ready_.size()) return;
@@ -344,8 +344,8 @@ class player {
     start_all();
   }
 
-  /// Lets the consumer buffer the batches that arrived before the batch for which it waits.
-  /// Buffered batches no longer occupy the queue.
+  /// Lets the consumer buffer the batches that arrived before the one for which it waits, so they
+  /// no longer occupy the queue.
   void put_aside() {
     if (stages_.empty() || lying_.empty()) return;
     for (const std::uint32_t batch : lying_) left_over(batch, plan_.units[batch].end_stage);

@@ -13,8 +13,8 @@ namespace lotus::tool {
 namespace {
 
 constexpr double mostly_blocked = 0.2;
-/// Calls that wait for a lock, a device or a rate limit are blocked. Calls that are blocked for
-/// less than this share of their time only wait for CPUs, whose number is known and simulated.
+/// Calls that wait for a lock, a device or a rate limit are blocked. If calls are blocked for a
+/// smaller share of their time than this, assume that they wait only for CPUs.
 constexpr double hardly_blocked = 0.05;
 
 /// Returns the number of calls per ns that `servers` servers can serve.
@@ -32,10 +32,10 @@ double time_of(const shared_operation& op) {
 }
 
 /// Adds rate limits to the explanations, if calls may take longer while other calls are open. A
-/// rate limit means a minimum interval between the starts of calls; each call then takes as long as
-/// calls that began while no other call was open. (A device with several channels behaves
-/// similarly.) There are three explanations: one for the mean duration of such calls, and one for
-/// each end of the confidence interval of the mean.
+/// rate limit is a minimum interval between the starts of calls; each call then takes as long as a
+/// call that began while no other call was open. (A device with several channels behaves
+/// similarly.) Adds three explanations: one for the mean duration of such calls, and one for each
+/// end of the confidence interval of the mean.
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
   const bool may_wait = s.max_inside > 1 && s.plausible.front() < s.max_inside;
@@ -54,13 +54,12 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
     if (op.blocked_share < hardly_blocked) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
-  // Put operations with less time first. An operation takes less time than one that contains it, so
-  // of two nested operations the inner one comes first.
+  // Sort by time: of two nested operations, the inner one takes less time and comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
                      return time_of(*a.operation) < time_of(*b.operation);
                    });
-  // Put the operation with the least capacity first, because it limits the run most.
+  // Then put the operation with the lowest capacity first, because it limits the run most.
   std::stable_sort(
       limits.begin(), limits.end(), [](const serving_limit& a, const serving_limit& b) {
         return capacity_of(*a.operation, a.fewest) < 0.9 * capacity_of(*b.operation, b.fewest);
@@ -87,8 +86,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     const std::size_t fewest = op.served.plausible.front();
     const bool waited = fewest < op.served.max_inside && op.blocked_share >= hardly_blocked;
     if (waited || op.served.max_inside == 1) all.push_back({&op, fewest, 0, 0});
-    // Only operations that are often blocked can have an unknown limit. Work on the CPU is limited
-    // only by the number of CPUs, which is known.
+    // If calls are mostly blocked, no more may be served at once than were open in the recording.
+    // Calls that run on a CPU are limited only by the number of CPUs, which is known.
     if (op.blocked_share >= mostly_blocked && op.served.max_inside > 1) {
       all.push_back({&op, op.served.max_inside, 0, 0});
     }
@@ -112,8 +111,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
       all.push_back({&op, c, 0, 0});
     }
     if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
-    // Take the duration of a call from the recording with fewer calls at once, where calls waited
-    // least, and the interval from the other recording, where a limit had the largest effect.
+    // Take the duration of a call from the recording with fewer calls at once: its calls waited
+    // least. Take the interval from the other recording, in which a limit had the largest effect.
     const bool fewer_here = here.max_inside < there.max_inside;
     const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;

@@ -1,4 +1,4 @@
-// Lists the possible explanations of a recording: which operations wait for each other.
+// Lists what may have limited a recorded run: operations whose calls wait for each other.
 #ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
 #define LOTUS_TOOL_REPLAY_SERVING_HPP
 
@@ -20,11 +20,11 @@ struct serving_limit {
 /// first; of nested operations with similar capacity, the inner one comes first.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
-/// Returns the explanations that a prediction must consider, most likely first. If the recording
-/// shows that an operation is limited, the explanations differ in how many calls are served at
-/// once. Otherwise the first explanation is "nothing is limited"; others follow for each operation
-/// whose limit cannot be excluded. An operation that is mostly blocked is known to scale only up to
-/// the number of calls that were open at once.
+/// Returns the explanations of the recording that a prediction must consider, most likely first. If
+/// the recording shows that an operation is limited, the explanations differ in how many calls are
+/// served at once. Otherwise the first explanation is "nothing is limited", and others follow for
+/// each operation that may be limited. If an operation is mostly blocked, more calls at once than
+/// in the recording may not be possible.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of

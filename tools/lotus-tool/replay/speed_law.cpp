@@ -31,8 +31,8 @@ struct point {
   double cpu_ns = 0;
 };
 
-/// Sums for a regression with an instrumental variable, where x is others_busy, y is cpu_ns, and z
-/// (the instrument) is at_first. Values are relative to the mean of their group.
+/// Sums for a regression with an instrumental variable, where x is point::others_busy, y is cpu_ns,
+/// and z (the instrument) is at_first. Values are relative to the mean of their group (a stage).
 struct centred_sums {
   double zz = 0;
   double zx = 0;
@@ -75,7 +75,7 @@ struct centred_sums {
   }
 };
 
-/// Returns the mean number of busy CPUs over the busiest tenth of the work.
+/// Returns the mean number of busy CPUs during the tenth of the works in which most CPUs were busy.
 double max_busy(const std::vector<const recorded_pipeline*>& pipelines) {
   std::vector<double> busy;
   for (const recorded_pipeline* p : pipelines) {
@@ -98,7 +98,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   constexpr double usual_sd = 0.08;
   estimated_law found;
   found.max_busy = max_busy(pipelines);
-  // `cpus` must be wrong if many more CPUs were busy at once.
+  // If many more CPUs than `cpus` were busy at once, `cpus` must be wrong.
   if (cpus > 0 && found.max_busy > 1.5 * cpus) cpus = std::ceil(found.max_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
@@ -117,7 +117,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centred_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  // Below this variance, the load of the other CPUs varies too little for an estimate.
+  // If the load of the other CPUs varies less than this, no estimate is possible.
   constexpr double min_variance = 1e-4;
   const auto count = static_cast<double>(sums.count);
   if (sums.count < sums.groups + 8 || sums.zz < min_variance * count || sums.zx <= 0) {
@@ -125,11 +125,11 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // The fitted line is 1 at the mean load, but the speed law is 1 when the other CPUs are idle.
+  // The fitted line is 1 at the mean load, but the speed law is 1 when no other CPU is busy.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
-  // Error that the fit does not show: the work itself may differ between times of different load.
+  // Error that the fit does not show, because the work may differ between times of different load.
   constexpr double crowded_sd = 0.04;
   const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, crowded_sd);
   found.levels_seen = sd < usual_sd;

@@ -12,17 +12,17 @@ namespace lotus::tool {
 struct estimated_law {
   speed_law law;
   double slowing_sd = 0;  ///< standard deviation of speed_law::slowing
-  double max_busy = 0;    ///< mean number of busy CPUs over the busiest tenth of the work
+  double max_busy = 0;    ///< mean number of busy CPUs during the busiest tenth of the work
   /// Whether the runs contain enough different loads to estimate speed_law::slowing.
   bool levels_seen = false;
 };
 
-/// Estimates the speed law. The function fits a line: the CPU time of the work on one unit,
-/// relative to the mean of the stage, as a function of the share of other CPUs that were busy. The
-/// slope is combined with a typical value of 6 ± 8 % (two hyperthreads of one core slow each other
+/// Estimates the speed law. The function fits a line to the CPU time of the work on one unit,
+/// relative to the mean of the stage, as a function of the share of other CPUs that were busy. It
+/// combines the slope with a typical value of 6 ± 8 % (two hyperthreads of one core slow each other
 /// down most). Longer work overlaps with more other work just because it is longer. The fit
 /// therefore uses an instrumental variable (Angrist and Pischke, Mostly Harmless Econometrics, ch.
-/// 4): how busy the other CPUs were in the first moments of the work, which do not depend on its
+/// 4): how busy the other CPUs were in the first moments of the work, which does not depend on its
 /// length.
 /// @param pipelines  recorded runs of one pipeline.
 /// @param cpus       the number of CPUs that the runs could use; 0: unknown.

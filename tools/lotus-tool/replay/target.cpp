@@ -47,7 +47,7 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
   return high;
 }
 
-/// Tries numbers of workers, and of batches in flight if there is only one stage.
+/// Tries numbers of workers and, if there is only one stage, of batches in flight per worker.
 void find_workers(const what_if& run, path_to_target& way) {
   double best = 0;
   for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
@@ -77,7 +77,7 @@ pipeline_change with_one_more(const what_if& run, pipeline_change change, std::s
   return change;
 }
 
-/// Takes back all added threads without which the target is still reached.
+/// Removes each added thread without which the target is still reached.
 void take_back_threads(const what_if& run, path_to_target& way) {
   const recorded_pipeline& p = run.recorded();
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
@@ -91,8 +91,8 @@ void take_back_threads(const what_if& run, path_to_target& way) {
   }
 }
 
-/// Adds threads one by one, each to the stage where it gains most. If none gains 1 %, because
-/// several stages are equally slow, adds one to each stage.
+/// Adds threads one by one, each to the stage where it gains most. If no thread gains 1 %, because
+/// several stages are equally slow, adds one thread to each stage.
 void find_threads(const what_if& run, path_to_target& way) {
   const std::size_t stages = run.recorded().stages.size();
   double best_per_s = run.guess(way.best_settings).steady_per_s;

@@ -1,4 +1,4 @@
-// Finds out how many batches or items a queue can hold, from how many were in the queue.
+// Estimates how many batches or items a queue can hold, from the units that it held in the run.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
 
@@ -16,8 +16,8 @@ struct begin_of_unit {
 };
 
 struct bound_seen {
-  /// Number of units that were begun and that the next stage or the consumer had not taken yet: the
-  /// limit if `held` is true, otherwise the maximum that occurred.
+  /// Number of units that were begun and that the next stage or the consumer had not begun or
+  /// received yet: the limit if `held` is true, otherwise the maximum that occurred.
   std::size_t units = 0;
   bool held = false;  ///< whether threads had to wait because the queue was full
 };
@@ -26,12 +26,12 @@ class bound_finder {
  public:
   /// Adds the events of one epoch.
   /// @param begins  when a stage began to work on its units, in the order of dispatch.
-  /// @param takes   the times when the next stage, or the consumer, took units; sorted.
+  /// @param takes   when the next stage began, or the consumer received, each unit; sorted.
   void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes);
 
-  /// Returns how many units the queue can hold. A limit exists if idle threads mostly began to work
-  /// again at the same number of units in the queue. The maximum that occurred may be one too high,
-  /// because the record that a unit was taken may come a moment late.
+  /// Returns how many units the queue can hold. There is a limit if idle threads mostly began to
+  /// work again at the same number of units in the queue. If there is none, the maximum may be one
+  /// too high, because a unit may leave the queue a moment before this is recorded.
   bound_seen found() const;
 
  private:

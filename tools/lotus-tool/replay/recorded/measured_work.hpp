@@ -18,7 +18,7 @@ struct measured_work {
   double blocked_ns = 0;   ///< blocked time in ns; the whole wall time if CPU time is unknown
   double queued_ns = 0;    ///< time in ns during which the thread waited for a CPU
   double others_busy = 0;  ///< mean number of CPUs that other threads kept busy during the work
-  /// The mean of the same number over the first moments of the work (see first_moments()).
+  /// The same mean over only the first moments of the work; first_moments() defines how long.
   double others_at_first = 0;
 
   /// Returns the share of the time that the thread was on the CPU.

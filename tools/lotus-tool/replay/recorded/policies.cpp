@@ -48,7 +48,7 @@ class policy_finder {
   }
   const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
-  /// Returns the span of a unit in a stage; nullptr if the unit has no span in this stage.
+  /// Returns the span of a unit (batch or item) in a stage; nullptr if it has none there.
   const preprocessing_span* in_stage(std::uint32_t unit, std::size_t stage) const {
     for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
@@ -56,17 +56,17 @@ class policy_finder {
     return nullptr;
   }
 
-  /// Finds out whether the consumer waits for the whole preprocessing of each batch. It does if the
-  /// consumer builds its batches itself, or if another thread begins with a batch only when the
-  /// consumer asks for the batch.
+  /// Finds out whether the consumer waits for the complete preprocessing of each batch: either it
+  /// builds its batches itself, or another thread begins to build a batch only when the consumer
+  /// asks for it.
   void find_threads() {
     if (run_.batches.pushed()) return;
     p_.makes_itself = makes_itself();
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
-    // Include the time that the consumer waits before the work begins, for example for a thread to
-    // start.
+    // Include the time that the consumer waits before work on the batch begins, for example until a
+    // thread has started.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -78,7 +78,7 @@ class policy_finder {
   }
 
   /// Returns whether nearly every batch was preprocessed within the consumer's wait for it, and
-  /// preprocessing is most of that wait.
+  /// preprocessing took most of the time of these waits.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
@@ -114,7 +114,7 @@ class policy_finder {
     return 2 * own > all;
   }
 
-  /// Finds for each span when the same thread ended its previous span.
+  /// Finds for each span when the previous span of the same thread ended.
   void find_ends_before() {
     std::vector<std::uint32_t> order;
     for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
@@ -155,9 +155,9 @@ class policy_finder {
     return takes;
   }
 
-  /// Measures how long a thread of the first stage needs between two units, without the time in
-  /// which a bound on the queue delayed it. If every unit has a thread of its own, this is the time
-  /// from the moment when the thread could have begun.
+  /// Measures how long a thread of the first stage needs between two units, without the time for
+  /// which it had to wait because the queue was full. If every unit has a thread of its own,
+  /// measures the time from the moment when the thread could have begun.
   void find_turnaround() {
     double gaps_ns[2] = {0, 0};  // index 0: threads that worked on a unit before; 1: new threads
     double counts[2] = {0, 0};
@@ -282,8 +282,8 @@ class policy_finder {
     }
   }
 
-  /// Counts how often unit u and unit u + (number of threads) ran on the same thread, as they do if
-  /// units are dispatched to the threads in turn.
+  /// Counts how often unit u and unit u + (number of threads) ran on the same thread. They always
+  /// do if units are dispatched round-robin.
   void look_at_dispatch(const planned_epoch& e) {
     const std::size_t threads = p_.stages.front().threads;
     for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
@@ -327,8 +327,8 @@ class policy_finder {
       if (e.threads_ready_ns.size() == threads) break;
       const preprocessing_span* const s = in_stage(u, 0);
       if (s == nullptr || !seen.emplace(s->file, true).second) continue;
-      // If the bound on units in flight had been reached, the thread was not late: the bound made
-      // it wait.
+      // If the maximum number of units was in flight, the thread was not late, but had to wait
+      // because of this limit.
       const bool held = u - e.first_unit >= p_.in_flight;
       e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
                                        ? e.threads_ready_ns.front()
@@ -341,7 +341,7 @@ class policy_finder {
   recorded_pipeline& p_;
   // For each span, when its thread ended the previous one.
   std::vector<std::optional<std::int64_t>> ended_before_;
-  std::vector<bound_finder> ahead_;  // for each stage, the limit of the queue after it
+  std::vector<bound_finder> ahead_;  // for each stage, finds the limit of the queue after it
   bound_finder out_;
   double idle_from_ns_ = 0;
   std::optional<std::int64_t> ended_ns_;  // when the previous epoch's last step ended

@@ -66,7 +66,7 @@ std::deque<recorded_part> parts_of(const run_data& run, const std::vector<option
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
             [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
-  // Several spans may belong to one work: merge the parts of these spans.
+  // Several spans may belong to one work. Merge their parts of the same operation.
   auto last = parts.begin();
   for (const recorded_part& part : parts) {
     if (last != parts.begin() && key(*(last - 1)) == key(part)) {

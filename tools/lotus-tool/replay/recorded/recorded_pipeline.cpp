@@ -26,7 +26,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Extracts the pipeline from a run.
+/// Extracts the pipeline (works, threads and rules) from a run.
 class recorder_of_pipeline {
  public:
   explicit recorder_of_pipeline(const run_data& run)
@@ -66,8 +66,8 @@ class recorder_of_pipeline {
     return {};
   }
 
-  /// Returns whether a span counts as work of a stage: the span lies in no other span of its
-  /// thread, and began before its batch was received. Nested spans are operations.
+  /// Returns whether a span counts as work of a stage: it is not nested in another span of its
+  /// thread, and it began before its batch was received. Nested spans count as operations.
   bool is_work(span_number span) const {
     const preprocessing_span& s = spans_[span];
     if (!s.batch || !is_segmented_[span]) return false;
@@ -96,8 +96,8 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Sets the number of threads of each pool to the maximum number of threads that worked at once
-  /// in those stages of the pool that occur in p_.stages.
+  /// Sets the number of threads of each pool to the maximum number that worked at the same time in
+  /// the stages of the pool that occur in p_.stages.
   void find_pool_sizes() {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -187,7 +187,7 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Adds the time of a span to the work of its unit in its stage. Returns the index of the work.
+  /// Adds a span to the work on its unit in its stage. Returns the index of the work.
   std::uint32_t add_span(std::uint32_t unit, span_number n) {
     const preprocessing_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
@@ -203,8 +203,8 @@ class recorder_of_pipeline {
     return place;
   }
 
-  /// If several threads built a batch in parallel, shortens the work of the batch to the time that
-  /// its spans cover together.
+  /// If several threads built a batch in parallel, reduces the work on the batch to the time in
+  /// which at least one of its spans was open.
   void join_segments(std::uint32_t unit) {
     const auto stage = place_.find(preprocess_stage);
     const planned_unit& u = p_.units[unit];
@@ -251,7 +251,7 @@ class recorder_of_pipeline {
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
 
-  /// Estimates the step of an epoch's last batch, whose end is not recorded, from other steps.
+  /// Estimates the step of an epoch's last batch from other steps, because its end is not recorded.
   void add_last_step(const planned_epoch& epoch) {
     std::uint32_t last = epoch.first_batch;
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
@@ -277,7 +277,7 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Returns for each stage how long the "first moments" of measured_work::others_at_first are: 90
+  /// Returns for each stage the length of the "first moments" of measured_work::others_at_first: 90
   /// % of the stage's spans take at least this long.
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
@@ -306,7 +306,7 @@ class recorder_of_pipeline {
         const std::uint32_t place = place_.at(s.stage);
         const std::int64_t first_end = s.start_ns + std::min(first[place], s.duration_ns);
         measured_work& w = p_.works[unit.first_work + (place - unit.first_stage)];
-        // `busy` contains the work itself, spread evenly over its duration, so subtract it.
+        // `busy` includes the thread itself with its mean CPU use, so subtract that.
         w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }

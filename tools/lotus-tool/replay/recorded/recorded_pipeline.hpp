@@ -18,7 +18,7 @@
 
 namespace lotus::tool {
 
-/// The part of a unit's work that one operation did, without the operations inside that operation.
+/// The part of the work on a unit that one operation did, without the operations inside it.
 struct recorded_part {
   std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
   std::uint32_t name = 0;  ///< index of the name in run_data::names
@@ -56,9 +56,9 @@ struct recorded_pipeline {
   bool round_robin = false;
   bool ordered = true;
   bool has_consumer = true;  ///< false: batches are done after the last stage
-  /// Whether the consumer waits for the whole preprocessing of each batch.
+  /// Whether the consumer waits for the complete preprocessing of each batch.
   bool makes_itself = false;
-  /// Whether another thread preprocesses, but only on demand; makes_itself is true then.
+  /// Whether another thread preprocesses when the consumer asks; then makes_itself is true.
   bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
   std::optional<double> cpus;  ///< number of CPUs that the run could use, if known
@@ -72,8 +72,8 @@ struct recorded_pipeline {
                                                 static_cast<double>(stages.front().threads)));
   }
 
-  /// Returns whether one number of workers describes the run: whether there is only one stage, or
-  /// whole batches come first, or the first stage shares a pool of threads.
+  /// Returns whether one number of workers describes the run: there is only one stage, or the first
+  /// stage builds complete batches or shares a pool of threads.
   bool has_workers() const {
     const recorded_stage& first = stages.front();
     return stages.size() == 1 || first.stage == preprocess_stage || first.pool;

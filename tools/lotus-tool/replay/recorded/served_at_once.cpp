@@ -23,7 +23,7 @@ struct call {
 };
 
 constexpr std::size_t statistics = 8;
-// Deviation that rejects a number of servers, in standard deviations.
+// Number of standard deviations from which on a number of servers is rejected.
 constexpr double far_off = 3.2;
 constexpr double min_sd = 0.02;
 using statistic_values = std::array<double, statistics>;
@@ -81,7 +81,7 @@ statistic_values statistics_of(const std::vector<call>& calls) {
                             [](double t, const call& c) { return t < c.end; }) -
            calls.begin();
   };
-  std::vector<double> found(n);  // for each call: number of calls open when it began
+  std::vector<double> found(n);  // for each call: number of calls that were open when it began
   for (std::size_t i = 0; i < n; ++i) {
     const auto began = std::lower_bound(starts.begin(), starts.end(), calls[i].start);
     found[i] =
@@ -112,8 +112,8 @@ statistic_values statistics_of(const std::vector<call>& calls) {
           mean_of(found)};
 }
 
-/// Simulates threads that alternate between pausing (`thinks`) and calling. `servers` calls are
-/// served at once, for a time from `services`; other calls wait.
+/// Simulates threads that alternate between a pause (a value of `thinks`) and a call. At most
+/// `servers` calls are served at once, each for a time from `services`; other calls wait.
 class closed_loop {
  public:
   closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
@@ -171,8 +171,8 @@ class closed_loop {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
 };
 
-/// Returns consecutive calls from the middle, because the start and the end of a run differ from
-/// the rest.
+/// Returns consecutive calls from the middle of the run, because its start and end differ from the
+/// rest.
 std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
   constexpr std::size_t most = 300;
   if (calls.size() <= most) return calls;
@@ -194,8 +194,8 @@ std::size_t max_at_once(const std::vector<operation_call>& calls) {
   return static_cast<std::size_t>(most);
 }
 
-/// Returns the times between successive calls of a thread. If each thread makes only few calls,
-/// they are distributed to `at_once` virtual threads instead.
+/// Returns the pauses between successive calls of a thread. If each thread makes only few calls,
+/// distributes the calls to `at_once` virtual threads instead.
 std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
   std::vector<operation_call> by_start = calls;
   std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {
@@ -252,7 +252,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
                     const std::vector<double>& services, const std::vector<double>& thinks) {
   constexpr std::size_t times = 20;
   constexpr std::size_t some = 6;
-  // If the deviation is larger than this after `some` simulations, no more are needed.
+  // If the deviation is larger after `some` simulations, the remaining simulations are skipped.
   constexpr double never = 12;
   const statistic_values recorded = statistics_of(calls);
   std::mt19937_64 random(servers);
@@ -284,8 +284,8 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
   return best;
 }
 
-/// Returns the CPU time of all calls divided by the time in which at least one call was open. At
-/// least this many calls were served at once.
+/// Returns the CPU time of all calls divided by the time in which at least one call was open. This
+/// is a lower limit for the number of calls that were served at once.
 double busy_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;
@@ -319,7 +319,7 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   const auto begun_by = [&](std::int64_t time) {
     return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
   };
-  // If several calls began at the same moment, the first one to end counts as alone.
+  // If several calls began at the same moment, the one that ends first counts as alone.
   std::vector<operation_call> by_start = calls;
   std::stable_sort(
       by_start.begin(), by_start.end(),
@@ -338,7 +338,7 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   found.shared_ns = mean_of(shared);
   if (alone.empty()) return;
   found.alone_ns = mean_of(alone);
-  // Few calls are alone, so their standard deviation is assumed to be at least that of the others.
+  // Few calls are alone, so assume that their standard deviation is at least that of the others.
   const auto sd_share = [](const std::vector<double>& of, double mean) {
     double squares = 0;
     for (const double v : of) squares += (v - mean) * (v - mean);
@@ -415,8 +415,8 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // The candidate `at_once` means "no limit". To reject it, a larger deviation is needed than for
-    // the others, in particular if there are few calls.
+    // The candidate `at_once` means "no limit". Reject it only for a larger deviation than the
+    // others, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

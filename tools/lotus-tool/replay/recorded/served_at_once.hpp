@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// A call of an operation, or the whole work of a stage on one unit. The start is moved later by
-/// the time for which the call waited for a CPU, because the call did not wait for a server then.
+/// A call of an operation, or all work of a stage on one unit (batch or item). Time in which the
+/// call waited for a CPU is removed by a later start, because it is no wait for a server.
 struct operation_call {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -19,8 +19,8 @@ struct operation_call {
   double cpu_ns = 0;
 };
 
-/// How many calls of one operation are served at once, as far as the recording shows this. "Served"
-/// means that a call does not wait for a server, such as a lock or a channel of a device.
+/// How many calls of one operation are served at once, as far as the recording shows it. A call is
+/// served while it does not wait for a server, such as a lock or a channel of a device.
 struct served_at_once {
   std::size_t max_inside = 0;  ///< the maximum number of calls open at the same time
   /// Numbers of servers, up to max_inside, that are consistent with the recording, ascending. If
@@ -39,21 +39,21 @@ struct served_at_once {
   bool may_be(std::size_t servers) const {
     return std::find(plausible.begin(), plausible.end(), servers) != plausible.end();
   }
-  /// Returns whether the number of calls served at once may be unlimited.
+  /// Returns whether all calls may be served at once, without a limit.
   bool may_be_free() const { return may_be(max_inside); }
   /// Returns whether calls took significantly longer while other calls were open.
   bool is_slower_when_shared() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
 };
 
 /// Estimates how many calls are served at once. For each possible number of servers, the function
-/// computes from the recording how long calls were served (from the start of the call, or from the
-/// moment when a server became free, to its end) and the times between calls. With these times it
+/// computes from the recording how long each call was served (from its start, or from the moment
+/// when a server became free, to its end) and the pauses between calls. With these times it
 /// simulates a closed loop of threads that call and pause (Lazowska et al., Quantitative System
 /// Performance, ch. 6), and compares eight statistics of the recording with those of the
 /// simulation. A number of servers is plausible unless one of the statistics is far off. Three
 /// criteria exclude more numbers: only the right number leads to similar service times, if these
 /// times hardly vary; calls that were on the CPU at the same time were served at the same time; and
-/// if calls take much longer while others are open, some limit exists.
+/// if calls take much longer while others are open, there must be a limit.
 /// @param all  sorted by their ends. The result is deterministic.
 served_at_once find_served_at_once(const std::vector<operation_call>& all);
 

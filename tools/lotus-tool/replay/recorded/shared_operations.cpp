@@ -44,8 +44,8 @@ class call_finder {
     }
   }
 
-  /// Returns the operations that take at least the share `least` of the stage's time, as pairs of
-  /// share and name, largest first.
+  /// Returns the operations that take at least the share `least` (0..1) of the stage's time, as
+  /// pairs of share and name, largest first.
   std::vector<std::pair<double, std::uint32_t>> larger_names(double least) const {
     std::vector<double> sums;
     for_each_inner([&](std::uint32_t, const outer_span&, const operation& op) {

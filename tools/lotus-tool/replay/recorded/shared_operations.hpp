@@ -20,18 +20,18 @@ struct shared_operation {
   bool is_stage = false;
   std::vector<operation_call> calls;  ///< calls of the operation, sorted by their ends
   served_at_once served;
-  /// Share of the calls' time in which they were blocked, 0..1; waits for a CPU count as no time. 1
-  /// if CPU time is unknown.
+  /// Share of the calls' time in which they were blocked, 0..1. Time in which they waited for a CPU
+  /// does not count. 1 if CPU time is unknown.
   double blocked_share = 0;
 };
 
-/// Returns the operations that take at least a quarter of a stage's time, at most three. The stage
-/// itself is also returned if no operation takes half of its time. It is returned too if only one
-/// thread at a time worked in the stage, because the recording then does not show how two threads
+/// Returns the operations that take at least a quarter of a stage's time, at most three. Also
+/// returns the stage itself if no operation takes half of its time, or if only one thread at a time
+/// worked in the stage: then the recording does not show how two threads would delay each other.
 /// would delay each other.
 ///
-/// If a later log format records why threads were blocked (which lock, which device), use it here:
-/// it would determine served_at_once::plausible without statistics.
+/// If a later log format records why threads were blocked (which lock, which device), use this
+/// here: it would determine served_at_once::plausible without statistics.
 /// @param work_of     for each span of run_batches::preprocessing_spans(), the work to which the
 ///   span belongs, if any.
 /// @param stage       the stage as in preprocessing_span.

@@ -19,12 +19,12 @@ struct found_unit {
   std::int64_t start_ns = 0;
 };
 
-/// Returns the units of each epoch, items before batches. Batches that were dispatched in the order
-/// of their numbers are sorted by number, even if a thread began late. All other units are sorted
-/// by their start.
+/// Returns the units of each epoch, items before batches. If batches were dispatched in the order
+/// of their numbers, sorts them by number, even if a thread began late. Sorts all other units by
+/// their start.
 /// @param is_used  returns whether a span counts as work on a unit.
 /// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
-///   places earlier or later than its number suggests, dispatch was not in the order of numbers.
+/// places earlier or later than its number suggests, batches were dispatched in another order.
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(span_number)>& is_used,
                                               std::size_t threads);
