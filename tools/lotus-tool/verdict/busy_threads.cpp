@@ -49,13 +49,13 @@ intervals without(const intervals& spans, const intervals& holes) {
   return rest;
 }
 
-/// Returns the intervals in which operations of a log ran outside of `known`. A log contains an
-/// operation after the operations inside it, so each operation extends or absorbs the intervals
-/// that were found last.
+/// Returns the intervals in which operations of a log ran outside of `known`. In a log, an
+/// operation comes after the operations inside it; therefore each operation extends or replaces the
+/// intervals that were found last.
 /// @param known  intervals that are disjoint and sorted by time.
 intervals covered_by_operations(const run_data& run, std::size_t file, const intervals& known) {
   intervals covered;
-  // A cache: most operations start in the same interval as the one before.
+  // Remember the last interval, because the next operation usually starts in the same one.
   auto near = known.begin();
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};

@@ -17,8 +17,8 @@ struct busy_threads {
 
 /// Counts busy threads. A thread is busy while it preprocesses a batch or runs a stage or
 /// operation; the consumer is also busy during a step. Time in which a thread was blocked does not
-/// count. If a run does not record when the consumer was blocked, steps do not count at all,
-/// because the consumer may spend most of a step waiting for another device.
+/// count. If the run does not record when the consumer was blocked, steps do not count at all,
+/// because during a step the consumer may mostly wait for another device.
 /// @param run  read with run_parts::operations.
 busy_threads count_busy_threads(const run_data& run);
 

@@ -41,8 +41,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Counts the batches that were received before they were ready. Allows for the time that a thread
-/// may need to end its span.
+/// Counts the batches that were received before they were ready. Ignores up to 1 ms,
+/// because a thread may need this long to end its span.
 std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began) {
   constexpr double late_ns = 1e6;
   std::size_t early = 0;
@@ -159,7 +159,7 @@ class checker {
 
   void consumed_late() {
     // If one of these checks failed, an SBatchConsumed record may be paired with the wait for
-    // another batch, and the time between the two is meaningless.
+    // another batch, and the time between the two would be meaningless.
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
          human_share(run_.batches.late_share()) +

@@ -27,7 +27,7 @@ struct check {
 /// @param work  the result of look_at_work() for the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);
 
-/// The parts of a run that a command must read to run the checks.
+/// The data of a run that a command must read to run the checks.
 inline constexpr run_parts checked_parts{false, false, true};
 
 /// Returns why there is no verdict: the texts of the unsafe checks; "" if no check is unsafe.

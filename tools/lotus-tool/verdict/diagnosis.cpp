@@ -46,8 +46,8 @@ double sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// Returns the 95 % confidence interval (Student's t) of the rate at which `slots` parallel workers
-/// finish batches, if each batch takes `time`.
+/// Returns the 95 % confidence interval (Student's t) of the rate at which `slots` threads together
+/// finish batches, if the durations for one batch have the distribution `time`.
 std::optional<rate_interval> interval_of(const distribution& time, double slots) {
   // 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom.
   constexpr double quantiles[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
@@ -60,7 +60,7 @@ std::optional<rate_interval> interval_of(const distribution& time, double slots)
                        shortest_ns > 0 ? slots * 1e9 / shortest_ns : HUGE_VAL};
 }
 
-/// The capacity of the preprocessing threads, and the stage that limits it.
+/// The capacity of preprocessing, and the stage that limits it.
 struct makers {
   std::optional<double> capacity;  ///< capacity of the slowest stage in batches per second
   std::string slowest;             ///< name of the slowest stage, if it is a named stage
@@ -74,7 +74,7 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   const stage_figures* slowest = nullptr;
   for (const stage_figures& s : stages) {
     if (s.stage == preprocess_stage || !s.batches_per_s) continue;
-    // Stages that share threads also share their capacity. Of such stages, choose the stage that
+    // Stages that share threads also share their capacity. Of these stages, choose the one that
     // takes most of the threads' time.
     const bool shared = slowest != nullptr && s.pool && s.pool == slowest->pool &&
                         *s.batches_per_s <= *slowest->batches_per_s;
@@ -87,7 +87,7 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   return found;
 }
 
-/// Returns the factor by which steps are longer because preprocessing threads use the CPUs.
+/// Returns the factor by which steps are longer because the consumer waits for a CPU.
 double longer_by_queueing(const recorded_pipeline& p) {
   double work_ns = 0;
   double queued_ns = 0;
@@ -154,8 +154,8 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
   if (!d.lock) return;
   d.is = verdict::lock_bound;
-  // Do not suggest more threads, which would only wait for the lock. The simulation may suggest
-  // them because it may not know the lock.
+  // Do not suggest more threads, which would only wait for the lock too. The simulation may suggest
+  // them, because it may not know of the lock.
   for (std::vector<move>* const suggestions : {&d.suggestions, &d.possible}) {
     suggestions->erase(std::remove_if(suggestions->begin(), suggestions->end(),
                                       [](const move& m) {

@@ -47,14 +47,14 @@ struct diagnosis {
   std::vector<move> possible;            ///< changes that may gain nothing, or that need more CPUs
   std::vector<std::string> assumptions;  ///< assumptions behind the first suggestion
   std::vector<std::string> warnings;     ///< warnings to show before the verdict
-  /// Text on an operation that limits workers, see limit_text().
+  /// Text on an operation that limits the number of useful workers, see limit_text().
   std::string limit;
   /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
   std::string accelerator;         ///< what the accelerator's trace shows, in one sentence
   std::string accelerator_advice;  ///< advice in one sentence; "" if there is none
   std::string accelerator_json;
-  /// Whether the accelerator was busy for so much of the run that no change of the input pipeline
-  /// can gain much.
+  /// Whether the accelerator was busy for such a large share of the run that no change of the input
+  /// pipeline can gain much.
   bool accelerator_busy = false;
   std::vector<attack> attacks;
   critical_path path;
@@ -63,9 +63,9 @@ struct diagnosis {
   bool limited_by_cpus = false;  ///< whether twice as many CPUs would gain at least 5 %
   /// Factor by which twice as many workers make the run faster; nullopt if stages have own threads.
   std::optional<double> more_workers_gain;
-  /// Only for a consumer-bound run: prediction for steps of half the time, if that gains 5 %.
+  /// Only for a consumer-bound run: prediction for steps that take half the time, if it gains 5 %.
   std::optional<move> faster_step;
-  /// Whether the consumer waits for the whole preprocessing of each batch.
+  /// Whether the consumer waits for the complete preprocessing of each batch.
   bool makes_itself = false;
   /// Whether makes_itself is true although another thread preprocesses.
   bool on_demand = false;
@@ -87,14 +87,14 @@ struct diagnosis {
   std::optional<double> preprocessing_capacity;  ///< capacity of the slowest stage
   std::string slowest_stage;                ///< name of the slowest stage, if it is a named stage
   std::optional<double> consumer_capacity;  ///< capacity of the consumer
-  /// Confidence intervals of the capacities; nullopt if they are narrow because of many batches.
+  /// Confidence intervals of the capacities; nullopt if many batches make the interval narrow.
   std::optional<rate_interval> preprocessing_interval;
   std::optional<rate_interval> consumer_interval;
   double samples_per_batch = 0;  ///< number of samples in a batch; 0 if unknown
   /// Operations with their shares of the workers' time, largest first.
   std::vector<op_share> ops;
-  /// For each of the first elements of `ops`: the factor by which the whole run would be faster if
-  /// the operation took no time.
+  /// For each of the first elements of `ops`: the factor by which the complete run would be faster
+  /// if the operation took no time.
   std::vector<double> gains_without_ops;
   std::vector<operation_total> operations;  ///< all operations, only for a run without batches
   /// Only for a run without batches: time from the first start to the last end.
@@ -116,14 +116,14 @@ struct judgement {
 };
 
 /// Diagnoses one run. Simulates the run once for each possible bottleneck, with this bottleneck
-/// reduced (gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
+/// reduced (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
 /// verdict if necessary records are missing, a check is unsafe, or the simulation of the unmodified
 /// run is off by more than 25 %.
 ///
 /// The function also computes, with W workers at once (workers_at_once()): preprocessing capacity =
 /// W / mean preprocess time, or the lowest capacity of the named stages; consumer capacity = 1 /
 /// mean step; wait share = sum of waits / (sum of waits + sum of steps); head-of-line share = the
-/// part of the waiting during which a later batch of the same epoch was ready.
+/// part of the waits during which a later batch of the same epoch was ready.
 /// @param run  read with diagnosis_parts, or with more parts.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;

@@ -72,8 +72,8 @@ struct found_setting {
   double gain = 1;
 };
 
-/// Returns false for a change that increases the number of threads beyond the number of CPUs, if
-/// CPUs are the limit: such a change does not help.
+/// Returns false for a change that adds threads beyond the number of CPUs. If CPUs are the limit,
+/// more threads do not help.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
   const double cpus = run.law().law.cpus;
@@ -88,7 +88,7 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// Returns the cheapest setting within 1 % of the largest gain for which is_sensible() is true.
+/// Returns the cheapest sensible setting whose gain is at most 1 % below the largest gain.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   while (!tried.empty()) {
     double best = 1;
@@ -104,7 +104,7 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  /// Setting whose confidence interval of the gain has the highest lower end.
+  /// The setting that certainly gains most: its confidence interval has the highest lower end.
   found_setting surely;
   found_setting perhaps;  ///< setting with the largest expected gain
 };
@@ -117,7 +117,7 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // If the gain of the largest number of threads is uncertain, so are those of smaller numbers.
+  // If the gain of the largest number of threads is uncertain, smaller numbers are uncertain too.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = p.makes_itself ? 1 : p.workers();
@@ -133,7 +133,7 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
 }
 
 /// Finds the best settings. Out-of-order delivery changes the order of batches in training, so it
-/// is chosen only if it gains 3 % more than the best settings without it.
+/// is included only if it gains 3 % more than the best settings without it.
 best_settings best_settings_of(const what_if& run) {
   best_settings chosen = best_settings_of(run, false);
   const recorded_pipeline& p = run.recorded();
@@ -172,7 +172,7 @@ std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
          std::to_string(2 * now) + " workers, then whatif --also";
 }
 
-/// Returns those assumptions of the prediction for `change` that the recording does not confirm.
+/// Returns those assumptions behind the prediction for `change` that the recording cannot confirm.
 std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
   std::vector<std::string> all;
   const recorded_pipeline& p = run.recorded();
@@ -215,7 +215,7 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Returns the share of the time of all work and steps during which their threads waited for a CPU.
+/// Returns the share (0..1) of the threads' working time for which they waited for a CPU.
 double share_without_cpu(const recorded_pipeline& p) {
   if (!p.cpu_known) return 0;
   double queued_ns = 0;
@@ -347,8 +347,8 @@ suggested_changes suggest(const what_if& run, const run_data& data,
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
     if (found.suggestions.size() == 3) break;
-    // If the operations of preprocessing are known, suggest faster operations, not a faster
-    // "preprocess".
+    // If the operations inside preprocessing are known, suggest to speed up one of them, and not
+    // "preprocess" as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
@@ -359,7 +359,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     if (!sure) one.text += how_to_find_out(run, one.change);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  // Where other programs take the CPUs, they are the cause, and a warning says so.
+  // If other programs use the CPUs, they are the cause, and a warning says so instead.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;

@@ -25,11 +25,11 @@ struct bound_gain {
 };
 
 /// Simulates the run once for each possible bottleneck, with this bottleneck reduced: work becomes
-/// 1.25 times faster, or a setting, such as the prefetch depth, no longer limits. Returns
+/// 1.25 times as fast, or a setting, such as the prefetch depth, no longer limits the run. Returns
 /// bottlenecks that are settings first, then those that are work.
 std::vector<bound_gain> gains_of(const what_if& run);
 
-/// Returns the first entry whose gain is within one percentage point of the largest gain. Returns
+/// Returns the first of the entries whose gain is within one percentage point of the largest gain;
 /// `balanced` if the largest gain is below 5 %.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
@@ -49,9 +49,9 @@ struct move {
 struct suggested_changes {
   /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
   /// most valuable first. Settings come first: of all combinations of up to 16 workers and prefetch
-  /// 1, 2, 4, the cheapest whose gain is within 1 % of the largest. Out-of-order delivery is
-  /// suggested only if it adds 3 %, and more workers than CPUs only if CPUs are not the limit.
-  /// After settings come operations that should become twice as fast.
+  /// depths 1, 2, 4, the cheapest whose gain is at most 1 % below the largest gain. Out-of-order
+  /// delivery is suggested only if it gains 3 % more, and more workers than CPUs only if CPUs are
+  /// not the limit. Then come operations that should become twice as fast.
   std::vector<move> suggestions;
   /// Changes whose confidence interval includes "no gain", with advice how to find out more. The
   /// last entry suggests more CPUs if CPUs are the limit.
@@ -60,20 +60,20 @@ struct suggested_changes {
   std::vector<std::string> assumptions;
 };
 
-/// @param consumer_per_s  batches per second that the consumer alone could process. This is the
-/// upper bound of the throughput after every change that does not alter the step.
+/// @param consumer_per_s  batches per second that the consumer could process if all were ready. No
+/// change that leaves the step as it is can exceed this throughput.
 suggested_changes suggest(const what_if& run, const run_data& data,
                           std::optional<double> consumer_per_s);
 
-/// Adds delivery in any order, with all else unchanged, if it gains 5 % and is not suggested yet.
-/// The best settings of an order-bound run may combine it with more workers, which cost more.
+/// Adds delivery in any order, without another change, if it gains 5 % and is not suggested yet. In
+/// an order-bound run, the best settings may combine it with more workers, which cost more.
 void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
                        suggested_changes& to);
 
 /// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
 std::optional<move> faster_step(const what_if& run);
 
-/// Returns whether after `change` twice as many CPUs would gain another 5 %.
+/// Returns whether twice as many CPUs would gain another 5 % after `change`.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
 /// Returns a text such as "Fetch is serial (a lock or a device): ..."; "" if the recording does not
@@ -84,15 +84,15 @@ std::string limit_text(const what_if& run);
 /// 0.
 std::string others_text(const what_if& run);
 
-/// An operation or a stage, with its share of the critical path. Both gains are the factor by which
-/// the whole run would be faster; 1: no effect.
+/// An operation or a stage, with its share of the critical path. Both gains are factors by which
+/// the complete run would be faster; 1: no effect.
 struct attack {
   path_share path;
   double gain = 1;       ///< gain if the operation or stage were 1.25 times faster
   double gain_free = 1;  ///< gain if the operation or stage took no time
 };
 
-/// Returns the factor by which the whole run would be faster if an operation or a stage took no
+/// Returns the factor by which the complete run would be faster if an operation or a stage took no
 /// time. `name` is its name without the leading S.
 double gain_without(const what_if& run, const std::string& name);
 

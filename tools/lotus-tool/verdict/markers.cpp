@@ -23,8 +23,8 @@ class marked_batches {
   }
   std::size_t count() const noexcept { return count_; }
   std::int64_t number() const noexcept { return number_; }
-  /// Returns whether all numbers are equal. Three equal numbers are a mistake in the program,
-  /// because three epochs of one batch each are unlikely.
+  /// Returns whether all numbers are equal. At least three equal numbers are a mistake in the
+  /// program, because three epochs of one batch each are unlikely.
   bool all_the_same() const noexcept { return one_number_ && count_ >= 3; }
 
  private:

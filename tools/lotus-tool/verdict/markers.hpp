@@ -17,12 +17,12 @@ struct marker_fault {
   std::string to_do;
 };
 
-/// Returns the faults of a run that has batches or stages. The lack of a consumer alone is not a
-/// fault, because the program may be a service.
+/// Returns the faults of a run that has batches or stages. It is no fault if a program has stages
+/// but no consumer, because the program may be a service.
 std::vector<marker_fault> marker_faults(const run_data& run);
 
 /// Returns why a run without marker_faults() cannot have a verdict: it has no batches or no
-/// consumer. The text names the two macros to add. Returns "" if the run has both.
+/// consumer. The text names the two macros to add. Returns "" if it has both.
 std::string why_no_pipeline(const run_data& run);
 
 }  // namespace lotus::tool

@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Batches that a consumer received in succession without a repeated number: usually an epoch.
+/// Batches that a consumer received one after another until a number repeated: usually an epoch.
 struct sequence {
   std::set<std::int64_t> numbers;
   std::int64_t from_ns = 0;
@@ -57,8 +57,8 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
-/// A search tree over numbers: finds the first number below a limit, starting at a given index, in
-/// O(log n).
+/// A search tree over numbers. Starting at a given index, finds the first number below a limit in
+/// O(log n) steps.
 class first_below {
  public:
   explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
@@ -100,7 +100,7 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     const batch* of;
   };
   std::vector<delivery> by_time;
-  // The batches that were never received, each with the start of its preprocessing.
+  // The batches that no consumer received, each with the start of its preprocessing.
   std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
@@ -152,12 +152,12 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// Properties of all sequences of a consumer, with which each single sequence is compared.
+/// Properties of all sequences of a consumer, with which single sequences are compared.
 struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
   std::set<optional_file> makers_of_long;
-  /// By length: number of sequences of this length that were not left early.
+  /// For each length: number of sequences of this length that were not left early.
   std::map<std::size_t, std::size_t> whole;
 
   explicit all_sequences(const std::vector<sequence>& all) {
@@ -172,7 +172,7 @@ struct all_sequences {
 };
 
 /// Returns whether a sequence must be the epoch of another, smaller loader: it is shorter than
-/// other sequences, and it was not left early.
+/// other sequences although it was not left early.
 /// @param before  the length of the longest sequence before `s`.
 bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
                        const recorded_work& work) {
@@ -184,8 +184,8 @@ bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const a
       std::none_of(s.makers.begin(), s.makers.end(),
                    [&](optional_file file) { return all.makers_of_long.count(file) != 0; });
   if (!last) return has_makers_of_its_own || all.whole.at(s.numbers.size()) > 1;
-  // The last sequence may be an epoch during which the program was stopped. In this case, threads
-  // that built its batches have recorded operations outside batches after its start.
+  // The program may have been stopped during the last sequence. If so, threads that built its
+  // batches have recorded operations outside batches after the start of the sequence.
   for (const optional_file file : s.makers) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }

@@ -72,7 +72,7 @@ struct thread_records {
 };
 
 /// For each log, returns the records of its thread. A thread may have two logs: one with its waits,
-/// one with its operations.
+/// one with its operations. Both then get the same records.
 std::vector<thread_records> records_of_threads(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   std::map<std::uint64_t, std::vector<std::size_t>> logs_of;
@@ -125,8 +125,8 @@ struct common_batch {
   double all = 0;
 };
 
-/// Finds intervals between recorded batches in which a thread ran about the same operations as in a
-/// batch. In such an interval, the thread probably built a batch that was not recorded.
+/// Finds intervals between recorded batches in which a thread ran about the same operations as for
+/// a batch. In such an interval, the thread probably built a batch that was not recorded.
 class copy_finder {
  public:
   copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)
@@ -168,8 +168,8 @@ class copy_finder {
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. The self time of an operation that
-/// contains several batches excludes the time of these batches.
+/// Calls `on_op(op, self_ns)` for the operations of a log. If an operation contains several
+/// batches, their time is not part of its self time.
 template <class OnOp>
 void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
                      OnOp&& on_op) {
@@ -240,7 +240,7 @@ recorded_work look_at_work(const run_data& run) {
   work.last_outside_ns.assign(files, INT64_MIN);
   std::vector<double> outside_ns(run.names.size());
   common_batch common{std::vector<double>(run.names.size()), 0};
-  // For each name's number: number of calls outside batches.
+  // For each operation, by the number of its name: number of calls outside batches.
   std::vector<double> elsewhere(run.names.size());
   for (std::size_t f = 0; f < files; ++f) {
     if (!run.has_operations(f)) continue;

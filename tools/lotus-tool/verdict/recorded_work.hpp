@@ -16,7 +16,7 @@ struct work_of_op {
   double ns = 0;
 };
 
-/// Two spans of one thread that overlap without one containing the other.
+/// Two spans of one thread that overlap although neither contains the other.
 struct partial_overlap {
   /// Name of the span that began first; "a batch" for the span of a batch.
   std::string first;
@@ -27,11 +27,11 @@ struct partial_overlap {
 
 struct recorded_work {
   double all_ns = 0;  ///< self time of all operations outside the consumer's steps
-  /// The part of `all_ns` outside batches, without the time in `copies_ns`.
+  /// Self time of the operations outside batches, without copies_ns; a part of `all_ns`.
   double outside_ns = 0;
   std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
-  /// Number of intervals between batches in which a thread ran about the same operations as in a
-  /// batch.
+  /// Number of intervals between batches in which a thread ran about the same operations as for a
+  /// batch, so a batch was probably built but not recorded.
   std::size_t copies = 0;
   double copies_ns = 0;
   /// Names of the operations in the intervals that `copies` counts.

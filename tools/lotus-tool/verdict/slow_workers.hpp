@@ -18,7 +18,7 @@ struct slow_worker {
 
 /// Returns the slow workers, slowest first. A worker is slow if its mean is over 1.25 times the
 /// median of all workers' means and exceeds that median by more than three standard errors of the
-/// worker's mean. The second condition excludes chance, which makes even equal workers differ.
+/// worker's mean. Without the second condition, equal workers could differ by chance.
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run);
 

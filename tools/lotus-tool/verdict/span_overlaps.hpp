@@ -1,4 +1,4 @@
-// Finds spans of one thread that overlap without one containing the other.
+// Finds spans of one thread that overlap although neither contains the other.
 #ifndef LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 #define LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 
@@ -10,9 +10,9 @@
 
 namespace lotus::tool {
 
-/// Finds spans of one thread that overlap partly. Correctly recorded spans never do: of two spans,
-/// one contains the other, or they are disjoint. Spans should be added in the order of their ends,
-/// as in a log; otherwise only overlaps with the most recent spans are found.
+/// Finds spans of one thread that overlap partly. Correctly recorded spans never do: they are
+/// disjoint, or one contains the other. Add spans in the order of their ends, as in a log;
+/// otherwise only overlaps with the most recent spans are found.
 class span_overlaps {
  public:
   struct span {
@@ -40,7 +40,7 @@ class span_overlaps {
   }
 
  private:
-  /// Tolerance in ns when the ends of a span and of the span around it are compared, because the
+  /// Tolerance in ns for comparing the end of a span with that of the span around it, because the
   /// clock is read separately for each.
   static constexpr std::int64_t clocks_ns = 1000;
   static constexpr std::size_t most = std::size_t{1} << 16U;

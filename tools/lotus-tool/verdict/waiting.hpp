@@ -11,7 +11,7 @@ namespace lotus::tool {
 /// Sums of the consumer's waits for the counted batches.
 struct waiting {
   double all_ns = 0;
-  double behind_others_ns = 0;  ///< part of all_ns in which a later batch was ready
+  double behind_others_ns = 0;  ///< part of all_ns while a later batch was ready
   double steps_ns = 0;
 
   /// Returns the share of the consumer's time that it waited, 0..1.

@@ -62,7 +62,7 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
   return found;
 }
 
-/// A sentence for verdicts that may be wrong if the run uses an accelerator.
+/// A sentence for verdicts that may be wrong if the program uses an accelerator.
 constexpr const char* unknown_device =
     " Whether an accelerator computes or waits meanwhile is unknown without its trace (see "
     "'lotus-tool accelerator').";
@@ -81,7 +81,7 @@ class composer {
       no_verdict();
     }
     warnings();
-    // Suggestions come from a simulation that ignores the accelerator.
+    // Suggestions come from a simulation that does not consider the accelerator.
     if (!d_.accelerator_busy) {
       advice();
       not_worth();
@@ -254,7 +254,7 @@ class composer {
 
   std::string time_with(double gain) const { return human_time(d_.run_ns / gain); }
 
-  /// Returns the lower end of a gain's confidence interval.
+  /// Returns the gain at the lower end of the prediction's confidence interval.
   static double min_gain(const prediction& p) {
     return p.low > 0 && p.per_s > 0 ? p.gain * p.low / p.per_s : p.gain;
   }
@@ -262,7 +262,7 @@ class composer {
     return p.low > 0 && p.per_s > 0 ? p.gain * p.high / p.per_s : p.gain;
   }
 
-  /// Whether a suggestion contradicts the verdict: the screen of a consumer-bound run states that a
+  /// Whether a suggestion contradicts the verdict. For a consumer-bound run, the screen says that a
   /// faster loader would not help, so it must not suggest a faster loader that may gain nothing.
   bool contradicts_verdict(const move& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
@@ -291,8 +291,8 @@ class composer {
     }
   }
 
-  /// Returns the operation or stage that a change concerns. For a change of settings, returns the
-  /// batches, because the change affects the waits for batches.
+  /// Returns the operation or stage that a change concerns. A change of settings affects the waits
+  /// for batches, so its target is the batches.
   shown_target target_of_change(const pipeline_change& change) const {
     shown_target to;
     if (change.faster.size() == 1) {
