@@ -108,7 +108,7 @@ TEST_CASE(
   constexpr std::int64_t batches = 25;
   std::mt19937 random(7);
   std::vector<stage_span> stages;
-  std::vector<batch_taking> takings;
+  std::vector<batch_inclusion> inclusions;
   batch_records records;
   std::vector<std::int64_t> first_ns;  // expected values by epoch and batch
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
@@ -130,7 +130,7 @@ TEST_CASE(
         const std::int64_t item = buffer[drawn];
         buffer.erase(buffer.begin() + static_cast<std::ptrdiff_t>(drawn));
         at = begin + 10 * next + 100 + k;
-        takings.push_back({at, b, item});
+        inclusions.push_back({at, b, item});
         earliest = std::min(earliest, start[static_cast<std::size_t>(item)]);
       }
       stages.push_back(span(collate_stage, b, at - 5, 20, 3));
@@ -138,7 +138,7 @@ TEST_CASE(
       first_ns.push_back(earliest);
     }
   }
-  const run_batches run(records, stages, takings);
+  const run_batches run(records, stages, inclusions);
   REQUIRE(run.all().size() == 2 * batches);
   for (std::size_t i = 0; i < first_ns.size(); ++i) {
     const batch& b = run.all()[i];

@@ -162,14 +162,14 @@ TEST_CASE("a stage of items has a capacity in items and in batches") {
   run.names.id("SDecode");
   run.names.id("SCollate");
   std::vector<stage_span> spans;
-  std::vector<batch_taking> takings;
+  std::vector<batch_inclusion> inclusions;
   for (std::int64_t i = 0; i < 160; ++i) {
     const auto thread = static_cast<std::uint32_t>(i % 2);
     spans.push_back({10 * ms * (i / 2), 10 * ms, i, 0, file_id(thread)});
-    takings.push_back({10 * ms * (i / 2) + 11 * ms, i / 8, i});
+    inclusions.push_back({10 * ms * (i / 2) + 11 * ms, i / 8, i});
     if (i % 8 == 7) spans.push_back({10 * ms * (i / 2) + 11 * ms, 4 * ms, i / 8, 1, file_id(5)});
   }
-  run.batches = run_batches({}, spans, takings);
+  run.batches = run_batches({}, spans, inclusions);
   REQUIRE(run.batches.all().size() == 20);
   const std::vector<stage_figures> stages = measure_stages(run);
   REQUIRE(stages.size() == 2);

@@ -55,21 +55,21 @@ namespace {
 
 void add_work(pooled_loader& to, const run_data& run) {
   // For each log, whether its thread preprocesses batches.
-  std::vector<bool> makes(run.files->files.size());
+  std::vector<bool> builds(run.files->files.size());
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::preprocessed) continue;
-    makes[r.file.value()] = true;
+    builds[r.file.value()] = true;
     ++to.batches;
   }
-  const auto makers = static_cast<std::size_t>(std::count(makes.begin(), makes.end(), true));
-  if (makers > 0) to.workers.insert(makers);
+  const auto builders = static_cast<std::size_t>(std::count(builds.begin(), builds.end(), true));
+  if (builders > 0) to.workers.insert(builders);
   for (const op_samples& op : run.ops) {
     pooled_work& of = to.work[std::string(op.name)];
     of.self_ns += static_cast<double>(op.self_ns);
     for (std::size_t f = 0; f < op.by_file.size(); ++f) {
       const std::uint64_t count = op.by_file[f].count;
       of.calls += static_cast<double>(count);
-      of.elsewhere = of.elsewhere || (count > 0 && !makes[f]);
+      of.elsewhere = of.elsewhere || (count > 0 && !builds[f]);
     }
   }
 }

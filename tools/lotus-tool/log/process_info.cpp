@@ -98,12 +98,12 @@ run_processes run_processes::read(const std::string& dir, const std::set<std::st
       paths.insert(entry.path().string());
     }
   }
-  for (const std::string& path : paths) all.take(path);
-  for (const std::string& path : paths) all.place_logs(path);
+  for (const std::string& path : paths) all.read_file(path);
+  for (const std::string& path : paths) all.assign_logs(path);
   return all;
 }
 
-void run_processes::take(const std::string& path) {
+void run_processes::read_file(const std::string& path) {
   std::error_code error;
   const std::uint64_t bytes = fs::file_size(path, error);
   if (!error && bytes > std::min(max_file_bytes, max_bytes - bytes_)) {
@@ -195,7 +195,7 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
   }
 }
 
-void run_processes::place_logs(const std::string& path) {
+void run_processes::assign_logs(const std::string& path) {
   const auto found = by_file_.find(path);
   if (found == by_file_.end()) return;
   const process_info& process = found->second;
@@ -210,10 +210,10 @@ void run_processes::place_logs(const std::string& path) {
     measured(number);
   }
   for (const auto& [tid, name] : process.threads) {
-    const auto [place, is_new] = by_number_.try_emplace(tid, &process);
+    const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
     // If the process reported that the thread's log has a number other than the thread id, then the
     // log with the thread id as its number belongs to another thread with the same id.
-    if (!is_new && elsewhere.count(tid) == 0) place->second = &process;
+    if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }
 }

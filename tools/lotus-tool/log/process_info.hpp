@@ -113,9 +113,9 @@ class run_processes {
   std::string left(const std::string& dir) const;
 
  private:
-  void take(const std::string& path);
+  void read_file(const std::string& path);
   void take_lines(const std::string& text, process_info& process);
-  void place_logs(const std::string& path);
+  void assign_logs(const std::string& path);
 
   std::map<std::string, process_info> by_file_;
   std::map<std::uint64_t, const process_info*> by_number_;

@@ -49,7 +49,7 @@ constexpr auto kinds = [] {
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 
 /// Reads a whole number. The field must not contain anything else.
-number_fault take_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
+number_fault read_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
   if (type == field_type::bits) {
     std::uint64_t bits = 0;
     const char* const behind = field.data() + field.size();
@@ -73,7 +73,7 @@ number_fault take_number(std::string_view field, field_type type, std::int64_t& 
 }
 
 /// Fills `line` from the text of one line. Returns nullptr, or a description of the error.
-const char* take_line(std::string_view text, side_line& line) noexcept {
+const char* read_columns(std::string_view text, side_line& line) noexcept {
   constexpr std::size_t columns = 5;
   constexpr const char* unknown = "the kind is unknown: was it recorded by a newer lotus?";
   std::string_view field[columns];
@@ -106,7 +106,7 @@ const char* take_line(std::string_view text, side_line& line) noexcept {
       *to[i] = side_line::no_number;
       continue;
     }
-    switch (take_number(number, type, *to[i])) {
+    switch (read_number(number, type, *to[i])) {
       case number_fault::none:
         break;
       case number_fault::no_number:
@@ -125,12 +125,12 @@ const char* take_line(std::string_view text, side_line& line) noexcept {
 const char* read_record(const char* p, const char* end, side_line& line) noexcept {
   const char* const line_end = std::find(p, end, '\n');
   const std::string_view text(p, static_cast<std::size_t>(line_end - p));
-  return take_line(text, line) == nullptr ? line_end : nullptr;
+  return read_columns(text, line) == nullptr ? line_end : nullptr;
 }
 
 const char* parse_line(std::string_view text, side_line& line) noexcept {
   if (text.size() > max_line_bytes) return "the line is longer than 1 MiB";
-  return take_line(text, line);
+  return read_columns(text, line);
 }
 
 void append_text(const side_line& line, std::string& to) {

@@ -16,10 +16,10 @@
 
 namespace lotus::tool {
 
-void gathered_logs::take(std::size_t place, std::unique_ptr<log_data> log) {
+void gathered_logs::take(std::size_t index, std::unique_ptr<log_data> log) {
   std::unique_lock<std::mutex> lock(mutex_);
-  moved_.wait(lock, [this, place] { return place < next_ + max_ahead; });
-  waiting_.emplace(place, std::move(log));
+  moved_.wait(lock, [this, index] { return index < next_ + max_ahead; });
+  waiting_.emplace(index, std::move(log));
   for (auto at = waiting_.begin(); at != waiting_.end() && at->first == next_;
        at = waiting_.erase(at)) {
     if (!failure_) put(next_, *at->second);
@@ -28,7 +28,7 @@ void gathered_logs::take(std::size_t place, std::unique_ptr<log_data> log) {
   moved_.notify_all();
 }
 
-void gathered_logs::put(std::size_t place, log_data& log) {
+void gathered_logs::put(std::size_t index, log_data& log) {
   diagnostics_.absorb(log.text.str(), log.diagnostics);
   to_.damaged_lines += log.diagnostics.malformed_lines();
   if (log.failure) {
@@ -40,7 +40,7 @@ void gathered_logs::put(std::size_t place, log_data& log) {
   to_.first_ns = std::min(to_.first_ns, log.first_ns);
   to_.last_ns = std::max(to_.last_ns, log.last_ns);
   const std::size_t count = log.names.size();
-  std::vector<std::uint32_t>& names = to_.logs[place].names;
+  std::vector<std::uint32_t>& names = to_.logs[index].names;
   names.resize(count);
   if (to_.names.size() == 0) {
     to_.names = std::move(log.names);
@@ -51,12 +51,12 @@ void gathered_logs::put(std::size_t place, log_data& log) {
     }
   }
   for (std::uint32_t n = 0; n < std::min(count, log.ops.size()); ++n) {
-    add_op(place, names[n], n, log);
+    add_op(index, names[n], n, log);
   }
-  to_.logs[place].packed = std::move(log.packed);
+  to_.logs[index].packed = std::move(log.packed);
 }
 
-void gathered_logs::add_op(std::size_t place, std::uint32_t name, std::uint32_t name_in_log,
+void gathered_logs::add_op(std::size_t index, std::uint32_t name, std::uint32_t name_in_log,
                            log_data& log) {
   if (name >= to_.ops.size()) to_.ops.resize(name + std::size_t{1});
   log_op& op = log.ops[name_in_log];
@@ -66,10 +66,10 @@ void gathered_logs::add_op(std::size_t place, std::uint32_t name, std::uint32_t 
     to.change_details().blocks.add(log.blocks[name_in_log]);
   }
   to.self_ns += op.self_ns;
-  to.by_file.set(place, op.share);
+  to.by_file.set(index, op.share);
   if (op.share.count == 0) return;
   if (name >= cpu_missing_.size()) cpu_missing_.resize(to_.ops.size());
-  if (!side_.off_cpu[place].known()) {
+  if (!side_.off_cpu[index].known()) {
     cpu_missing_[name] = true;
   } else if (name_in_log < log.cpu.size()) {
     std::optional<cpu_split>& sum = to.change_details().cpu;

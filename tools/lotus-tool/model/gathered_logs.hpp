@@ -60,10 +60,10 @@ class gathered_logs {
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds one log. If `place` is far ahead of the first log that is still missing, waits for that
+  /// Adds one log. If `index` is far ahead of the first log that is still missing, waits for that
   /// log. Thread-safe.
-  /// @param place  the index of the log; each index is added once.
-  void take(std::size_t place, std::unique_ptr<log_data> log);
+  /// @param index  the index of the log; each index is added once.
+  void take(std::size_t index, std::unique_ptr<log_data> log);
 
   /// Returns the batch records. Call this after adding all logs. Rethrows the error of the first
   /// log that could not be read.
@@ -72,8 +72,8 @@ class gathered_logs {
  private:
   static constexpr std::size_t max_ahead = 64;
 
-  void put(std::size_t place, log_data& log);
-  void add_op(std::size_t place, std::uint32_t name, std::uint32_t name_in_log, log_data& log);
+  void put(std::size_t index, log_data& log);
+  void add_op(std::size_t index, std::uint32_t name, std::uint32_t name_in_log, log_data& log);
 
   const side_data& side_;
   run_data& to_;

@@ -68,12 +68,12 @@ class argument_names {
 /// Reads one log.
 /// @param side  the side logs of the run.
 /// @param read  the time range to read: all lines that overlap with this range are used.
-void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
+void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
               const read_side& side, const time_window& read, log_data& to) {
-  const off_cpu_time& off_cpu = side.data.off_cpu[place];
-  const off_cpu_time& aggregated = side.data.aggregated[place];
+  const off_cpu_time& off_cpu = side.data.off_cpu[index];
+  const off_cpu_time& aggregated = side.data.aggregated[index];
   std::optional<argument_names> arguments;
-  if (wanted.by_arguments) arguments.emplace(side, file_id(place));
+  if (wanted.by_arguments) arguments.emplace(side, file_id(index));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
   // Count in local variables, because `to` may share a cache line with data of another thread.
@@ -86,7 +86,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
     first_ns = std::min(first_ns, line.start_ns);
     last_ns = std::max(last_ns, line.end_ns());
     if (line.kind != record_kind::op) {
-      to.records.push_back({line.start_ns, line.duration_ns, line.batch, file_id(place), 0,
+      to.records.push_back({line.start_ns, line.duration_ns, line.batch, file_id(index), 0,
                             line.kind, consumer_id(file.consumer)});
       return;
     }
@@ -267,7 +267,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;
-  data.batches = run_batches(std::move(records), data.side.stages, data.side.takings, cut_off);
+  data.batches = run_batches(std::move(records), data.side.stages, data.side.inclusions, cut_off);
   // Heap use is recorded by operation name only, so it is unknown for a name with arguments.
   if (data.side.heap.known() && !wanted.by_arguments) {
     for (std::uint32_t name = 0; name < data.ops.size(); ++name) {

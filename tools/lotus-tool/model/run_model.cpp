@@ -55,7 +55,7 @@ class preprocessing_of_batch {
 }  // namespace
 
 run_batches::run_batches(batch_records records, const std::vector<stage_span>& stages,
-                         const std::vector<batch_taking>& takings, bool cut_off)
+                         const std::vector<batch_inclusion>& inclusions, bool cut_off)
     : records_(std::move(records)) {
   waits_known_ = std::any_of(records_.begin(), records_.end(),
                              [](const batch_record& r) { return r.kind == record_kind::wait; });
@@ -65,12 +65,12 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   batch_preprocessings found;
   if (join_successive_consumers()) {
     std::vector<stage_span> joined_stages = stages;
-    std::vector<batch_taking> joined_takings = takings;
+    std::vector<batch_inclusion> joined_inclusions = inclusions;
     for (stage_span& s : joined_stages) s.consumer = {};
-    for (batch_taking& t : joined_takings) t.consumer = {};
-    found = find_preprocessings(records_, joined_stages, joined_takings);
+    for (batch_inclusion& t : joined_inclusions) t.consumer = {};
+    found = find_preprocessings(records_, joined_stages, joined_inclusions);
   } else {
-    found = find_preprocessings(records_, stages, takings);
+    found = find_preprocessings(records_, stages, inclusions);
   }
   in_parts_ = found.in_parts;
   first_epochs_ = find_epochs(records_, found, cut_off);

@@ -112,7 +112,7 @@ class run_batches {
   /// @param cut_off  whether the records are only a part of a run. Then epochs count from the start
   /// of the part, and a batch may have been preprocessed before that.
   explicit run_batches(batch_records records, const std::vector<stage_span>& stages = {},
-                       const std::vector<batch_taking>& takings = {}, bool cut_off = false);
+                       const std::vector<batch_inclusion>& inclusions = {}, bool cut_off = false);
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }

@@ -24,10 +24,10 @@ constexpr std::size_t slow_samples_shown = 5;
 class batch_spans {
  public:
   batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
-    for (std::size_t place = 0; place < batches.all().size(); ++place) {
-      const batch_record* const preprocessed = batches.record(batches.all()[place].preprocessed);
-      if (counted[place] && preprocessed != nullptr && preprocessed->file == file_id(file)) {
-        spans_.push_back({preprocessed->start_ns, preprocessed->end_ns(), place});
+    for (std::size_t index = 0; index < batches.all().size(); ++index) {
+      const batch_record* const preprocessed = batches.record(batches.all()[index].preprocessed);
+      if (counted[index] && preprocessed != nullptr && preprocessed->file == file_id(file)) {
+        spans_.push_back({preprocessed->start_ns, preprocessed->end_ns(), index});
       }
     }
     std::sort(spans_.begin(), spans_.end(),
@@ -35,18 +35,18 @@ class batch_spans {
   }
 
   /// Returns the index of the batch in which an operation ran.
-  std::optional<std::size_t> place_of(std::int64_t start_ns, std::int64_t end_ns) {
+  std::optional<std::size_t> batch_around(std::int64_t start_ns, std::int64_t end_ns) {
     // Most operations run in the same batch as the previous operation.
     if (start_ns < from_ns_ || start_ns >= to_ns_) find(start_ns);
     if (found_ == nullptr || end_ns > found_->end_ns) return std::nullopt;
-    return found_->place;
+    return found_->index;
   }
 
  private:
   struct span {
     std::int64_t start_ns;
     std::int64_t end_ns;
-    std::size_t place;
+    std::size_t index;
   };
 
   /// Finds the last batch that began at or before start_ns, and the range [from_ns_, to_ns_) of
@@ -70,7 +70,7 @@ struct long_operation {
   std::int64_t start_ns;
   std::int64_t duration_ns;
   std::uint32_t name;
-  std::size_t place;
+  std::size_t index;
   std::size_t file;
 };
 
@@ -101,8 +101,8 @@ void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
     if (!run.has_operations(f)) continue;
     batch_spans spans(run.batches, counted, f);
     run.for_each_operation(f, [&](const operation& op) {
-      const std::optional<std::size_t> place = spans.place_of(op.start_ns, op.end_ns());
-      if (place) on_operation(op, *place, f);
+      const std::optional<std::size_t> index = spans.batch_around(op.start_ns, op.end_ns());
+      if (index) on_operation(op, *index, f);
     });
   }
 }
@@ -147,17 +147,17 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
   longest_operations longest;
   double workers_ns = 0;
   double batch_count = 0;
-  for (std::size_t place = 0; place < batches.all().size(); ++place) {
-    const auto preprocess_ns = batches.preprocess_ns(batches.all()[place]);
-    if (!counted[place] || !preprocess_ns) continue;
+  for (std::size_t index = 0; index < batches.all().size(); ++index) {
+    const auto preprocess_ns = batches.preprocess_ns(batches.all()[index]);
+    if (!counted[index] || !preprocess_ns) continue;
     workers_ns += static_cast<double>(*preprocess_ns);
     ++batch_count;
   }
-  for_each_in_batches(run, counted, [&](const operation& op, std::size_t place, std::size_t file) {
+  for_each_in_batches(run, counted, [&](const operation& op, std::size_t index, std::size_t file) {
     if (durations[op.name].size() == 0) appeared.push_back(op.name);
     durations[op.name].add(op.duration_ns);
     total_ns[op.name] += op.duration_ns;
-    longest.add({op.start_ns, op.duration_ns, op.name, place, file});
+    longest.add({op.start_ns, op.duration_ns, op.name, index, file});
   });
   worker_time time;
   std::vector<bool> shown(durations.size());
@@ -181,7 +181,7 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
   for (const long_operation& op : longest.all()) {
     const bool contains_others = run.names.name(op.name) == whole_transform;
     if (contains_others || static_cast<double>(op.duration_ns) <= 10 * medians[op.name]) continue;
-    const batch& b = batches.all()[op.place];
+    const batch& b = batches.all()[op.index];
     time.slow_samples.push_back(
         {std::string(run.names.name(op.name)), op.duration_ns, medians[op.name], b.index, b.epoch,
          run.files->files[op.file].number, op.start_ns - run.first_ns, file_id(op.file)});

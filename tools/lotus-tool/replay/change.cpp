@@ -47,7 +47,7 @@ class planner {
     plan_uses();
     if (change_.batch_size != 1) scale_batches();
     if (r_.makes_itself && !change_.own_thread) {
-      consumer_makes();
+      build_in_consumer();
     } else {
       plan_threads();
       if (change_.no_start_up) leave_out_start_up();
@@ -144,8 +144,8 @@ class planner {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
-        const std::uint32_t place = from.first_work + (s - from.first_stage);
-        take_served(served[place], waited_ns[place], r_.works[place], faster,
+        const std::uint32_t work_index = from.first_work + (s - from.first_stage);
+        move_served(served[work_index], waited_ns[work_index], r_.works[work_index], faster,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -156,7 +156,7 @@ class planner {
   /// @param waited_ns  how long the operation waited for a server during this work.
   /// @param faster     the factor by which the operation becomes faster.
   /// @param to         the planned work.
-  void take_served(const work& served, double waited_ns, const measured_work& recorded,
+  void move_served(const work& served, double waited_ns, const measured_work& recorded,
                    double faster, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
     // The factor for the whole stage, which includes faster operations inside it.
@@ -234,7 +234,7 @@ class planner {
 
   /// Adds the preprocessing time of each batch to the step before the batch, because a consumer
   /// that builds its own batches cannot preprocess during a step.
-  void consumer_makes() {
+  void build_in_consumer() {
     for (planned_epoch& e : plan_.epochs) {
       for (std::size_t i = 0; i < e.deliveries.size(); ++i) {
         const planned_unit& unit = plan_.units[e.deliveries[i]];

@@ -38,8 +38,8 @@ class replay_clocks {
   void at(double time_ns, std::uint32_t thread) { sleeping_.emplace(time_ns, thread); }
   void run(double cpu_ns, std::uint32_t thread) {
     cpu& to = *std::min_element(cpus_.begin(), cpus_.end(), fewer_threads);
-    if (takes_turns() && !to.running.empty()) {
-      if (to.waiting.empty()) to.event_ns = end_of_turn(to);
+    if (has_time_slices() && !to.running.empty()) {
+      if (to.waiting.empty()) to.event_ns = end_of_slice(to);
       to.waiting.insert(to.waiting.begin() + static_cast<std::ptrdiff_t>(to.woken++),
                         {cpu_ns, thread});
       return;
@@ -89,7 +89,7 @@ class replay_clocks {
     // Work in ns that a thread would have completed if it had run on this CPU from the beginning.
     double done_ns = 0;
     double rate = 0;
-    double turn_began_ns = 0;
+    double slice_began_ns = 0;
     /// The time of the CPU's next scheduling event: if threads wait for this CPU, the end of the
     /// current time slice; if this CPU has no thread, the takeover of a thread from another CPU.
     double event_ns = HUGE_VAL;
@@ -101,7 +101,7 @@ class replay_clocks {
     return a.threads() < b.threads();
   }
 
-  bool takes_turns() const noexcept { return one_by_one_ && speed_.turn_ns > 0; }
+  bool has_time_slices() const noexcept { return one_by_one_ && speed_.turn_ns > 0; }
 
   static std::vector<event>::iterator first_of(cpu& c) {
     return std::min_element(c.running.begin(), c.running.end());
@@ -109,15 +109,15 @@ class replay_clocks {
 
   void start(cpu& c, double left_ns, std::uint32_t thread) const {
     c.running.emplace_back(c.done_ns + left_ns, thread);
-    c.turn_began_ns = now_ns_;
+    c.slice_began_ns = now_ns_;
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
   }
 
   /// Returns when the current time slice ends. A thread that runs alone on a CPU begins a new time
   /// slice whenever the previous one ends.
-  double end_of_turn(const cpu& c) const {
-    const double turns = std::floor((now_ns_ - c.turn_began_ns) / speed_.turn_ns) + 1;
-    return c.turn_began_ns + turns * speed_.turn_ns;
+  double end_of_slice(const cpu& c) const {
+    const double slices = std::floor((now_ns_ - c.slice_began_ns) / speed_.turn_ns) + 1;
+    return c.slice_began_ns + slices * speed_.turn_ns;
   }
 
   void start_waiting(cpu& c) {
@@ -161,7 +161,7 @@ class replay_clocks {
     cpu& from = *std::max_element(cpus_.begin(), cpus_.end(), fewer_threads);
     if (from.threads() < 2) return;
     ++busy_;
-    if (takes_turns()) {
+    if (has_time_slices()) {
       const event last = from.waiting.back();
       from.waiting.pop_back();
       from.woken = std::min(from.woken, from.waiting.size());

@@ -133,7 +133,7 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
   replayed_per_s_ = base_.per_s();
   loosen_policies();
   if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
-    fit_turns();
+    fit_time_slice();
     fit_cpus();
   }
   run_sd_ = run_sd_of(run);
@@ -234,11 +234,11 @@ void what_if::loosen_policies() {
   });
 }
 
-void what_if::fit_turns() {
+void what_if::fit_time_slice() {
   speed_law law = law_.law;
   // Try time slices of lengths around the scheduler ticks of Linux, which are 1, 4 or 10 ms.
-  for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
-    law.turn_ns = 1e6 * turn_ms;
+  for (const double slice_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
+    law.turn_ns = 1e6 * slice_ms;
     const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
@@ -448,7 +448,7 @@ double what_if::drawn_sd(const pipeline_change& change) const {
   block_sampler blocks(recorded_);
   std::mt19937_64 random(2);
   std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
-  std::uniform_real_distribution<double> turn_factor(0.8, 1.25);
+  std::uniform_real_distribution<double> slice_factor(0.8, 1.25);
   const std::size_t draws =
       std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
   const bool items = has_items(recorded_);
@@ -461,7 +461,7 @@ double what_if::drawn_sd(const pipeline_change& change) const {
     const drawn_units drawn = items ? drawn_units{} : blocks.draw();
     speed_law law = law_.law;
     law.slowing = std::max(0.0, slowing(random));
-    law.turn_ns *= turn_factor(random);
+    law.turn_ns *= slice_factor(random);
     const auto& [assumed, base, queued] = explanations_.front();
     speed_law changed_law = law;
     if (others_share_ > 0) changed_law.cpus = std::sqrt(cpus.low * cpus.high);

@@ -110,7 +110,7 @@ class what_if {
   /// workers, and the limit on the batches in flight.
   void loosen_policies();
   /// Sets speed_law::turn_ns to the time slice with which the simulation is as slow as the run.
-  void fit_turns();
+  void fit_time_slice();
   /// Estimates how many CPUs other programs left to the run: the number with which the simulation
   /// is as slow as the run.
   void fit_cpus();

@@ -23,9 +23,9 @@ std::size_t threads_of(const replay_plan& plan) {
 }
 
 /// Simulates one epoch.
-class player {
+class epoch_simulation {
  public:
-  player(const replay_plan& plan, const planned_epoch& epoch)
+  epoch_simulation(const replay_plan& plan, const planned_epoch& epoch)
       : plan_(plan),
         epoch_(epoch),
         clocks_(plan.speed, threads_of(plan)),
@@ -52,7 +52,7 @@ class player {
     if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
   }
 
-  replay_result play() {
+  replay_result run() {
     clocks_.at(epoch_.consumer_ready_ns, consumer_);
     for (std::uint32_t b = epoch_.first_batch; stages_.empty() && b < epoch_.end_unit; ++b) {
       batch_ready(b);
@@ -63,9 +63,9 @@ class player {
       if (!next) break;
       const std::uint32_t thread = *next;
       if (thread == consumer_) {
-        consumer_goes_on();
+        continue_consumer();
       } else {
-        thread_goes_on(thread);
+        continue_thread(thread);
       }
     }
     out_.batches = static_cast<double>(delivered_);
@@ -73,8 +73,8 @@ class player {
     out_.pauses_ns = epoch_.pause_ns;
     out_.whole_ns = epoch_.pause_ns + last_delivery_ns_;
     // During the last step no other thread works, so its duration needs no simulation.
-    if (taken_) {
-      const work& step = plan_.uses[*taken_].step;
+    if (received_) {
+      const work& step = plan_.uses[*received_].step;
       out_.whole_ns += step.blocked_ns + step.cpu_ns;
     }
     return out_;
@@ -93,17 +93,17 @@ class player {
     std::vector<std::uint32_t> idle;  // threads of this stage without work
     std::size_t ahead = 0;  // number of units that were begun here and not yet in the next stage
   };
-  enum class use : std::uint8_t { waits, takes, blocked, computes };
+  enum class use : std::uint8_t { waits, receives, blocked, computes };
 
   const work& work_of(std::uint32_t unit, std::uint32_t stage) const {
     const planned_unit& u = plan_.units[unit];
     return plan_.works[u.first_work + (stage - u.first_stage)];
   }
 
-  void thread_goes_on(std::uint32_t thread) {
+  void continue_thread(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     if (t.unit) {
-      if (works_on(thread)) return;
+      if (begin_next_phase(thread)) return;
       const std::uint32_t unit = *t.unit;
       t.unit = std::nullopt;
       const auto& pool = plan_.stages[t.stage].pool;
@@ -115,7 +115,7 @@ class player {
   }
 
   /// Begins the next phase of a thread's work; returns false if no phase is left.
-  bool works_on(std::uint32_t thread) {
+  bool begin_next_phase(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     const work& w = work_of(*t.unit, t.stage);
     switch (t.is) {
@@ -204,10 +204,10 @@ class player {
     if (plan_.ordered) {
       ready_[batch - epoch_.first_batch] = true;
     } else {
-      ready_in_time_.push_back(batch);
+      ready_in_order_.push_back(batch);
     }
-    lying_.push_back(batch);
-    if (using_ == use::waits && consumer_began_) take();
+    in_queue_.push_back(batch);
+    if (using_ == use::waits && consumer_began_) receive_next();
   }
 
   /// Starts all threads that can start, those of later stages first, because they make room in the
@@ -241,7 +241,7 @@ class player {
       ++s.ahead;
       if (stage > 0) {
         s.input.pop_front();
-        left_over(*unit, stage);
+        remove_from_output(*unit, stage);
       }
       begin(thread, *unit, stage == 0 ? plan_.turnaround_ns : 0);
       any = true;
@@ -251,7 +251,7 @@ class player {
 
   /// Removes a unit from the output of the stage before `stage`. Called when `stage` begins to work
   /// on the unit, or when the consumer receives it after the last stage.
-  void left_over(std::uint32_t unit, std::uint32_t stage) {
+  void remove_from_output(std::uint32_t unit, std::uint32_t stage) {
     const planned_unit& u = plan_.units[unit];
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
   }
@@ -281,46 +281,46 @@ class player {
     const double blocked_ns = turnaround_ns + w.blocked_ns;
     t.is = phase::blocked;
     const bool at_once = blocked_ns <= 0 && (w.cpu_ns > 0 || w.has_phases());
-    if (!at_once || !works_on(thread)) clocks_.at(clocks_.now_ns() + blocked_ns, thread);
+    if (!at_once || !begin_next_phase(thread)) clocks_.at(clocks_.now_ns() + blocked_ns, thread);
   }
 
-  void consumer_goes_on() {
+  void continue_consumer() {
     switch (using_) {
       case use::waits:
         consumer_began_ = true;
-        take();
+        receive_next();
         return;
-      case use::takes:
+      case use::receives:
         deliver();
         return;
       case use::blocked:
         using_ = use::computes;
-        if (plan_.uses[*taken_].step.cpu_ns > 0) {
-          clocks_.run(plan_.uses[*taken_].step.cpu_ns, consumer_);
+        if (plan_.uses[*received_].step.cpu_ns > 0) {
+          clocks_.run(plan_.uses[*received_].step.cpu_ns, consumer_);
           return;
         }
         [[fallthrough]];
       case use::computes:
         using_ = use::waits;
-        take();
+        receive_next();
         return;
     }
   }
 
   /// Lets the consumer receive a batch if one that it may receive is ready.
-  void take() {
+  void receive_next() {
     if (plan_.ordered) {
       if (delivered_ == ready_.size()) return;
       const std::uint32_t wanted = epoch_.deliveries[delivered_];
-      if (!ready_[wanted - epoch_.first_batch]) return put_aside();
-      taken_ = wanted;
+      if (!ready_[wanted - epoch_.first_batch]) return buffer_early_batches();
+      received_ = wanted;
     } else {
-      if (ready_in_time_.empty()) return;
-      taken_ = ready_in_time_.front();
-      ready_in_time_.pop_front();
+      if (ready_in_order_.empty()) return;
+      received_ = ready_in_order_.front();
+      ready_in_order_.pop_front();
     }
-    using_ = use::takes;
-    clocks_.at(clocks_.now_ns() + plan_.uses[*taken_].take_ns, consumer_);
+    using_ = use::receives;
+    clocks_.at(clocks_.now_ns() + plan_.uses[*received_].take_ns, consumer_);
   }
 
   void deliver() {
@@ -331,25 +331,26 @@ class player {
     }
     last_delivery_ns_ = now_ns;
     out_.receptions.add(now_ns);
-    const planned_unit& b = plan_.units[*taken_];
+    const planned_unit& b = plan_.units[*received_];
     delivered_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
-    clocks_.at(now_ns + plan_.uses[*taken_].step.blocked_ns, consumer_);
+    clocks_.at(now_ns + plan_.uses[*received_].step.blocked_ns, consumer_);
     if (stages_.empty()) return;
-    const auto lies = std::find(lying_.begin(), lying_.end(), *taken_);
-    if (lies != lying_.end()) {
-      lying_.erase(lies);
-      left_over(*taken_, b.end_stage);
+    const auto queued = std::find(in_queue_.begin(), in_queue_.end(), *received_);
+    if (queued != in_queue_.end()) {
+      in_queue_.erase(queued);
+      remove_from_output(*received_, b.end_stage);
     }
     start_all();
   }
 
   /// Lets the consumer buffer the batches that arrived before the one for which it waits, so they
   /// no longer occupy the queue.
-  void put_aside() {
-    if (stages_.empty() || lying_.empty()) return;
-    for (const std::uint32_t batch : lying_) left_over(batch, plan_.units[batch].end_stage);
-    lying_.clear();
+  void buffer_early_batches() {
+    if (stages_.empty() || in_queue_.empty()) return;
+    for (const std::uint32_t batch : in_queue_)
+      remove_from_output(batch, plan_.units[batch].end_stage);
+    in_queue_.clear();
     start_all();
   }
 
@@ -366,15 +367,15 @@ class player {
   // For each batch of the epoch: number of items that are not finished yet.
   std::vector<std::uint32_t> items_missing_;
   std::vector<bool> ready_;  // for each batch of the epoch: whether it is ready
-  std::deque<std::uint32_t> ready_in_time_;
+  std::deque<std::uint32_t> ready_in_order_;
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
   std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
   std::size_t delivered_units_ = 0;
   std::size_t delivered_ = 0;
   double last_delivery_ns_ = 0;
-  std::vector<std::uint32_t> lying_;  // batches that are ready and still occupy the queue
-  optional_unit taken_;
+  std::vector<std::uint32_t> in_queue_;  // batches that are ready and still occupy the queue
+  optional_unit received_;
   use using_ = use::waits;
   bool consumer_began_ = false;
   replay_result out_;
@@ -385,7 +386,7 @@ class player {
 replay_result replay(const replay_plan& plan) {
   replay_result all;
   for (const planned_epoch& epoch : plan.epochs) {
-    all += player(plan, epoch).play();
+    all += epoch_simulation(plan, epoch).run();
   }
   return all;
 }

@@ -33,7 +33,7 @@ struct point {
 
 /// Sums for a regression with an instrumental variable, where x is point::others_busy, y is cpu_ns,
 /// and z (the instrument) is at_first. Values are relative to the mean of their group (a stage).
-struct centred_sums {
+struct centered_sums {
   double zz = 0;
   double zx = 0;
   double zy = 0;
@@ -115,7 +115,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
       }
     }
   }
-  centred_sums sums;
+  centered_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
   // If the load of the other CPUs varies less than this, no estimate is possible.
   constexpr double min_variance = 1e-4;

@@ -48,7 +48,7 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
 }
 
 /// Tries numbers of workers and, if there is only one stage, of batches in flight per worker.
-void find_workers(const what_if& run, path_to_target& way) {
+void find_workers(const what_if& run, path_to_target& path) {
   double best = 0;
   for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
     const pipeline_change plain = with_workers(run, workers);
@@ -57,13 +57,13 @@ void find_workers(const what_if& run, path_to_target& way) {
       pipeline_change settings = plain;
       if (single) settings.prefetch = prefetch;
       const double per_s = run.guess(settings).steady_per_s;
-      if (per_s >= near_enough * way.target_per_s) {
-        way.settings = settings;
+      if (per_s >= near_enough * path.target_per_s) {
+        path.settings = settings;
         return;
       }
       if (per_s > 1.01 * best) {
         best = per_s;
-        way.best_settings = settings;
+        path.best_settings = settings;
       }
       if (!single) break;
     }
@@ -78,47 +78,47 @@ pipeline_change with_one_more(const what_if& run, pipeline_change change, std::s
 }
 
 /// Removes each added thread without which the target is still reached.
-void take_back_threads(const what_if& run, path_to_target& way) {
+void remove_needless_threads(const what_if& run, path_to_target& path) {
   const recorded_pipeline& p = run.recorded();
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const std::string& name = p.stages[s].name;
-    while (way.settings->threads.count(name) != 0) {
-      pipeline_change fewer = *way.settings;
+    while (path.settings->threads.count(name) != 0) {
+      pipeline_change fewer = *path.settings;
       if (--fewer.threads[name] == threads_with({}, p, s)) fewer.threads.erase(name);
-      if (run.guess(fewer).steady_per_s < near_enough * way.target_per_s) break;
-      way.settings = fewer;
+      if (run.guess(fewer).steady_per_s < near_enough * path.target_per_s) break;
+      path.settings = fewer;
     }
   }
 }
 
 /// Adds threads one by one, each to the stage where it gains most. If no thread gains 1 %, because
 /// several stages are equally slow, adds one thread to each stage.
-void find_threads(const what_if& run, path_to_target& way) {
+void find_threads(const what_if& run, path_to_target& path) {
   const std::size_t stages = run.recorded().stages.size();
-  double best_per_s = run.guess(way.best_settings).steady_per_s;
-  for (std::size_t added = 0; best_per_s < near_enough * way.target_per_s; ++added) {
+  double best_per_s = run.guess(path.best_settings).steady_per_s;
+  for (std::size_t added = 0; best_per_s < near_enough * path.target_per_s; ++added) {
     if (added == max_workers(run)) return;
-    pipeline_change next = way.best_settings;
+    pipeline_change next = path.best_settings;
     double next_per_s = 1.01 * best_per_s;
-    pipeline_change one_each = way.best_settings;
+    pipeline_change one_each = path.best_settings;
     for (std::size_t s = 0; s < stages; ++s) {
       one_each = with_one_more(run, one_each, s);
-      const pipeline_change more = with_one_more(run, way.best_settings, s);
+      const pipeline_change more = with_one_more(run, path.best_settings, s);
       const double per_s = run.guess(more).steady_per_s;
       if (per_s <= next_per_s) continue;
       next = more;
       next_per_s = per_s;
     }
-    if (next == way.best_settings) {
+    if (next == path.best_settings) {
       next = one_each;
       next_per_s = run.guess(one_each).steady_per_s;
       if (next_per_s <= 1.01 * best_per_s) return;
     }
-    way.best_settings = next;
+    path.best_settings = next;
     best_per_s = next_per_s;
   }
-  way.settings = way.best_settings;
-  take_back_threads(run, way);
+  path.settings = path.best_settings;
+  remove_needless_threads(run, path);
 }
 
 }  // namespace
@@ -133,18 +133,18 @@ double consumer_rate(const what_if& run) {
 
 path_to_target find_path_to_target(const what_if& run, const name_table& names,
                                    double target_per_s) {
-  path_to_target way;
-  way.target_per_s = target_per_s;
-  run.recorded().has_workers() ? find_workers(run, way) : find_threads(run, way);
-  if (way.settings) return way;
+  path_to_target path;
+  path.target_per_s = target_per_s;
+  run.recorded().has_workers() ? find_workers(run, path) : find_threads(run, path);
+  if (path.settings) return path;
   for (const std::string& work : names_of_work(run.recorded(), names)) {
-    const double faster = needed(run, way.best_settings, work, target_per_s);
-    if (faster > 0 && (way.faster == 0 || faster < way.faster)) {
-      way.faster = faster;
-      way.work = work;
+    const double faster = needed(run, path.best_settings, work, target_per_s);
+    if (faster > 0 && (path.faster == 0 || faster < path.faster)) {
+      path.faster = faster;
+      path.work = work;
     }
   }
-  return way;
+  return path;
 }
 
 }  // namespace lotus::tool

@@ -61,13 +61,13 @@ std::optional<rate_interval> interval_of(const distribution& time, double slots)
 }
 
 /// The capacity of preprocessing, and the stage that limits it.
-struct makers {
+struct preprocessing_limit {
   std::optional<double> capacity;  ///< capacity of the slowest stage in batches per second
   std::string slowest;             ///< name of the slowest stage, if it is a named stage
 };
 
-makers makers_of(const run_data& run, std::optional<double> workers_alone) {
-  makers found;
+preprocessing_limit limit_of(const run_data& run, std::optional<double> workers_alone) {
+  preprocessing_limit found;
   found.capacity = workers_alone;
   if (run.side.stages.empty()) return found;
   const std::vector<stage_figures> stages = measure_stages(run);
@@ -99,7 +99,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
 }
 
 /// Simulates the run and sets the verdict, if the simulation reproduces the run.
-void ask_replay(const run_data& run, diagnosis& d) {
+void simulate(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
     if (d.why_silent.empty()) d.why_silent = "it cannot be replayed: " + recorded.why_not;
@@ -221,7 +221,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.std_preprocess_ns = preprocess.std_ns;
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
   }
-  const makers made_by = makers_of(run, workers_alone);
+  const preprocessing_limit made_by = limit_of(run, workers_alone);
   d.preprocessing_capacity = made_by.capacity;
   d.slowest_stage = made_by.slowest;
   distribution outside_of_waits = step;
@@ -245,7 +245,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.operations = operation_totals(run);
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
-  ask_replay(run, d);
+  simulate(run, d);
   d.blocked_on = join_waits(run, diagnostics);
   find_lock(run, skip_batches, d);
   return {std::move(d), {}};

@@ -24,7 +24,7 @@ struct sequence {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = INT64_MAX;  ///< start of the next sequence
   bool left_early = false;         ///< whether batches of the sequence were built but not received
-  std::set<optional_file> makers;
+  std::set<optional_file> builders;
 };
 
 /// Returns whether two threads of one process wait for batches at the same time.
@@ -101,13 +101,13 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   };
   std::vector<delivery> by_time;
   // The batches that no consumer received, each with the start of its preprocessing.
-  std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
+  std::vector<std::pair<std::int64_t, const batch*>> not_received;
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
     if (consumed != nullptr) {
       if (consumed->consumer == consumer) by_time.push_back({consumed->start_ns, &b});
     } else if (const batch_record* const made = batches.record(b.preprocessed)) {
-      if (made->consumer == consumer) to_nobody.emplace_back(made->start_ns, &b);
+      if (made->consumer == consumer) not_received.emplace_back(made->start_ns, &b);
     }
   }
   std::sort(by_time.begin(), by_time.end(),
@@ -120,14 +120,14 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     }
     sequences.back().numbers.insert(h.of->index);
     for (std::uint32_t s = 0; s < h.of->spans; ++s) {
-      sequences.back().makers.insert(batches.preprocessing_spans()[h.of->first_span + s].file);
+      sequences.back().builders.insert(batches.preprocessing_spans()[h.of->first_span + s].file);
     }
   }
   std::vector<std::int64_t> last_numbers;
   last_numbers.reserve(sequences.size());
   for (const sequence& s : sequences) last_numbers.push_back(*s.numbers.rbegin());
   const first_below ended(std::move(last_numbers));
-  for (const auto& [began_ns, b] : to_nobody) {
+  for (const auto& [began_ns, b] : not_received) {
     const auto open =
         std::upper_bound(sequences.begin(), sequences.end(), began_ns,
                          [](std::int64_t time_ns, const sequence& s) { return time_ns < s.to_ns; });
@@ -141,11 +141,11 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
 /// of all sequences, or between its lowest and highest number. Many means more than 10 % of all
 /// numbers.
 bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool first) {
-  const auto place = [&](std::int64_t number) {
+  const auto index_of = [&](std::int64_t number) {
     return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), number) - all.begin());
   };
-  const std::size_t lowest = place(*s.numbers.begin());
-  const std::size_t highest = place(*s.numbers.rbegin());
+  const std::size_t lowest = index_of(*s.numbers.begin());
+  const std::size_t highest = index_of(*s.numbers.rbegin());
   const double few = 0.1 * static_cast<double>(all.size());
   // The first epoch may begin in the middle, because a training may be resumed from a checkpoint.
   if (!first && static_cast<double>(lowest) > few) return true;
@@ -156,17 +156,17 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
 struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
-  std::set<optional_file> makers_of_long;
+  std::set<optional_file> builders_of_long;
   /// For each length: number of sequences of this length that were not left early.
-  std::map<std::size_t, std::size_t> whole;
+  std::map<std::size_t, std::size_t> complete;
 
   explicit all_sequences(const std::vector<sequence>& all) {
     for (const sequence& s : all) longest = std::max(longest, s.numbers.size());
     for (const sequence& s : all) {
       if (10 * s.numbers.size() > 9 * longest) {
-        makers_of_long.insert(s.makers.begin(), s.makers.end());
+        builders_of_long.insert(s.builders.begin(), s.builders.end());
       }
-      if (!s.left_early) ++whole[s.numbers.size()];
+      if (!s.left_early) ++complete[s.numbers.size()];
     }
   }
 };
@@ -179,17 +179,17 @@ bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const a
   if (s.left_early || 10 * s.numbers.size() > 9 * all.longest) return false;
   const bool longer_before = 10 * s.numbers.size() <= 9 * before;
   // If no longer sequence came before, the sequence may be an epoch that was left early.
-  if (!longer_before || s.makers.empty()) return false;
-  const bool has_makers_of_its_own =
-      std::none_of(s.makers.begin(), s.makers.end(),
-                   [&](optional_file file) { return all.makers_of_long.count(file) != 0; });
-  if (!last) return has_makers_of_its_own || all.whole.at(s.numbers.size()) > 1;
+  if (!longer_before || s.builders.empty()) return false;
+  const bool has_own_builders =
+      std::none_of(s.builders.begin(), s.builders.end(),
+                   [&](optional_file file) { return all.builders_of_long.count(file) != 0; });
+  if (!last) return has_own_builders || all.complete.at(s.numbers.size()) > 1;
   // The program may have been stopped during the last sequence. If so, threads that built its
   // batches have recorded operations outside batches after the start of the sequence.
-  for (const optional_file file : s.makers) {
+  for (const optional_file file : s.builders) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }
-  return has_makers_of_its_own;
+  return has_own_builders;
 }
 
 }  // namespace

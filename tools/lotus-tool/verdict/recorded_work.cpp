@@ -108,15 +108,15 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
 constexpr std::uint32_t batch_name = UINT32_MAX;
 
 /// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
-enum class place : std::uint8_t { batch, nowhere, step };
+enum class context : std::uint8_t { batch, outside, step };
 
-place place_of(const thread_records& thread, const operation& op) {
+context context_of(const thread_records& thread, const operation& op) {
   if (thread.batches.hold(op.start_ns, op.end_ns()) ||
       thread.stages.hold(op.start_ns, op.end_ns())) {
-    return place::batch;
+    return context::batch;
   }
   const bool in_step = thread.consumes() && !thread.waits.hold(op.start_ns, op.end_ns());
-  return in_step ? place::step : place::nowhere;
+  return in_step ? context::step : context::outside;
 }
 
 /// The average number of calls of each operation while a batch is built.
@@ -246,15 +246,15 @@ recorded_work look_at_work(const run_data& run) {
     if (!run.has_operations(f)) continue;
     find_overlaps(run, f, threads[f], work);
     with_self_times(run, f, threads[f], [&](const operation& op, double self_ns) {
-      const place at = place_of(threads[f], op);
-      if (at != place::step) work.all_ns += self_ns;
-      if (at == place::batch) {
+      const context at = context_of(threads[f], op);
+      if (at != context::step) work.all_ns += self_ns;
+      if (at == context::batch) {
         ++common.ops[op.name];
         return;
       }
       ++elsewhere[op.name];
       work.last_outside_ns[f] = std::max(work.last_outside_ns[f], op.end_ns());
-      if (at == place::nowhere) outside_ns[op.name] += self_ns;
+      if (at == context::outside) outside_ns[op.name] += self_ns;
     });
   }
   const std::vector<batch>& batches = run.batches.all();
@@ -273,11 +273,11 @@ recorded_work look_at_work(const run_data& run) {
       const thread_records& thread = threads[f];
       copy_finder copies(common, work, outside_ns);
       with_self_times(run, f, thread, [&](const operation& op, double self_ns) {
-        const place at = place_of(thread, op);
-        if (at == place::batch) return;
+        const context at = context_of(thread, op);
+        if (at == context::batch) return;
         const std::size_t interval =
             thread.batches.begun(op.start_ns) + thread.deliveries.begun(op.start_ns);
-        copies.add(interval, op, self_ns, at == place::nowhere);
+        copies.add(interval, op, self_ns, at == context::outside);
       });
       copies.close();
       copied.insert(copies.names().begin(), copies.names().end());

@@ -26,7 +26,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
 class falling_percentiles {
  public:
   explicit falling_percentiles(std::vector<std::int64_t>& values)
-      : values_(values), placed_(values.size()) {}
+      : values_(values), partitioned_(values.size()) {}
 
   /// @param share  the percentile as a share 0..1; not larger than the share in the previous call.
   double at(double share) {
@@ -34,25 +34,25 @@ class falling_percentiles {
     const auto below = static_cast<std::size_t>(position);
     const double rest = position - static_cast<double>(below);
     const auto begin = values_.begin();
-    const auto place = begin + static_cast<std::ptrdiff_t>(below);
-    const auto end = begin + static_cast<std::ptrdiff_t>(placed_);
-    if (below < placed_) {
-      std::nth_element(begin, place, end);
-      if (place + 1 != end) {
-        above_ = *std::min_element(place + 1, end);
+    const auto position_below = begin + static_cast<std::ptrdiff_t>(below);
+    const auto end = begin + static_cast<std::ptrdiff_t>(partitioned_);
+    if (below < partitioned_) {
+      std::nth_element(begin, position_below, end);
+      if (position_below + 1 != end) {
+        above_ = *std::min_element(position_below + 1, end);
       } else {
-        above_ = placed_ < values_.size() ? values_[placed_] : *place;
+        above_ = partitioned_ < values_.size() ? values_[partitioned_] : *position_below;
       }
-      placed_ = below;
+      partitioned_ = below;
     }
-    const auto low = static_cast<double>(*place);
+    const auto low = static_cast<double>(*position_below);
     return low + rest * (static_cast<double>(above_) - low);
   }
 
  private:
   std::vector<std::int64_t>& values_;
-  std::size_t placed_;      // all values from this index on are at least as large as those before
-  std::int64_t above_ = 0;  // the value at the index after the last partition
+  std::size_t partitioned_;  // all values from this index on are at least as large as those before
+  std::int64_t above_ = 0;   // the value at the index after the last partition
 };
 
 }  // namespace

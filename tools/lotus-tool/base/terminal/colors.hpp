@@ -1,6 +1,6 @@
 // Provides colors and bold text for streams that allow them.
-#ifndef LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
-#define LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
 
 #include <ios>
 #include <ostream>
@@ -13,7 +13,7 @@ enum class style : unsigned char { bold, red, yellow, green };
 
 namespace internal {
 
-inline int colour_index() {
+inline int color_index() {
   static const int index = std::ios_base::xalloc();
   return index;
 }
@@ -22,11 +22,11 @@ inline int colour_index() {
 
 /// Allows colors on `stream`; off by default. main() calls it if the stream is a terminal.
 inline void allow_colors(std::ostream& stream) {
-  stream.iword(internal::colour_index()) = 1;
+  stream.iword(internal::color_index()) = 1;
 }
 
 inline bool has_colours(std::ostream& stream) {
-  return stream.iword(internal::colour_index()) != 0;
+  return stream.iword(internal::color_index()) != 0;
 }
 
 /// Returns `text` to be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR) if
@@ -40,4 +40,4 @@ inline std::string styled(std::ostream& stream, style as, std::string_view text)
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP

@@ -24,7 +24,7 @@ bool is_digit(char c) {
 }
 
 /// Returns the end of the text at `at` that must stay on one line, such as "12.4 batches/s".
-std::size_t end_of_piece(std::string_view text, std::size_t at) {
+std::size_t end_of_unbreakable(std::string_view text, std::size_t at) {
   for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
     if (end == std::string_view::npos) return text.size();
     if (end == at || !is_digit(text[end - 1])) return end;
@@ -66,7 +66,7 @@ std::string in_lines(std::string_view text, std::size_t columns, std::string_vie
   std::size_t used = columns_of(first);
   bool any = false;  // whether the current line already contains text
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = end_of_piece(text, at);
+    const std::size_t end = end_of_unbreakable(text, at);
     const std::string_view segment = text.substr(at, end - at);
     const std::size_t wide = columns_of(segment);
     if (any && columns > 0 && used + 1 + wide > columns) {

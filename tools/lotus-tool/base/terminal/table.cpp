@@ -117,7 +117,7 @@ std::string human_bytes(double bytes) {
 
 /// Drops columns until a line fits, but keeps one column of numbers: first the columns given to
 /// spare(), then the last ones. Before the latter, it puts a long name on its own line.
-void table::leave_out(places& columns, const places& widths, std::size_t room) const {
+void table::leave_out(column_list& columns, const column_list& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;
     for (const std::size_t c : columns) sum += c == 0 ? 0 : 2 + widths[c];
@@ -144,7 +144,7 @@ void table::for_each_row(OnRow&& on_row) const {
   }
 }
 
-void table::print_columns(std::ostream& out, const places& columns, places widths,
+void table::print_columns(std::ostream& out, const column_list& columns, column_list widths,
                           std::size_t room) const {
   std::size_t numbers = 0;
   for (const std::size_t c : columns) numbers += c == 0 ? 0 : 2 + widths[c];
@@ -194,16 +194,16 @@ void table::note_labels(std::ostream& out) const {
 void table::print(std::ostream& out) const {
   if (rows_.empty()) return;
   note_labels(out);
-  places widths;
+  column_list widths;
   for_each_row([&widths](const cells& row, bool) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], wide_of(row[i]));
   });
   const std::size_t room = line_width(out);
-  places columns(widths.size());
+  column_list columns(widths.size());
   std::iota(columns.begin(), columns.end(), std::size_t{0});
   while (true) {
-    places shown = columns;
+    column_list shown = columns;
     if (room > 0) leave_out(shown, widths, room);
     print_columns(out, shown, widths, room);
     if (form_ == table_form::columns) report_left_out(out, rows_.front(), shown);

@@ -51,10 +51,10 @@ class table {
   void print(std::ostream& out) const;
 
  private:
-  using places = std::vector<std::size_t>;
+  using column_list = std::vector<std::size_t>;
 
-  void leave_out(places& columns, const places& widths, std::size_t room) const;
-  void print_columns(std::ostream& out, const places& columns, places widths,
+  void leave_out(column_list& columns, const column_list& widths, std::size_t room) const;
+  void print_columns(std::ostream& out, const column_list& columns, column_list widths,
                      std::size_t room) const;
   template <class OnRow>
   void for_each_row(OnRow&& on_row) const;

@@ -21,11 +21,11 @@ namespace {
 /// The key of a batch or an item: its consumer and its number.
 using number_key = std::pair<consumer_id, std::int64_t>;
 
-class maker {
+class preprocessing_finder {
  public:
-  maker(const batch_records& records, const std::vector<stage_span>& stages,
-        const std::vector<batch_taking>& takings)
-      : takings_(takings) {
+  preprocessing_finder(const batch_records& records, const std::vector<stage_span>& stages,
+                       const std::vector<batch_inclusion>& inclusions)
+      : inclusions_(inclusions) {
     for (record_number n = 0; n < records.size(); ++n) {
       const batch_record& r = records[n];
       if (r.kind == record_kind::consumed) {
@@ -37,7 +37,7 @@ class maker {
       }
     }
     std::sort(deliveries_.begin(), deliveries_.end());
-    const std::set<stage_id> of_items = item_stages(records, stages, takings);
+    const std::set<stage_id> of_items = item_stages(records, stages, inclusions);
     for (const stage_span& s : stages) {
       preprocessing_span& span = found_.spans.emplace_back(preprocessing_span{
           s.start_ns, s.duration_ns, s.number, stage_id(s.name), s.file, s.consumer});
@@ -73,7 +73,7 @@ class maker {
       add_preprocessings(first, last);
     });
     for_each_number(order, true, [&](const auto* first, const auto* last) { split(first, last); });
-    if (!takings_.empty()) take_items(order);
+    if (!inclusions_.empty()) assign_items(order);
     sort_preprocessings();
     return std::move(found_);
   }
@@ -140,7 +140,7 @@ class maker {
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
     /// Returns the index of the first reception after `time_ns`.
-    std::size_t behind(std::int64_t time_ns) const {
+    std::size_t index_after(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
       return static_cast<std::size_t>(at - first);
@@ -159,12 +159,12 @@ class maker {
                                const delivery_range& of) const {
     std::size_t joint = 0;
     while (first != last) {
-      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const std::size_t k = of.index_after(found_.spans[*first].start_ns);
       const preprocessing_span& begun = found_.spans[*first];
       bool stages = false;
       bool threads = false;
       bool passes = false;
-      for (; first != last && of.behind(found_.spans[*first].start_ns) == k; ++first) {
+      for (; first != last && of.index_after(found_.spans[*first].start_ns) == k; ++first) {
         const preprocessing_span& s = found_.spans[*first];
         stages |= s.stage != preprocess_stage;
         threads |= s.file != begun.file;
@@ -178,14 +178,14 @@ class maker {
   /// Calls on_segments(first, last) for each reception of a batch number, with the spans of this
   /// number that began since the previous reception; finally for the spans after the last
   /// reception.
-  template <class OnPieces>
+  template <class OnSegments>
   void for_each_delivery(const span_number* first, const span_number* last,
-                         OnPieces&& on_segments) const {
+                         OnSegments&& on_segments) const {
     const delivery_range of = deliveries_of(key_of(found_.spans[*first]));
     while (first != last) {
-      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const std::size_t k = of.index_after(found_.spans[*first].start_ns);
       const span_number* next = first;
-      while (next != last && of.behind(found_.spans[*next].start_ns) == k) ++next;
+      while (next != last && of.index_after(found_.spans[*next].start_ns) == k) ++next;
       on_segments(first, next);
       first = next;
     }
@@ -213,8 +213,8 @@ class maker {
       std::int64_t end_ns = INT64_MIN;
       for (const span_number* at = from; at != to; ++at) {
         preprocessing_span& s = found_.spans[*at];
-        const bool whole = static_cast<std::size_t>(at - from) % usual_segments_ == 0;
-        if (several && at != from && whole && s.start_ns >= end_ns) ++pass;
+        const bool is_complete = static_cast<std::size_t>(at - from) % usual_segments_ == 0;
+        if (several && at != from && is_complete && s.start_ns >= end_ns) ++pass;
         end_ns = std::max(end_ns, s.end_ns());
         s.pass = pass;
       }
@@ -240,7 +240,7 @@ class maker {
       preprocessing_span& s = found_.spans[*first];
       if (s.pass != pass) {
         m = add_preprocessing(key_of(s));
-        if (!takings_.empty()) by_number_[key_of(s)].push_back(m);
+        if (!inclusions_.empty()) by_number_[key_of(s)].push_back(m);
       }
       pass = s.pass;
       s.batch = m;
@@ -249,26 +249,26 @@ class maker {
   }
 
   /// Assigns each pass of an item to the preprocessing of the batch of which the item became part.
-  void take_items(const std::vector<span_number>& order) {
+  void assign_items(const std::vector<span_number>& order) {
     // For each item: when it became part of a batch, and the number of that batch.
-    std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;
-    for (const batch_taking& t : takings_) {
-      taken[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
+    std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> included;
+    for (const batch_inclusion& t : inclusions_) {
+      included[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
     }
-    for (auto& [item, times] : taken) std::sort(times.begin(), times.end());
+    for (auto& [item, times] : included) std::sort(times.begin(), times.end());
     for_each_number(order, true, [&](const auto* first, const auto* last) {
-      const auto times = taken.find(key_of(found_.spans[*first]));
-      if (times == taken.end()) return;
+      const auto times = included.find(key_of(found_.spans[*first]));
+      if (times == included.end()) return;
       while (first != last) {
         const pass_number pass = found_.spans[*first].pass;
         const std::int64_t start_ns = found_.spans[*first].start_ns;
         const auto* next = first;
         while (next != last && found_.spans[*next].pass == pass) ++next;
         const std::int64_t next_ns = next == last ? INT64_MAX : found_.spans[*next].start_ns;
-        const auto taking = std::lower_bound(times->second.begin(), times->second.end(),
-                                             std::pair(start_ns, INT64_MIN));
-        if (taking != times->second.end() && taking->first < next_ns) {
-          const batch_id m = preprocessing_of({times->first.first, taking->second}, taking->first);
+        const auto event = std::lower_bound(times->second.begin(), times->second.end(),
+                                            std::pair(start_ns, INT64_MIN));
+        if (event != times->second.end() && event->first < next_ns) {
+          const batch_id m = preprocessing_of({times->first.first, event->second}, event->first);
           for (const auto* at = first; at != next; ++at) found_.spans[*at].batch = m;
           for (; first != next; ++first) widen(found_.all[m.value()], found_.spans[*first]);
         }
@@ -288,7 +288,7 @@ class maker {
       }
       return own->second.back();
     }
-    const std::size_t k = deliveries_of(batch).behind(time_ns - 1);
+    const std::size_t k = deliveries_of(batch).index_after(time_ns - 1);
     const auto [at, is_new] = of_delivery_.try_emplace({batch, k});
     if (is_new) at->second = add_preprocessing(batch);
     return at->second;
@@ -315,7 +315,7 @@ class maker {
     }
   }
 
-  const std::vector<batch_taking>& takings_;
+  const std::vector<batch_inclusion>& inclusions_;
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // receptions, sorted by number, then by time
@@ -328,8 +328,8 @@ class maker {
 
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
-                                         const std::vector<batch_taking>& takings) {
-  return maker(records, stages, takings).find();
+                                         const std::vector<batch_inclusion>& inclusions) {
+  return preprocessing_finder(records, stages, inclusions).find();
 }
 
 }  // namespace lotus::tool

@@ -38,7 +38,7 @@ struct batch_preprocessings {
 /// after work on it began, unless work on the same number began again in between.
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
-                                         const std::vector<batch_taking>& takings);
+                                         const std::vector<batch_inclusion>& inclusions);
 
 }  // namespace lotus::tool
 

@@ -31,7 +31,7 @@ class same_number {
   /// Sets the epoch of all records and preprocessings. Returns the epoch after the last one.
   /// @param cut_off  whether the records are only a part of a run.
   std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
-    const std::size_t missing = cut_off ? consumed_before_made() : 0;
+    const std::size_t missing = cut_off ? consumed_before_built() : 0;
     std::size_t epochs = preprocessings_.size() + missing;
     for (std::size_t i = 0; i < preprocessings_.size(); ++i) {
       preprocessings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
@@ -43,9 +43,9 @@ class same_number {
       }
       if (records.size() >= preprocessings_.size() || records.empty() || missing > 0) continue;
       if (records.front()->kind == record_kind::queued) {
-        place_before(records, first);
+        match_to_later(records, first);
       } else {
-        place_behind(records, first);
+        match_to_earlier(records, first);
       }
     }
     return first + static_cast<std::uint32_t>(epochs);
@@ -54,7 +54,7 @@ class same_number {
  private:
   using records_in_time = std::vector<batch_record*>;
 
-  std::size_t consumed_before_made() const {
+  std::size_t consumed_before_built() const {
     if (preprocessings_.empty()) return 0;
     const records_in_time& consumed = of_kind_[static_cast<std::size_t>(record_kind::consumed)];
     return static_cast<std::size_t>(
@@ -65,7 +65,7 @@ class same_number {
 
   /// Sets the epoch of each record to that of the last preprocessing that ended before the consumer
   /// received the batch. No two records get the same epoch.
-  void place_behind(const records_in_time& records, std::uint32_t first) const {
+  void match_to_earlier(const records_in_time& records, std::uint32_t first) const {
     std::size_t end = preprocessings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
       std::size_t at = end - 1;
@@ -77,7 +77,7 @@ class same_number {
 
   /// Sets the epoch of each record to that of the first preprocessing that began after the record.
   /// No two records get the same epoch.
-  void place_before(const records_in_time& records, std::uint32_t first) const {
+  void match_to_later(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
       const std::size_t last = preprocessings_.size() - (records.size() - i);

@@ -23,23 +23,23 @@ struct votes {
 /// stage processes items if more of its numbers occur in these events as items than as batches. If
 /// both occur equally often, it processes items if most of its spans end before the event of their
 /// item.
-std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
-                              const std::vector<batch_taking>& takings) {
+std::set<stage_id> by_inclusions(const std::vector<stage_span>& stages,
+                                 const std::vector<batch_inclusion>& inclusions) {
   // For each item: the times when it became part of a batch.
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> taken;
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> times_of_item;
   std::unordered_set<std::int64_t> batches;
-  for (const batch_taking& t : takings) {
-    taken[t.item].push_back(t.time_ns);
+  for (const batch_inclusion& t : inclusions) {
+    times_of_item[t.item].push_back(t.time_ns);
     batches.insert(t.batch);
   }
   std::map<stage_id, votes> of_stage;
   std::map<std::pair<stage_id, std::int64_t>, std::size_t> seen;
   for (const stage_span& s : stages) {
     votes& v = of_stage[stage_id(s.name)];
-    const auto times = taken.find(s.number);
-    if (times != taken.end()) ++v.items;
+    const auto times = times_of_item.find(s.number);
+    if (times != times_of_item.end()) ++v.items;
     if (batches.count(s.number) != 0) ++v.batches;
-    if (times == taken.end()) continue;
+    if (times == times_of_item.end()) continue;
     const std::size_t k = seen[{stage_id(s.name), s.number}]++;
     if (k >= times->second.size()) continue;
     ++(s.end_ns() <= times->second[k] ? v.before_taking : v.behind_taking);
@@ -73,9 +73,9 @@ std::set<stage_id> by_records(const batch_records& records, const std::vector<st
 }  // namespace
 
 std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
-                               const std::vector<batch_taking>& takings) {
+                               const std::vector<batch_inclusion>& inclusions) {
   if (stages.empty()) return {};
-  return takings.empty() ? by_records(records, stages) : by_takings(stages, takings);
+  return inclusions.empty() ? by_records(records, stages) : by_inclusions(stages, inclusions);
 }
 
 }  // namespace lotus::tool

@@ -13,7 +13,7 @@ namespace lotus::tool {
 
 /// Returns the stages that process items, not batches, by the rules of find_preprocessings().
 std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
-                               const std::vector<batch_taking>& takings);
+                               const std::vector<batch_inclusion>& inclusions);
 
 }  // namespace lotus::tool
 

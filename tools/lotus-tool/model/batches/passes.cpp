@@ -125,13 +125,13 @@ void consumer_passes::find_received_passes() {
 }
 
 void consumer_passes::place_discarded() {
-  std::set<std::pair<std::uint32_t, std::int64_t>> taken;
+  std::set<std::pair<std::uint32_t, std::int64_t>> used;
   std::vector<std::int64_t> last_received(passes_, INT64_MIN);
   std::vector<instance*> by_preprocessing;
   for (instance& i : instances_) {
     by_preprocessing.push_back(&i);
     if (i.received_ns == INT64_MAX) continue;
-    taken.emplace(i.epoch, i.number);
+    used.emplace(i.epoch, i.number);
     last_received[i.epoch] = std::max(last_received[i.epoch], i.number);
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
@@ -152,7 +152,7 @@ void consumer_passes::place_discarded() {
       continue;
     }
     const std::uint32_t after = next_pass[i];
-    const auto is_free = [&](std::uint32_t pass) { return taken.count({pass, of.number}) == 0; };
+    const auto is_free = [&](std::uint32_t pass) { return used.count({pass, of.number}) == 0; };
     const bool left_early =
         before > 0 && is_free(before - 1) && of.number > last_received[before - 1];
     const bool lost = before > 0 && (is_free(before - 1) || after == before - 1);
@@ -169,7 +169,7 @@ void consumer_passes::place_discarded() {
       group_of[&of] = groups.size() - 1;
       continue;
     }
-    taken.emplace(of.epoch, of.number);
+    used.emplace(of.epoch, of.number);
   }
   // Insert each group of discarded batches as a pass of its own between the other passes.
   for (instance& i : instances_) {

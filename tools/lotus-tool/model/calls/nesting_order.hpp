@@ -34,7 +34,7 @@ class nesting_order {
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
-    const place one{next, ++taken_};
+    const entry one{next, ++lines_};
     // Nearly all operations belong near the end of held_. Other operations are appended to far_
     // first; settle() sorts them all together.
     constexpr std::size_t near = 64;
@@ -55,14 +55,14 @@ class nesting_order {
   }
 
  private:
-  struct place {
+  struct entry {
     operation op;
     std::uint64_t line = 0;  ///< number of the line in the log
   };
 
   /// Orders operations by start. If two start together, the longer one is the parent and comes
   /// first. If both are equally long, the one in the later line of the log is the parent.
-  static bool comes_before(const place& a, const place& b) noexcept {
+  static bool comes_before(const entry& a, const entry& b) noexcept {
     if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
     if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;
     return a.line > b.line;
@@ -81,9 +81,9 @@ class nesting_order {
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(n));
   }
 
-  std::vector<place> held_;  // operations not emitted yet, sorted by comes_before()
-  std::vector<place> far_;
-  std::uint64_t taken_ = 0;
+  std::vector<entry> held_;  // operations not emitted yet, sorted by comes_before()
+  std::vector<entry> far_;
+  std::uint64_t lines_ = 0;
 };
 
 }  // namespace lotus::tool

@@ -58,11 +58,11 @@ bool next_choice(std::vector<std::size_t>& chosen, std::size_t of) {
 }
 
 double ways_to_choose(std::size_t some, std::size_t of) {
-  double ways = 1;
+  double assignments = 1;
   for (std::size_t i = 0; i < some; ++i) {
-    ways *= static_cast<double>(of - i) / static_cast<double>(i + 1);
+    assignments *= static_cast<double>(of - i) / static_cast<double>(i + 1);
   }
-  return ways;
+  return assignments;
 }
 
 }  // namespace
@@ -106,23 +106,23 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
   constexpr int max_assignments = 20'000;
-  double ways = 0;
+  double assignments = 0;
   double extreme = 0;
   if (ways_to_choose(a.size(), logs.size()) <= max_assignments) {
     do {
-      ++ways;
+      ++assignments;
       extreme += is_apart() ? 1 : 0;
     } while (next_choice(chosen, logs.size()));
-    return extreme / ways;
+    return extreme / assignments;
   }
   std::mt19937_64 random(0x10705);  // a fixed seed makes results reproducible
-  std::vector<std::size_t> places(logs.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::vector<std::size_t> order(logs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   for (int drawn = 0; drawn < max_assignments; ++drawn) {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const std::size_t left = places.size() - i;
-      std::swap(places[i], places[i + (((random() >> 32U) * left) >> 32U)]);
-      chosen[i] = places[i];
+      const std::size_t left = order.size() - i;
+      std::swap(order[i], order[i + (((random() >> 32U) * left) >> 32U)]);
+      chosen[i] = order[i];
     }
     extreme += is_apart() ? 1 : 0;
   }

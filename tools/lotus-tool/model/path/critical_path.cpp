@@ -54,10 +54,10 @@ class path_walker {
       path.run_ns += ended_ns - begin_ns_;
       walk_epoch(deliveries);
     }
-    for (const preprocessing_interval& m : made_) {
+    for (const preprocessing_interval& m : intervals_) {
       path.made.push_back({spans_[m.span].batch, m.end_ns - m.start_ns});
     }
-    add_made();
+    add_operations();
     std::sort(segments_.begin(), segments_.end(),
               [](const path_segment& a, const path_segment& b) { return a.start_ns < b.start_ns; });
     path.segments = std::move(segments_);
@@ -75,17 +75,17 @@ class path_walker {
 
   /// Adds the times of the operations inside the path's spans to the totals of the path. Call it
   /// after all epochs were walked.
-  void add_made() {
-    std::sort(made_.begin(), made_.end(),
+  void add_operations() {
+    std::sort(intervals_.begin(), intervals_.end(),
               [](const preprocessing_interval& a, const preprocessing_interval& b) {
                 return a.span < b.span;
               });
     for_each_span(run_, [this](span_number n, const std::vector<span_segment>& segments) {
       const preprocessing_span& s = spans_[n];
       auto at = std::lower_bound(
-          made_.begin(), made_.end(), n,
+          intervals_.begin(), intervals_.end(), n,
           [](const preprocessing_interval& m, span_number span) { return m.span < span; });
-      for (; at != made_.end() && at->span == n; ++at) {
+      for (; at != intervals_.end() && at->span == n; ++at) {
         for (const span_segment& p : segments) {
           const path_kind kind = !p.name                        ? path_kind::unrecorded
                                  : stage_id(*p.name) == s.stage ? path_kind::stage
@@ -113,16 +113,16 @@ class path_walker {
   void walk_epoch(const std::vector<delivered>& deliveries) {
     deliveries_ = &deliveries;
     now_ns_ = deliveries.back().at_ns;
-    place_ = deliveries.size() - 1;
+    reception_ = deliveries.size() - 1;
     optional_span span;
-    std::size_t turns = 0;
-    const std::size_t max_turns = 4 * (spans_.size() + deliveries.size()) + 16;
-    while (now_ns_ > begin_ns_ && turns++ < max_turns) {
-      span = span ? at_start(make(*span)) : at_delivery();
-      if (over_) break;
+    std::size_t steps = 0;
+    const std::size_t max_steps = 4 * (spans_.size() + deliveries.size()) + 16;
+    while (now_ns_ > begin_ns_ && steps++ < max_steps) {
+      span = span ? at_start(walk_span(*span)) : at_delivery();
+      if (finished_) break;
     }
-    if (!over_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, begin_ns_);
-    over_ = false;
+    if (!finished_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, begin_ns_);
+    finished_ = false;
   }
 
   void pass(path_kind kind, std::int64_t until_ns, optional_file file = std::nullopt) {
@@ -135,14 +135,14 @@ class path_walker {
   /// Ends the walk through an epoch. The time from the epoch's begin to now_ns_ is start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
-    over_ = true;
+    finished_ = true;
     return std::nullopt;
   }
 
   /// Walks back from the reception with the index reception_. Returns the span at whose end the
   /// walk continues; nullopt if it continues at another reception, which reception_ then denotes.
   optional_span at_delivery() {
-    const delivered& h = (*deliveries_)[place_];
+    const delivered& h = (*deliveries_)[reception_];
     const batch& b = batches_.at(h.batch);
     const batch_record* const wait = batches_.record(b.wait);
     const optional_span last = last_span(b, h.at_ns);
@@ -152,11 +152,11 @@ class path_walker {
       pass(path_kind::delivery, spans_[*last].end_ns());
       return last;
     }
-    if (place_ == 0) return begin();
+    if (reception_ == 0) return begin();
     if (waited) pass(path_kind::delivery, wait->start_ns);
     const file_id file = batches_.record(b.consumed)->file;
-    --place_;
-    pass(path_kind::step, (*deliveries_)[place_].at_ns, file);
+    --reception_;
+    pass(path_kind::step, (*deliveries_)[reception_].at_ns, file);
     return std::nullopt;
   }
 
@@ -171,12 +171,12 @@ class path_walker {
   }
 
   /// Walks back to the start of span `n`, which ended at or before now_ns_. Returns `n`.
-  span_number make(span_number n) {
+  span_number walk_span(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
     const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
     if (from_ns < now_ns_) {
-      made_.push_back({n, from_ns, now_ns_});
+      intervals_.push_back({n, from_ns, now_ns_});
       segments_.push_back({from_ns, now_ns_, path_kind::operation, s.file});
     }
     now_ns_ = std::min(now_ns_, from_ns);
@@ -195,25 +195,25 @@ class path_walker {
       return before;
     }
     if (earlier && links_.just_before(spans_[*earlier].end_ns(), s.start_ns)) return earlier;
-    const optional_span taker = links_.taken_downstream(s);
-    if (taker) {
-      pass(path_kind::delivery, spans_[*taker].start_ns);
-      return *taker == n ? optional_span() : at_start_of_taker(*taker);
+    const optional_span fetching = links_.fetching_span(s);
+    if (fetching) {
+      pass(path_kind::delivery, spans_[*fetching].start_ns);
+      return *fetching == n ? optional_span() : at_start_of_fetching(*fetching);
     }
-    const std::optional<std::size_t> place = delivery_before(s.start_ns);
-    if (place && links_.just_before((*deliveries_)[*place].at_ns, s.start_ns)) {
-      place_ = *place;
-      pass(path_kind::prefetch, (*deliveries_)[*place].at_ns);
+    const std::optional<std::size_t> reception = delivery_before(s.start_ns);
+    if (reception && links_.just_before((*deliveries_)[*reception].at_ns, s.start_ns)) {
+      reception_ = *reception;
+      pass(path_kind::prefetch, (*deliveries_)[*reception].at_ns);
       return std::nullopt;
     }
-    return latest(before, earlier, place);
+    return latest(before, earlier, reception);
   }
 
   /// Finds what allowed a span of the next stage to begin: the end of the previous span of its
   /// thread, or of the previous span of its batch or item.
-  optional_span at_start_of_taker(span_number taker) {
-    const optional_span before = links_.before(taker);
-    const optional_span earlier = links_.earlier(taker);
+  optional_span at_start_of_fetching(span_number fetching) {
+    const optional_span before = links_.before(fetching);
+    const optional_span earlier = links_.earlier(fetching);
     if (before && spans_[*before].end_ns() <= now_ns_ &&
         (!earlier || spans_[*earlier].end_ns() <= spans_[*before].end_ns())) {
       return before;
@@ -223,9 +223,9 @@ class path_walker {
   }
 
   /// Continues the walk if it is not clear what allowed a span to begin: at the last event before
-  /// the span, which is the end of `before` or `earlier`, or the reception `place`.
+  /// the span, which is the end of `before` or `earlier`, or the reception `reception`.
   optional_span latest(optional_span before, optional_span earlier,
-                       std::optional<std::size_t> place) {
+                       std::optional<std::size_t> reception) {
     std::int64_t at_ns = INT64_MIN;
     optional_span to;
     for (const optional_span n : {before, earlier}) {
@@ -233,9 +233,9 @@ class path_walker {
       at_ns = spans_[*n].end_ns();
       to = n;
     }
-    if (place && (*deliveries_)[*place].at_ns > at_ns) {
-      place_ = *place;
-      pass(path_kind::prefetch, (*deliveries_)[*place].at_ns);
+    if (reception && (*deliveries_)[*reception].at_ns > at_ns) {
+      reception_ = *reception;
+      pass(path_kind::prefetch, (*deliveries_)[*reception].at_ns);
       return std::nullopt;
     }
     if (!to || at_ns <= begin_ns_) return begin();
@@ -246,15 +246,15 @@ class path_walker {
   bool by_consumer(const preprocessing_span& s) const {
     if (batches_.pushed()) return false;
     const batch_record* const used =
-        batches_.record(batches_.at((*deliveries_)[place_].batch).consumed);
+        batches_.record(batches_.at((*deliveries_)[reception_].batch).consumed);
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
   optional_span consumer_before(const preprocessing_span& s) {
-    const std::optional<std::size_t> place = delivery_before(s.start_ns);
-    if (!place) return begin();
-    place_ = *place;
-    const delivered& h = (*deliveries_)[place_];
+    const std::optional<std::size_t> reception = delivery_before(s.start_ns);
+    if (!reception) return begin();
+    reception_ = *reception;
+    const delivered& h = (*deliveries_)[reception_];
     pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
     return std::nullopt;
   }
@@ -272,15 +272,15 @@ class path_walker {
   const run_batches& batches_;
   const std::vector<preprocessing_span>& spans_;
   std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
-  std::vector<preprocessing_interval> made_;
+  std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
   path_sum sum_;
   const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch
   std::int64_t begin_ns_ = 0;
   std::int64_t now_ns_ = 0;
-  std::size_t place_ = 0;  // index of the reception at which the walk is or last was
-  bool over_ = false;
+  std::size_t reception_ = 0;  // index of the reception at which the walk is or last was
+  bool finished_ = false;
 };
 
 }  // namespace

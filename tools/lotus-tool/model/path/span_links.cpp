@@ -44,7 +44,7 @@ span_links::span_links(const run_batches& batches, const std::vector<bool>& is_s
   }
 }
 
-optional_span span_links::taken_downstream(const preprocessing_span& span) const {
+optional_span span_links::fetching_span(const preprocessing_span& span) const {
   const auto next = next_stage_.find(span.stage);
   if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;
   const auto starts = starts_.find(next->second);

@@ -24,7 +24,7 @@ class span_links {
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
   /// Returns a span of the next stage that began just before `span` and so made room in the queue
   /// between the two stages; nullopt if there is none.
-  optional_span taken_downstream(const preprocessing_span& span) const;
+  optional_span fetching_span(const preprocessing_span& span) const;
 
   /// Returns whether an earlier event may be the cause of a later one: the time between them is at
   /// most 20 us plus 5 % of the mean span duration.

@@ -103,9 +103,9 @@ class thread_cutter {
     const span_number* const of = span_of(op);
     // Drop an operation that comes much too late, because its span is already split.
     if (of == outer_.second || of < outer_.first) return;
-    const auto place = static_cast<std::size_t>(of - outer_.first);
-    if (place >= held_.size()) held_.resize(place + 1);
-    held_[place].push_back(op);
+    const auto index = static_cast<std::size_t>(of - outer_.first);
+    if (index >= held_.size()) held_.resize(index + 1);
+    held_[index].push_back(op);
     ++count_;
     while (count_ > max_held && held_.size() > 1) cut_first();
   }

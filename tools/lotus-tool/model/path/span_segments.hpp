@@ -1,6 +1,6 @@
 // Splits the spans in which batches were preprocessed into segments, one for each operation.
-#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
-#define LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
+#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
+#define LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
 
 #include <cstdint>
 #include <functional>
@@ -35,4 +35,4 @@ void for_each_span(
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
+#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP

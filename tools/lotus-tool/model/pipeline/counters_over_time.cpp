@@ -19,10 +19,10 @@ std::vector<counter_figures> counters_of(const run_data& run) {
   };
   std::vector<counter_figures> all;
   std::vector<sums> sum;
-  std::map<std::uint32_t, std::size_t> place;  // index of a counter in the results, by name
+  std::map<std::uint32_t, std::size_t> index_of;  // index of a counter in the results, by name
   std::map<std::pair<std::uint32_t, std::uint64_t>, const counter_value*> before;
   for (const counter_value& c : run.side.counters) {
-    const auto [at, is_new] = place.try_emplace(c.name, all.size());
+    const auto [at, is_new] = index_of.try_emplace(c.name, all.size());
     if (is_new) {
       all.push_back({shown_name(run.names.name(c.name)), 0, c.value, c.value, 0, 0});
       sum.emplace_back();

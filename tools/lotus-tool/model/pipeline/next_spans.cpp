@@ -15,21 +15,21 @@ std::vector<optional_span> next_spans(const run_batches& batches) {
   const std::vector<preprocessing_span>& all = batches.preprocessing_spans();
   // For each item or batch (the owner): its spans, sorted by start.
   using owner = std::tuple<optional_batch, bool, consumer_id, std::int64_t, pass_number>;
-  std::map<owner, std::vector<span_number>> ways;
+  std::map<owner, std::vector<span_number>> spans_of;
   const auto owner_of = [](const preprocessing_span& s) {
     const bool own = s.of_item || !s.batch;
     return own ? owner{s.batch, true, s.consumer, s.number, s.pass}
                : owner{s.batch, false, {}, 0, {}};
   };
-  for (span_number m = 0; m < all.size(); ++m) ways[owner_of(all[m])].push_back(m);
-  for (auto& [who, way] : ways) {
+  for (span_number m = 0; m < all.size(); ++m) spans_of[owner_of(all[m])].push_back(m);
+  for (auto& [who, way] : spans_of) {
     std::stable_sort(way.begin(), way.end(), [&all](span_number a, span_number b) {
       return all[a].start_ns < all[b].start_ns;
     });
   }
   const auto next_of = [&](const owner& who, std::int64_t end_ns) -> optional_span {
-    const auto way = ways.find(who);
-    if (way == ways.end()) return std::nullopt;
+    const auto way = spans_of.find(who);
+    if (way == spans_of.end()) return std::nullopt;
     const auto at =
         std::lower_bound(way->second.begin(), way->second.end(), end_ns,
                          [&all](span_number m, std::int64_t ns) { return all[m].start_ns < ns; });

@@ -1,6 +1,6 @@
 // Finds the next span of a batch or an item on its route through the stages.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_WAYS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_WAYS_HPP
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -16,4 +16,4 @@ std::vector<optional_span> next_spans(const run_batches& batches);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_WAYS_HPP
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP

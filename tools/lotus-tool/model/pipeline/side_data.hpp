@@ -52,7 +52,7 @@ struct counter_value {
 };
 
 /// The event that an item became part of a batch.
-struct batch_taking {
+struct batch_inclusion {
   std::int64_t time_ns = 0;
   std::int64_t batch = 0;
   std::int64_t item = 0;
@@ -82,7 +82,7 @@ struct side_data {
   std::vector<stage_span> stages;
   std::vector<async_segment> segments;
   std::vector<counter_value> counters;
-  std::vector<batch_taking> takings;
+  std::vector<batch_inclusion> inclusions;
   std::vector<named_range> ranges;
   std::vector<operation_arguments> arguments;
   /// When each thread was off the CPU, by index in run_files::files.

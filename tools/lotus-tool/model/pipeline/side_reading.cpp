@@ -47,7 +47,7 @@ class side_reader {
     std::stable_sort(data.stages.begin(), data.stages.end(), by_start);
     std::stable_sort(data.segments.begin(), data.segments.end(), by_start);
     std::stable_sort(data.counters.begin(), data.counters.end(), by_time);
-    std::stable_sort(data.takings.begin(), data.takings.end(), by_time);
+    std::stable_sort(data.inclusions.begin(), data.inclusions.end(), by_time);
     std::stable_sort(data.ranges.begin(), data.ranges.end(), by_start);
     std::stable_sort(data.arguments.begin(), data.arguments.end(), by_start);
     return std::move(found_);
@@ -93,7 +93,7 @@ class side_reader {
               {line.time_ns, line.value(), pid, found_.names.id(line.name), log});
           break;
         case event_kind::batch_takes:
-          data.takings.push_back({line.time_ns, line.batch(), line.item(), consumer});
+          data.inclusions.push_back({line.time_ns, line.batch(), line.item(), consumer});
           break;
         case event_kind::arguments:
           data.arguments.push_back({line.time_ns, found_.names.id(line.name), log});

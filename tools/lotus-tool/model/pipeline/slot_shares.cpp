@@ -21,9 +21,9 @@ struct window {
 struct moment {
   std::int64_t length_ns;
   std::size_t busy;
-  std::size_t lying;  ///< number of items that the stage has finished and nothing has fetched yet
-  bool ready;         ///< whether the item that starts next is ready
-  bool starts_more;   ///< whether another item will start in this epoch
+  std::size_t unfetched;  ///< number of finished items that nothing has fetched yet
+  bool ready;             ///< whether the item that starts next is ready
+  bool starts_more;       ///< whether another item will start in this epoch
 };
 
 bool is_source(const std::vector<passage>& passages) {
@@ -66,7 +66,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   struct change {
     std::int64_t time_ns;
     int busy;
-    int lying;
+    int unfetched;
   };
   std::vector<change> changes;
   for (const passage& p : passages) {
@@ -83,12 +83,12 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   std::sort(changes.begin(), changes.end(),
             [](const change& a, const change& b) { return a.time_ns < b.time_ns; });
   std::int64_t busy = 0;
-  std::int64_t lying = 0;
+  std::int64_t unfetched = 0;
   std::size_t next = 0;  // index of the passage that starts next
   auto in = windows.begin();
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
     busy += changes[i].busy;
-    lying += changes[i].lying;
+    unfetched += changes[i].unfetched;
     const std::int64_t now_ns = changes[i].time_ns;
     const std::int64_t length_ns = changes[i + 1].time_ns - now_ns;
     if (length_ns == 0) continue;
@@ -97,7 +97,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
     if (in == windows.end()) return;
     if (now_ns < in->first_ns) continue;
     on_moment(moment{length_ns, static_cast<std::size_t>(std::max<std::int64_t>(0, busy)),
-                     static_cast<std::size_t>(std::max<std::int64_t>(0, lying)),
+                     static_cast<std::size_t>(std::max<std::int64_t>(0, unfetched)),
                      next < passages.size() && passages[next].ready_ns.value_or(now_ns) <= now_ns,
                      now_ns < in->last_start_ns});
   }
@@ -127,10 +127,10 @@ output_bound learn_output_bound(const std::vector<passage>& passages,
   for_each_moment(passages, windows, [&](const moment& m) {
     whole_ns += m.length_ns;
     const std::size_t idle = slots - std::min(m.busy, slots);
-    if (m.lying < idle) return;
-    below[m.lying - idle] += m.length_ns;
+    if (m.unfetched < idle) return;
+    below[m.unfetched - idle] += m.length_ns;
     if (idle == 0 || !m.ready || !m.starts_more) return;
-    at_bound[m.lying - idle] += m.length_ns;
+    at_bound[m.unfetched - idle] += m.length_ns;
     at_bound_ns += m.length_ns;
   });
   const double min_ns = noticeable * static_cast<double>(whole_ns);
@@ -144,10 +144,10 @@ output_bound learn_output_bound(const std::vector<passage>& passages,
   }
   if (static_cast<double>(at_bound_ns) < min_ns) return bound;
   std::int64_t up_to_ns = 0;
-  for (const auto& [lying, ns] : at_bound) {
+  for (const auto& [unfetched, ns] : at_bound) {
     up_to_ns += ns;
     if (2 * up_to_ns < at_bound_ns) continue;
-    bound.exact = lying;
+    bound.exact = unfetched;
     break;
   }
   return bound;
@@ -182,8 +182,8 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       if (m.starts_more) times.blocked += ns * static_cast<double>(idle);
       return;
     }
-    const auto above = [&](std::size_t lying) {
-      return std::min(idle, m.lying > lying ? m.lying - lying : 0);
+    const auto above = [&](std::size_t unfetched) {
+      return std::min(idle, m.unfetched > unfetched ? m.unfetched - unfetched : 0);
     };
     const std::size_t blocked = bound.exact ? above(*bound.exact) : m.ready ? above(0) : 0;
     times.blocked += ns * static_cast<double>(blocked);

@@ -31,7 +31,7 @@ struct gathered {
   std::set<batch_id> batches;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
-  double place = 0;  // sum of the times from the batch's start to each of the stage's spans
+  double start_sum_ns = 0;  // sum of the times from the batch's start to each of the stage's spans
   bool cpu_missing = false;
 };
 
@@ -48,8 +48,8 @@ class stage_reader {
     all.reserve(by_stage_.size());
     for (auto& [stage, g] : by_stage_) all.push_back(std::move(g));
     std::stable_sort(all.begin(), all.end(), [](const gathered& a, const gathered& b) {
-      return a.place / static_cast<double>(a.threads.size()) <
-             b.place / static_cast<double>(b.threads.size());
+      return a.start_sum_ns / static_cast<double>(a.threads.size()) <
+             b.start_sum_ns / static_cast<double>(b.threads.size());
     });
     measure(all);
     std::vector<stage_figures> figures;
@@ -175,7 +175,7 @@ class stage_reader {
     if (s.batch) {
       const batch& b = run_.batches.at(*s.batch);
       const std::int64_t first_ns = spans_[b.first_span].start_ns;
-      g.place += static_cast<double>(s.start_ns - first_ns);
+      g.start_sum_ns += static_cast<double>(s.start_ns - first_ns);
     }
     if (const off_cpu_time* const off = run_.side.off_cpu_of(s.file)) {
       *g.figures.cpu += off->split(s.start_ns, s.end_ns());

@@ -31,8 +31,8 @@ percentile_search::percentile_search(const kept_durations& counted,
     look_for(below, counted);
     look_for(std::min(below + 1, count_ - 1), counted);
   }
-  std::sort(places_.begin(), places_.end(),
-            [](const place& a, const place& b) { return a.rank < b.rank; });
+  std::sort(ranks_.begin(), ranks_.end(),
+            [](const sought_rank& a, const sought_rank& b) { return a.rank < b.rank; });
   make_ranges();
 }
 
@@ -40,13 +40,13 @@ void percentile_search::look_for(std::uint64_t rank, const kept_durations& count
   std::uint64_t before = 0;
   std::size_t bucket = 0;
   while (before + counted.buckets()[bucket] <= rank) before += counted.buckets()[bucket++];
-  places_.push_back(
+  ranks_.push_back(
       {rank, narrow_bucket::lowest(bucket), before, narrow_bucket::width_bits(bucket)});
 }
 
 void percentile_search::make_ranges() {
   ranges_.clear();
-  for (const place& p : places_) {
+  for (const sought_rank& p : ranks_) {
     if (p.width_bits == 0 || (!ranges_.empty() && ranges_.back().lowest == p.lowest)) continue;
     const unsigned parts_bits = std::min(p.width_bits, max_parts_bits);
     range& r = ranges_.emplace_back();
@@ -60,7 +60,7 @@ void percentile_search::make_ranges() {
 }
 
 void percentile_search::next() {
-  for (place& p : places_) {
+  for (sought_rank& p : ranks_) {
     const auto r = std::find_if(ranges_.begin(), ranges_.end(), [&p](const range& of) {
       return of.lowest == p.lowest && of.width_bits == p.width_bits;
     });
@@ -78,8 +78,8 @@ double percentile_search::at(double share) const {
   const double position = position_of(share, count_);
   const auto below = static_cast<std::uint64_t>(position);
   const auto value = [this](std::uint64_t rank) {
-    const auto at = std::find_if(places_.begin(), places_.end(),
-                                 [rank](const place& p) { return p.rank == rank; });
+    const auto at = std::find_if(ranks_.begin(), ranks_.end(),
+                                 [rank](const sought_rank& p) { return p.rank == rank; });
     return static_cast<double>(at->lowest);
   };
   const double low = value(below);

@@ -50,7 +50,7 @@ class percentile_search {
     unsigned part_bits;
     std::unique_ptr<std::atomic<std::uint64_t>[]> counts;  // NOLINT(modernize-avoid-c-arrays)
   };
-  struct place {
+  struct sought_rank {
     std::uint64_t rank;
     // Lowest value of the range that contains the rank, or its only value if width_bits is 0.
     std::int64_t lowest;
@@ -62,7 +62,7 @@ class percentile_search {
   void make_ranges();
 
   std::uint64_t count_;
-  std::vector<place> places_;  // ranks to find, sorted
+  std::vector<sought_rank> ranks_;  // ranks to find, sorted
   std::vector<range> ranges_;
 };
 

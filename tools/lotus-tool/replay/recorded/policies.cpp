@@ -136,7 +136,7 @@ class policy_finder {
 
   /// Returns the times when units left a stage, sorted. A unit leaves a stage when the next stage
   /// begins to work on it, or when the consumer receives it.
-  std::vector<std::int64_t> takes_from(const planned_epoch& e, std::size_t stage) const {
+  std::vector<std::int64_t> times_left(const planned_epoch& e, std::size_t stage) const {
     std::vector<std::int64_t> takes;
     for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
       const planned_unit& unit = p_.units[u];
@@ -149,7 +149,8 @@ class policy_finder {
       if (next == nullptr && batch != u && !units_[batch].spans.empty()) {
         next = &span(units_[batch].spans.front());
       }
-      takes.push_back(next != nullptr ? next->start_ns : when_taken(run_.batches, batch_of(batch)));
+      takes.push_back(next != nullptr ? next->start_ns
+                                      : when_received(run_.batches, batch_of(batch)));
     }
     std::sort(takes.begin(), takes.end());
     return takes;
@@ -163,18 +164,18 @@ class policy_finder {
     double counts[2] = {0, 0};
     double preprocessing_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
-      std::vector<std::int64_t> takes = takes_from(e, 0);
+      std::vector<std::int64_t> takes = times_left(e, 0);
       // With several stages, a thread may also have waited until the consumer received a batch,
       // because the number of batches in flight is limited.
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
-        takes.push_back(when_taken(run_.batches, batch_of(u)));
+        takes.push_back(when_received(run_.batches, batch_of(u)));
       }
       std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
         const preprocessing_span* const s = in_stage(u, 0);
         if (s == nullptr) continue;
         preprocessing_ns += static_cast<double>(s->duration_ns);
-        std::optional<std::int64_t> from_ns = ended_before_[place_of(*s)];
+        std::optional<std::int64_t> from_ns = ended_before_[index_of(*s)];
         const std::size_t is_new = from_ns ? 0 : 1;
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns.value_or(*(next - 1)), *(next - 1));
@@ -191,7 +192,7 @@ class policy_finder {
     idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * preprocessing_ns);
   }
 
-  std::size_t place_of(const preprocessing_span& s) const {
+  std::size_t index_of(const preprocessing_span& s) const {
     return static_cast<std::size_t>(&s - run_.batches.preprocessing_spans().data());
   }
 
@@ -202,7 +203,7 @@ class policy_finder {
       for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
         const preprocessing_span* const s = in_stage(u, stage);
         if (s == nullptr) continue;
-        const std::optional<std::int64_t> before_ns = ended_before_[place_of(*s)];
+        const std::optional<std::int64_t> before_ns = ended_before_[index_of(*s)];
         bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
         if (idle && stage > 0) {  // if no unit was available, the thread waited for input
           const preprocessing_span* const from = before(u, stage);
@@ -218,12 +219,12 @@ class policy_finder {
           return a.time_ns < b.time_ns;
         });
       }
-      ahead_[stage].add(begins, takes_from(e, stage));
+      ahead_[stage].add(begins, times_left(e, stage));
     }
     std::vector<std::int64_t> takes;
     std::vector<begin_of_unit> given;
     for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
-      const std::int64_t at_ns = when_taken(run_.batches, batch_of(u));
+      const std::int64_t at_ns = when_received(run_.batches, batch_of(u));
       takes.insert(takes.end(), std::max<std::uint32_t>(1, p_.units[u].items), at_ns);
       const batch_record* const queued = run_.batches.record(batch_of(u).queued);
       if (queued != nullptr) given.push_back({queued->start_ns, true});

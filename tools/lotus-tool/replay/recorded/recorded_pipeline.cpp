@@ -83,15 +83,15 @@ class recorder_of_pipeline {
     for (const bool of_items : {true, false}) {
       for (const stage_figures& f : measure_stages(run_)) {
         if (f.of_items != of_items || stages.count(f.stage) == 0) continue;
-        place_[f.stage] = static_cast<std::uint32_t>(p_.stages.size());
+        stage_index_[f.stage] = static_cast<std::uint32_t>(p_.stages.size());
         p_.stages.push_back(
             {f.stage, f.name, f.of_items, std::max<std::size_t>(1, f.slots), f.pool, 0});
         if (f.of_items) item_stages_ = static_cast<std::uint32_t>(p_.stages.size());
       }
     }
     find_pool_sizes();
-    const auto preprocess = place_.find(preprocess_stage);
-    if (batches_.in_parts() && preprocess != place_.end()) {
+    const auto preprocess = stage_index_.find(preprocess_stage);
+    if (batches_.in_parts() && preprocess != stage_index_.end()) {
       p_.stages[preprocess->second].threads = std::max<std::size_t>(1, workers_at_once(batches_));
     }
   }
@@ -102,16 +102,16 @@ class recorder_of_pipeline {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
     for (span_number n = 0; n < spans_.size(); ++n) {
       if (!is_work(n)) continue;
-      const auto& pool = p_.stages[place_.at(spans_[n].stage)].pool;
+      const auto& pool = p_.stages[stage_index_.at(spans_[n].stage)].pool;
       if (pool) by_pool[*pool].emplace_back(spans_[n].start_ns, spans_[n].end_ns());
     }
-    std::map<std::size_t, std::size_t> places;
+    std::map<std::size_t, std::size_t> pool_index;
     for (const auto& [pool, spans] : by_pool) {
-      places[pool] = p_.pools.size();
+      pool_index[pool] = p_.pools.size();
       p_.pools.push_back(max_at_once(spans));
     }
     for (recorded_stage& s : p_.stages) {
-      if (s.pool) s.pool = places[*s.pool];
+      if (s.pool) s.pool = pool_index[*s.pool];
     }
   }
 
@@ -191,24 +191,24 @@ class recorder_of_pipeline {
   std::uint32_t add_span(std::uint32_t unit, span_number n) {
     const preprocessing_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
-    const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
+    const std::uint32_t index = u.first_work + (stage_index_.at(s.stage) - u.first_stage);
     const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
     const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
-    measured_work& w = p_.works[place];
+    measured_work& w = p_.works[index];
     w.cpu_ns += all.cpu_ns;
     w.blocked_ns += all.blocked_ns;
     w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
     if (wall_ns > 0) intervals_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
-    return place;
+    return index;
   }
 
   /// If several threads built a batch in parallel, reduces the work on the batch to the time in
   /// which at least one of its spans was open.
   void join_segments(std::uint32_t unit) {
-    const auto stage = place_.find(preprocess_stage);
+    const auto stage = stage_index_.find(preprocess_stage);
     const planned_unit& u = p_.units[unit];
-    if (stage == place_.end() || stage->second < u.first_stage) return;
+    if (stage == stage_index_.end() || stage->second < u.first_stage) return;
     const std::optional<std::int64_t> covered_ns =
         batches_.preprocess_ns(batches_.at(unit_spans_[unit].batch));
     double sum_ns = 0;
@@ -232,23 +232,23 @@ class recorder_of_pipeline {
 
   void add_use(std::uint32_t unit) {
     const batch& b = batches_.at(unit_spans_[unit].batch);
-    const std::int64_t taken_ns = when_taken(batches_, b);
+    const std::int64_t received_ns = when_received(batches_, b);
     const batch_record* const wait = batches_.record(b.wait);
     if (wait != nullptr && !wait->is_marker()) {
       const std::optional<time_span> made = batches_.made(b);
       const std::int64_t from_ns = std::max(wait->start_ns, made ? made->end_ns : wait->start_ns);
-      if (from_ns < taken_ns) {
+      if (from_ns < received_ns) {
         p_.takes_ns[unit] =
-            without_queueing_ns(run_.side.off_cpu_of(wait->file), from_ns, taken_ns);
+            without_queueing_ns(run_.side.off_cpu_of(wait->file), from_ns, received_ns);
       }
     }
     const std::optional<time_span> step = batches_.step(b.consumed);
-    if (!step || step->end_ns <= taken_ns) return;
+    if (!step || step->end_ns <= received_ns) return;
     const file_id file = batches_.record(b.consumed)->file;
     p_.steps[unit] =
-        work_in(run_.side.off_cpu_of(file, true), taken_ns, step->end_ns, p_.cpu_known);
-    intervals_.push_back({taken_ns, step->end_ns,
-                          p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
+        work_in(run_.side.off_cpu_of(file, true), received_ns, step->end_ns, p_.cpu_known);
+    intervals_.push_back({received_ns, step->end_ns,
+                          p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - received_ns)});
   }
 
   /// Estimates the step of an epoch's last batch from other steps, because its end is not recorded.
@@ -283,7 +283,7 @@ class recorder_of_pipeline {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {
       for (const span_number n : unit.spans) {
-        durations[place_.at(spans_[n].stage)].push_back(spans_[n].duration_ns);
+        durations[stage_index_.at(spans_[n].stage)].push_back(spans_[n].duration_ns);
       }
     }
     std::vector<std::int64_t> all;
@@ -303,9 +303,9 @@ class recorder_of_pipeline {
       for (const span_number n : unit_spans_[u].spans) {
         const preprocessing_span& s = spans_[n];
         const planned_unit& unit = p_.units[u];
-        const std::uint32_t place = place_.at(s.stage);
-        const std::int64_t first_end = s.start_ns + std::min(first[place], s.duration_ns);
-        measured_work& w = p_.works[unit.first_work + (place - unit.first_stage)];
+        const std::uint32_t index = stage_index_.at(s.stage);
+        const std::int64_t first_end = s.start_ns + std::min(first[index], s.duration_ns);
+        measured_work& w = p_.works[unit.first_work + (index - unit.first_stage)];
         // `busy` includes the thread itself with its mean CPU use, so subtract that.
         w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
@@ -323,7 +323,7 @@ class recorder_of_pipeline {
   const std::vector<preprocessing_span>& spans_;
   std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
   recorded_pipeline p_;
-  std::map<stage_id, std::uint32_t> place_;  // for each stage: its index in p_.stages
+  std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;
   std::vector<spans_of_unit> unit_spans_;
   std::vector<cpu_interval> intervals_;

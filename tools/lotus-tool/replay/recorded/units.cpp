@@ -68,7 +68,7 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
   return epochs;
 }
 
-std::int64_t when_taken(const run_batches& batches, const batch& b) {
+std::int64_t when_received(const run_batches& batches, const batch& b) {
   const std::int64_t used_ns = *batches.left_ns(b);
   const batch_record* const wait = batches.record(b.wait);
   return wait != nullptr && !wait->is_marker() ? std::min(used_ns, wait->end_ns()) : used_ns;

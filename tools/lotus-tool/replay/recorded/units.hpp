@@ -32,7 +32,7 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
 /// Returns when the consumer received a batch: at the end of its wait, or at the SBatchConsumed
 /// record if that is earlier or no wait is recorded.
 /// @param b  a batch that was received.
-std::int64_t when_taken(const run_batches& batches, const batch& b);
+std::int64_t when_received(const run_batches& batches, const batch& b);
 
 }  // namespace lotus::tool
 
