@@ -56,7 +56,7 @@ class diagnostic_log {
 
   std::ostream& err_;
   bool quiet_;
-  std::set<std::string> notes_;  // notes that were already printed, each a whole line
+  std::set<std::string> notes_;  // notes that were already printed, each a complete line
   std::set<std::string> warnings_;
   std::uint64_t malformed_lines_ = 0;
   std::uint64_t malformed_files_ = 0;

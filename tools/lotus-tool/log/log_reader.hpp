@@ -27,8 +27,8 @@ class block_reader {
   block_reader& operator=(const block_reader&) = delete;
   ~block_reader() = default;
 
-  /// Returns the next whole lines with their line ends, valid until the next call; empty at the end
-  /// of the log. Only the last line of the log may lack a line end. A line longer than
+  /// Returns the next complete lines with their line ends, valid until the next call; empty at the
+  /// end of the log. Only the last line of the log may lack a line end. A line longer than
   /// max_line_bytes is cut. Throws input_error if reading fails.
   std::string_view next();
 

@@ -47,7 +47,7 @@ struct usable_cpus {
   /// Limit of the process's cgroup, in CPUs; nullopt if there is no limit.
   std::optional<double> limit{};
 
-  /// Returns how many threads can run at once.
+  /// Returns how many threads can run at the same time.
   double count() const noexcept;
 };
 
@@ -102,7 +102,7 @@ class run_processes {
   const process_info* parent_of(const process_info& process) const;
   /// Returns the sums over all processes and their recordings.
   record_counts records() const;
-  /// Returns the maximum of process_info::back_ns.
+  /// Returns the maximum of process_info::back_ns over all processes.
   std::int64_t back_ns() const;
   /// Returns the process whose information file's name ends in `ending`; null if there is none. A
   /// process's ring file has the same ending.

@@ -45,9 +45,9 @@ struct pipeline_change {
 /// replaces the work of this unit. Empty means that no work is replaced.
 using drawn_units = std::vector<std::uint32_t>;
 
-/// Returns the maximum number of threads that work in a stage at once after the change. A stage
-/// that used all threads of a pool uses all threads of the changed pool; other stages, such as
-/// ordered ones, keep their number.
+/// Returns the maximum number of threads that work in a stage at the same time after the change. A
+/// stage that used all threads of a pool uses all threads of the changed pool; other stages, such
+/// as ordered ones, keep their number.
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
@@ -55,7 +55,7 @@ std::size_t threads_with(const pipeline_change& change, const recorded_pipeline&
 struct assumed_servers {
   /// The operation; nullptr: no calls delay each other.
   const shared_operation* operation = nullptr;
-  std::size_t servers = unbounded;  ///< how many calls are served at once; other calls wait
+  std::size_t servers = unbounded;  ///< how many calls are served simultaneously; others wait
   /// The parameters of a rate limit, which may be assumed instead of servers: the minimum interval
   /// between the starts of calls, and the time that each call takes after it may start.
   double apart_ns = 0;

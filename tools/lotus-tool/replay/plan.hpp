@@ -34,7 +34,7 @@ inline constexpr std::size_t unbounded = SIZE_MAX;
 
 /// A stage of the pipeline. Stages are in the order in which units pass through them.
 struct planned_stage {
-  std::size_t threads = 1;  ///< the maximum number of threads that work in the stage at once
+  std::size_t threads = 1;  ///< maximum number of threads that work in the stage simultaneously
   /// Index in replay_plan::pools, if the stage shares the threads of a pool; otherwise missing.
   std::optional<std::size_t> pool;
   /// The maximum number of units that this stage has begun and that the next stage, or the
@@ -104,7 +104,7 @@ struct replay_plan {
   /// Maximum number of units that the first stage has begun and the consumer has not received yet.
   std::size_t in_flight = unbounded;
   double let_through_ns = 0;  ///< minimum interval of the rate limit in ns; 0: no rate limit
-  /// How many threads can be served at once: 1 by a lock, several by a device with channels.
+  /// How many threads can be served simultaneously: 1 by a lock, several by some devices.
   std::size_t servers = unbounded;
   bool round_robin = false;  ///< whether thread i mod (number of threads) works on unit i
   bool ordered = true;  ///< whether the consumer receives batches only in the order of deliveries
@@ -119,7 +119,7 @@ struct replay_result {
   double intervals = 0;      ///< number of intervals between receptions in deliveries_ns
   double batches = 0;
   trend receptions;         ///< the times of the receptions, one group for each epoch
-  std::size_t max_out = 0;  ///< the maximum number of units that were in flight at once
+  std::size_t max_out = 0;  ///< the maximum number of units that were in flight at the same time
 
   replay_result& operator+=(const replay_result& other) noexcept {
     whole_ns += other.whole_ns;

@@ -89,8 +89,8 @@ class what_if {
   /// explained without such waits.
   prediction unlimited_guess(const pipeline_change& change) const;
   /// An operation that waits for a lock or a device under every explanation of the recording, so
-  /// more workers do not help. `most` is the maximum number of its calls that are served at once.
-  /// If no operation is limited, `name` is "".
+  /// more workers do not help. `most` is the maximum number of its calls that are served at the
+  /// same time. If no operation is limited, `name` is "".
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -128,7 +128,7 @@ class what_if {
   /// batches.
   double drawn_sd(const pipeline_change& change) const;
 
-  /// A possible explanation of the recording, and the unmodified run simulated with it.
+  /// An assumption about which calls wait for each other, and the unmodified run simulated with it.
   struct explanation {
     assumed_servers assumed;
     replay_result base;

@@ -86,8 +86,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     const std::size_t fewest = op.served.plausible.front();
     const bool waited = fewest < op.served.max_inside && op.blocked_share >= hardly_blocked;
     if (waited || op.served.max_inside == 1) all.push_back({&op, fewest, 0, 0});
-    // If calls are mostly blocked, no more may be served at once than were open in the recording.
-    // Calls that run on a CPU are limited only by the number of CPUs, which is known.
+    // If calls are mostly blocked, no more may be served at the same time than were open in the
+    // recording. Calls that run on a CPU are limited only by the number of CPUs, which is known.
     if (op.blocked_share >= mostly_blocked && op.served.max_inside > 1) {
       all.push_back({&op, op.served.max_inside, 0, 0});
     }
@@ -111,8 +111,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
       all.push_back({&op, c, 0, 0});
     }
     if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
-    // Take the duration of a call from the recording with fewer calls at once: its calls waited
-    // least. Take the interval from the other recording, in which a limit had the largest effect.
+    // Take the duration of a call from the recording with fewer simultaneous calls, which waited
+    // least, and the interval from the other recording, in which a limit had the largest effect.
     const bool fewer_here = here.max_inside < there.max_inside;
     const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;

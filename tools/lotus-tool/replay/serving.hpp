@@ -12,7 +12,7 @@ namespace lotus::tool {
 /// An operation whose calls wait for a lock, a device or a rate limit, as the recording shows.
 struct serving_limit {
   const shared_operation* operation = nullptr;
-  std::size_t fewest = 1;  ///< the lowest plausible number of calls that are served at once
+  std::size_t fewest = 1;  ///< lowest plausible number of calls that are served simultaneously
   std::size_t most = 1;
 };
 
@@ -22,14 +22,14 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
 /// Returns the explanations of the recording that a prediction must consider, most likely first. If
 /// the recording shows that an operation is limited, the explanations differ in how many calls are
-/// served at once. Otherwise the first explanation is "nothing is limited", and others follow for
-/// each operation that may be limited. If an operation is mostly blocked, more calls at once than
-/// in the recording may not be possible.
+/// served at the same time. Otherwise the first explanation is "nothing is limited", and others
+/// follow for each operation that may be limited. If an operation is mostly blocked, more calls at
+/// the same time than in the recording may not be possible.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of
-/// workers: nothing is limited, or one operation is limited to a number of calls at once or to a
-/// rate. The caller has to check each explanation against both recordings.
+/// workers: nothing is limited, or one operation is limited to a number of calls at the same time
+/// or to a rate. The caller has to check each explanation against both recordings.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
                                              const recorded_pipeline& also);
 

@@ -98,7 +98,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   constexpr double usual_sd = 0.08;
   estimated_law found;
   found.max_busy = max_busy(pipelines);
-  // If many more CPUs than `cpus` were busy at once, `cpus` must be wrong.
+  // If many more CPUs than `cpus` were busy at the same time, `cpus` must be wrong.
   if (cpus > 0 && found.max_busy > 1.5 * cpus) cpus = std::ceil(found.max_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;

@@ -28,7 +28,7 @@ double consumer_rate(const what_if& run);
 /// Finds the smallest number of workers that reaches 98 % of the target and, for this number, the
 /// smallest number of batches in flight per worker: 1, 2, 4 or 8. 98 % is enough because
 /// predictions are not more accurate, and the last percent may need four times the workers. Tries
-/// up to four workers per CPU (at least 16). In a run of several stages with threads of their own,
+/// up to four workers per CPU (at least 16). In a run of several stages with their own threads,
 /// adds threads to the stages instead.
 path_to_target find_path_to_target(const what_if& run, const name_table& names,
                                    double target_per_s);

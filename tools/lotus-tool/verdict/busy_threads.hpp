@@ -1,4 +1,4 @@
-// Compares how many threads of a run were busy at once with the number of usable CPUs.
+// Compares how many threads of a run were busy at the same time with the number of usable CPUs.
 #ifndef LOTUS_TOOL_VERDICT_BUSY_THREADS_HPP
 #define LOTUS_TOOL_VERDICT_BUSY_THREADS_HPP
 

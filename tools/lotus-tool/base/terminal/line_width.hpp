@@ -22,7 +22,7 @@ std::string without_middle(std::string_view text, std::size_t columns);
 
 /// Breaks a text into lines of at most `columns` (0: one line). The first line begins with `first`,
 /// all others with `others`; the last line has no line end. A number stays on one line with its
-/// unit, and no word is broken, so a word that is longer than a line gets a line of its own.
+/// unit, and no word is broken, so a word that is longer than a line gets its own line.
 std::string in_lines(std::string_view text, std::size_t columns, std::string_view first = "",
                      std::string_view others = "");
 

@@ -60,8 +60,8 @@ std::string fixed(double value, int decimals, std::string_view unit) {
 
 /// If a name is not longer than this number of columns, its numbers always stay in the same line.
 constexpr std::size_t min_name = 24;
-/// A name that is longer than this number of columns gets a line of its own if columns of numbers
-/// would otherwise be dropped.
+/// A name that is longer than this number of columns gets its own line if columns of numbers would
+/// otherwise be dropped.
 constexpr std::size_t max_name = 40;
 
 /// Whether the text contains only printable ASCII characters, each of which takes one column.

@@ -31,7 +31,7 @@ enum class table_form : std::uint8_t {
 
 /// Rows of text; the first column is aligned left, the others right. If lines would be wider than
 /// line_width() of the stream, columns are left out, which a line below the table reports, and long
-/// names get lines of their own. Numbers are never cut.
+/// names get their own lines. Numbers are never cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}

@@ -1,4 +1,4 @@
-// Finds whole blocks in the bytes of a compact log.
+// Finds complete blocks in the bytes of a compact log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 
@@ -19,8 +19,8 @@ class compact_reader {
   /// @param file  must outlive the reader. Throws input_error if the file cannot be opened.
   explicit compact_reader(const log_file& file);
 
-  /// Returns the next whole block, valid until the next call; empty at the end of the log. Throws
-  /// input_error if reading fails.
+  /// Returns the next complete block, valid until the next call; empty at the end of the log.
+  /// Throws input_error if reading fails.
   std::string_view next(lotus::detail::compact_block_header& header);
   /// Whether next() skipped bytes that belong to no valid block, before the block that it returned
   /// or at the end of the log.

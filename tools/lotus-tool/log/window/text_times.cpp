@@ -83,7 +83,7 @@ class text_times final : public log_times {
     std::uint64_t high;
   };
 
-  /// Returns the whole lines in `most` bytes after a position; none if the first line is longer.
+  /// Returns the complete lines in `most` bytes after a position; none if the first line is longer.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
     // Also read the byte before, because it shows whether a line begins at `byte`.

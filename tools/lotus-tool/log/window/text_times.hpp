@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// Summarizes the times of whole lines.
+/// Summarizes the times of complete lines.
 /// @param is_side  whether the lines are from a side log.
 seen_times look_at_lines(std::string_view lines, bool is_side);
 

@@ -278,7 +278,7 @@ class preprocessing_finder {
   }
 
   /// Returns the preprocessing of a batch of which an item became part at `time_ns`: the first one
-  /// that ended after that time. A batch without spans of its own has one preprocessing for each
+  /// that ended after that time. A batch without own spans has one preprocessing for each
   /// reception.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);

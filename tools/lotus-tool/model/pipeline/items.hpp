@@ -29,8 +29,8 @@ struct item {
 std::vector<item> items_of(const run_batches& batches);
 
 /// Returns the maximum number of preprocess spans that overlap. If batches are preprocessed in
-/// parts, whole preprocessings count instead of spans. The result is at most the number of workers
-/// that existed at the same time, each from its first span to its last.
+/// parts, complete preprocessings count instead of spans. The result is at most the number of
+/// workers that existed at the same time, each from its first span to its last.
 std::size_t workers_at_once(const run_batches& batches);
 
 }  // namespace lotus::tool

@@ -57,7 +57,7 @@ class off_cpu_time {
 
   /// Returns whether the process measured time off the CPU, so that it is known for every span.
   bool known() const noexcept { return measure_ == cpu_measure::switches; }
-  /// Returns whether time off the CPU is known for whole waits, batches and steps, or for every
+  /// Returns whether time off the CPU is known for complete waits, batches and steps, or for every
   /// span.
   bool known_of_batches() const noexcept { return known() || measure_ == cpu_measure::batches; }
 

@@ -93,7 +93,7 @@ struct side_data {
   std::vector<off_cpu_time> aggregated;
 
   /// Returns when the thread was off the CPU; nullptr if that is unknown.
-  /// @param whole_batch  also accept data that is valid only for whole waits, batches and steps,
+  /// @param whole_batch  also accept data that is valid only for complete waits, batches and steps,
   ///   because the program read CPU clocks only at the ends of waits and batches.
   const off_cpu_time* off_cpu_of(optional_file file, bool whole_batch = false) const noexcept {
     if (!file || file->value() >= off_cpu.size()) return nullptr;

@@ -29,8 +29,7 @@ struct slot_shares {
   std::optional<double> blocked = 0.0;
 };
 
-/// Measures one stage that has threads of its own, in each epoch from its first start to its last
-/// end.
+/// Measures one stage that has its own threads, in each epoch from its first start to its last end.
 ///
 /// A slot is starved if it waits for input. It is blocked if it holds a finished item because the
 /// queue after the stage (the output) is full. The logs do not show this, so it is derived:

@@ -23,7 +23,7 @@ struct thread_span {
 
 struct stage_threads {
   std::size_t slots = 0;
-  /// Index in stage_pools::pools; nullopt for a stage with threads of its own.
+  /// Index in stage_pools::pools; nullopt for a stage with its own threads.
   std::optional<std::size_t> pool;
 };
 

@@ -83,8 +83,8 @@ class stage_reader {
     }
   }
 
-  /// Finds for each span when its number was ready for the stage, and when the next stage fetched
-  /// it. Both follow from the previous and the next span of the same item, and then of its batch.
+  /// Finds for each span when its item or batch was ready, and when the next stage fetched it. Both
+  /// follow from the previous and the next span of the same item, and then of its batch.
   void find_passages() {
     passages_.resize(spans_.size());
     for (span_number n = 0; n < spans_.size(); ++n) {

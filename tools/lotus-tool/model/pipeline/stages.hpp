@@ -24,10 +24,10 @@ struct stage_figures {
   std::vector<std::int64_t> durations_ns;  ///< durations of the stage's spans, unordered
   /// Sum of the stage's spans without nested spans of other stages on the same thread.
   std::int64_t self_ns = 0;
-  /// The maximum number of the stage's spans that may run at once; see measure_stages().
+  /// The maximum number of the stage's spans that may run at the same time; see measure_stages().
   std::size_t slots = 0;
-  /// The pool of a stage that shares its threads with others; nullopt for a stage with threads of
-  /// its own.
+  /// The pool of a stage that shares its threads with others; nullopt for a stage with its own
+  /// threads.
   std::optional<std::size_t> pool;
   /// Mean time that one number (item or batch) spends in spans of this stage.
   double mean_service_ns = 0;
@@ -43,14 +43,14 @@ struct stage_figures {
 /// their batches).
 ///
 /// Slots: a thread belongs only to this stage if at least 95 % of its time in stages is spent in
-/// this one. The slots are the maximum number of such threads that existed at once, each from its
-/// first to its last span. If these threads do less than 90 % of the stage's work, the stage shares
-/// the threads of a pool with other stages. Then the slots are the maximum number of the stage's
-/// spans that overlap, at most the threads of the pool. Capacity: slots / mean service time; for
-/// the stages of a pool, at most threads / sum of their service times for a batch. Busy: relative
-/// to the time from the stage's first start to its last end in each epoch. Starved and blocked: see
-/// measure_slots(). Each stage of a pool has its own busy share, but the starved and blocked shares
-/// are those of the whole pool.
+/// this one. The slots are the maximum number of such threads that existed at the same time, each
+/// from its first to its last span. If these threads do less than 90 % of the stage's work, the
+/// stage shares the threads of a pool with other stages. Then the slots are the maximum number of
+/// the stage's spans that overlap, at most the threads of the pool. Capacity: slots / mean service
+/// time; for the stages of a pool, at most threads / sum of their service times for a batch. Busy:
+/// relative to the time from the stage's first start to its last end in each epoch. Starved and
+/// blocked: see measure_slots(). Each stage of a pool has its own busy share, but the starved and
+/// blocked shares are those of the whole pool.
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool

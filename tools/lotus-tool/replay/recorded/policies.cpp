@@ -157,8 +157,8 @@ class policy_finder {
   }
 
   /// Measures how long a thread of the first stage needs between two units, without the time for
-  /// which it had to wait because the queue was full. If every unit has a thread of its own,
-  /// measures the time from the moment when the thread could have begun.
+  /// which it had to wait because the queue was full. If every unit has its own thread, measures
+  /// the time from the moment when the thread could have begun.
   void find_turnaround() {
     double gaps_ns[2] = {0, 0};  // index 0: threads that worked on a unit before; 1: new threads
     double counts[2] = {0, 0};

@@ -113,7 +113,7 @@ statistic_values statistics_of(const std::vector<call>& calls) {
 }
 
 /// Simulates threads that alternate between a pause (a value of `thinks`) and a call. At most
-/// `servers` calls are served at once, each for a time from `services`; other calls wait.
+/// `servers` calls are served at the same time, each for a time from `services`; other calls wait.
 class closed_loop {
  public:
   closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
@@ -211,7 +211,7 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
       before = c.end_ns;
     }
   } else {
-    // For each virtual thread without a call: the time since which it has none.
+    // For each virtual thread without an open call: the time when its last call ended.
     std::deque<std::int64_t> free;
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
     for (const operation_call& c : by_start) {
@@ -285,7 +285,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
 }
 
 /// Returns the CPU time of all calls divided by the time in which at least one call was open. This
-/// is a lower limit for the number of calls that were served at once.
+/// is a lower limit for the number of calls that were served at the same time.
 double busy_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;

@@ -1,4 +1,4 @@
-// Estimates from a recording how many calls of an operation are served at once.
+// Estimates from a recording how many calls of an operation are served at the same time.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 
@@ -19,8 +19,8 @@ struct operation_call {
   double cpu_ns = 0;
 };
 
-/// How many calls of one operation are served at once, as far as the recording shows it. A call is
-/// served while it does not wait for a server, such as a lock or a channel of a device.
+/// How many calls of one operation are served at the same time, as far as the recording shows it. A
+/// call is served while it does not wait for a server, such as a lock or a channel of a device.
 struct served_at_once {
   std::size_t max_inside = 0;  ///< the maximum number of calls open at the same time
   /// Numbers of servers, up to max_inside, that are consistent with the recording, ascending. If
@@ -39,15 +39,15 @@ struct served_at_once {
   bool may_be(std::size_t servers) const {
     return std::find(plausible.begin(), plausible.end(), servers) != plausible.end();
   }
-  /// Returns whether all calls may be served at once, without a limit.
+  /// Returns whether all calls may be served at the same time, without a limit.
   bool may_be_free() const { return may_be(max_inside); }
   /// Returns whether calls took significantly longer while other calls were open.
   bool is_slower_when_shared() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
 };
 
-/// Estimates how many calls are served at once. For each possible number of servers, the function
-/// computes from the recording how long each call was served (from its start, or from the moment
-/// when a server became free, to its end) and the pauses between calls. With these times it
+/// Estimates how many calls are served at the same time. For each possible number of servers, the
+/// function computes from the recording how long each call was served (from its start, or from the
+/// moment when a server became free, to its end) and the pauses between calls. With these times it
 /// simulates a closed loop of threads that call and pause (Lazowska et al., Quantitative System
 /// Performance, ch. 6), and compares eight statistics of the recording with those of the
 /// simulation. A number of servers is plausible unless one of the statistics is far off. Three
@@ -57,7 +57,7 @@ struct served_at_once {
 /// @param all  sorted by their ends. The result is deterministic.
 served_at_once find_served_at_once(const std::vector<operation_call>& all);
 
-/// Returns how long each call was served, in ns, if `servers` calls were served at once.
+/// Returns how long each call was served, in ns, if `servers` calls were served at the same time.
 /// @param calls  sorted by their ends.
 std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
 

@@ -28,7 +28,6 @@ struct shared_operation {
 /// Returns the operations that take at least a quarter of a stage's time, at most three. Also
 /// returns the stage itself if no operation takes half of its time, or if only one thread at a time
 /// worked in the stage: then the recording does not show how two threads would delay each other.
-/// would delay each other.
 ///
 /// If a later log format records why threads were blocked (which lock, which device), use this
 /// here: it would determine served_at_once::plausible without statistics.
