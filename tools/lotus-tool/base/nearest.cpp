@@ -36,20 +36,20 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_words = 3;
   // A third of the letters may differ, but at least two; only one in words of up to three letters.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
-  std::vector<std::pair<std::size_t, std::string>> near;
+  std::vector<std::pair<std::size_t, std::string>> similar;
   for (const std::string& other : known) {
     const std::size_t shorter = std::min(word.size(), other.size());
     if (std::max(word.size(), other.size()) - shorter > allowed) continue;
-    const std::size_t apart = distance(word, other);
-    if (apart <= allowed && apart < shorter) near.emplace_back(apart, other);
+    const std::size_t edits = distance(word, other);
+    if (edits <= allowed && edits < shorter) similar.emplace_back(edits, other);
   }
-  std::sort(near.begin(), near.end());
+  std::sort(similar.begin(), similar.end());
   std::vector<std::string> words;
-  for (auto& [apart, other] : near) {
-    if (words.size() < most) words.push_back(std::move(other));
+  for (auto& [edits, other] : similar) {
+    if (words.size() < max_words) words.push_back(std::move(other));
   }
   return words;
 }

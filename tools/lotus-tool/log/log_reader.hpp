@@ -83,11 +83,11 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
       ++odd.lines;
       // Nearly every line is a well-formed record. Reading the record also finds the line's end, so
       // no separate search for the line's end is needed.
-      const char* const behind = read_record(p, block_end, record);
-      if (behind != nullptr && behind != block_end && *behind == '\n') {
+      const char* const after = read_record(p, block_end, record);
+      if (after != nullptr && after != block_end && *after == '\n') {
         odd.blanks |= record.blanks;
         on_record(record);
-        p = behind + 1;
+        p = after + 1;
         continue;
       }
       const auto* newline =

@@ -52,11 +52,11 @@ enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 number_fault read_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
   if (type == field_type::bits) {
     std::uint64_t bits = 0;
-    const char* const behind = field.data() + field.size();
-    const auto [at, error] = std::from_chars(field.data(), behind, bits);
+    const char* const end = field.data() + field.size();
+    const auto [at, error] = std::from_chars(field.data(), end, bits);
     value = static_cast<std::int64_t>(bits);
     if (error == std::errc::result_out_of_range) return number_fault::out_of_range;
-    return error == std::errc{} && at == behind ? number_fault::none : number_fault::no_number;
+    return error == std::errc{} && at == end ? number_fault::none : number_fault::no_number;
   }
   const bool minus = type == field_type::integer && !field.empty() && field.front() == '-';
   if (minus) field.remove_prefix(1);

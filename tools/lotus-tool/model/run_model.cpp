@@ -426,8 +426,8 @@ batch_id run_batches::batch_of(const batch_record& r) const noexcept {
 }
 
 std::uint32_t run_batches::epoch_of_consumer(const batch& b) const noexcept {
-  const auto behind = std::upper_bound(first_epochs_.begin(), first_epochs_.end(), b.epoch);
-  return behind == first_epochs_.begin() ? b.epoch : b.epoch - *std::prev(behind);
+  const auto next = std::upper_bound(first_epochs_.begin(), first_epochs_.end(), b.epoch);
+  return next == first_epochs_.begin() ? b.epoch : b.epoch - *std::prev(next);
 }
 
 std::optional<std::int64_t> run_batches::wait_ns(const batch& b) const noexcept {

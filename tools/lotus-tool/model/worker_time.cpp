@@ -78,17 +78,17 @@ struct long_operation {
 class longest_operations {
  public:
   void add(const long_operation& op) {
-    if (kept_.size() == most && op.duration_ns <= kept_.back().duration_ns) return;
+    if (kept_.size() == max_kept && op.duration_ns <= kept_.back().duration_ns) return;
     const auto longer = [](const long_operation& a, const long_operation& b) {
       return a.duration_ns > b.duration_ns;
     };
     kept_.insert(std::upper_bound(kept_.begin(), kept_.end(), op, longer), op);
-    if (kept_.size() > most) kept_.pop_back();
+    if (kept_.size() > max_kept) kept_.pop_back();
   }
   const std::vector<long_operation>& all() const noexcept { return kept_; }
 
  private:
-  static constexpr std::size_t most = 256;
+  static constexpr std::size_t max_kept = 256;
   std::vector<long_operation> kept_;
 };
 

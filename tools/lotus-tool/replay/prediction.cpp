@@ -43,10 +43,10 @@ constexpr double max_off = 0.25;
 /// pairs.
 /// @param gain  the factor by which the change increases the simulated throughput.
 double share_of_error_kept(double gain) {
-  constexpr double far_from_it = 0.5;
-  // Logarithm of the gain at which the result is 63 % of the way from 1 to far_from_it.
-  constexpr double near = 0.2;
-  return far_from_it + (1 - far_from_it) * std::exp(-std::abs(std::log(gain)) / near);
+  constexpr double at_large_gain = 0.5;
+  // Logarithm of the gain at which the result is 63 % of the way from 1 to at_large_gain.
+  constexpr double gain_scale = 0.2;
+  return at_large_gain + (1 - at_large_gain) * std::exp(-std::abs(std::log(gain)) / gain_scale);
 }
 
 std::size_t threads_of(const recorded_pipeline& p) {
@@ -200,13 +200,13 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr double near = 0.04;  // relative difference that two equal runs may have
+  constexpr double noise = 0.04;  // relative difference that two equal runs may have
   // If the best explanation deviates by more than this, keep all explanations.
-  constexpr double unlike_it = 0.2;
-  if (tried.empty() || tried.front().first > unlike_it) return;
+  constexpr double max_deviation = 0.2;
+  if (tried.empty() || tried.front().first > max_deviation) return;
   explanations_.clear();
   for (const auto& [off, why] : tried) {
-    if (off <= std::max(near, 1.5 * tried.front().first)) explanations_.push_back(why);
+    if (off <= std::max(noise, 1.5 * tried.front().first)) explanations_.push_back(why);
   }
 }
 
@@ -280,8 +280,8 @@ void what_if::fit_cpus() {
 }
 
 what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
-  const double left = law_.law.cpus;
-  if (others_share_ <= 0) return {left, left};
+  const double recorded_cpus = law_.law.cpus;
+  if (others_share_ <= 0) return {recorded_cpus, recorded_cpus};
   double threads = 0;
   for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
     threads += static_cast<double>(threads_with(change, recorded_, s));
@@ -289,8 +289,8 @@ what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   const double more = threads / static_cast<double>(threads_of(recorded_));
   const double wants = workers_want_ * more + consumer_wants_;
   const double all = change.cpus.value_or(all_cpus_);
-  const double others = (workers_want_ + consumer_wants_) * (all_cpus_ / left - 1);
-  const double obtained = left * all / all_cpus_;
+  const double others = (workers_want_ + consumer_wants_) * (all_cpus_ / recorded_cpus - 1);
+  const double obtained = recorded_cpus * all / all_cpus_;
   const double fair = all * wants / (wants + others);
   return {std::min(obtained, fair), std::max(obtained, fair)};
 }

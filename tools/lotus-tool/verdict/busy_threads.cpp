@@ -23,15 +23,15 @@ using intervals = std::vector<time_span>;
 intervals joined(intervals spans) {
   std::sort(spans.begin(), spans.end(),
             [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
-  intervals apart;
+  intervals disjoint;
   for (const time_span& s : spans) {
-    if (apart.empty() || s.start_ns > apart.back().end_ns) {
-      apart.push_back(s);
+    if (disjoint.empty() || s.start_ns > disjoint.back().end_ns) {
+      disjoint.push_back(s);
     } else {
-      apart.back().end_ns = std::max(apart.back().end_ns, s.end_ns);
+      disjoint.back().end_ns = std::max(disjoint.back().end_ns, s.end_ns);
     }
   }
-  return apart;
+  return disjoint;
 }
 
 /// Returns the parts of `spans` that are outside of all `holes`. Both are disjoint and sorted.
@@ -56,16 +56,16 @@ intervals without(const intervals& spans, const intervals& holes) {
 intervals covered_by_operations(const run_data& run, std::size_t file, const intervals& known) {
   intervals covered;
   // Remember the last interval, because the next operation usually starts in the same one.
-  auto near = known.begin();
+  auto around = known.begin();
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};
-    if (near == known.end() || near->start_ns > s.start_ns || near->end_ns < s.end_ns) {
-      const auto behind =
+    if (around == known.end() || around->start_ns > s.start_ns || around->end_ns < s.end_ns) {
+      const auto next =
           std::upper_bound(known.begin(), known.end(), s.start_ns,
                            [](std::int64_t t, const time_span& k) { return t < k.start_ns; });
-      near = behind == known.begin() ? known.end() : behind - 1;
+      around = next == known.begin() ? known.end() : next - 1;
     }
-    if (near != known.end() && near->end_ns >= s.end_ns) return;
+    if (around != known.end() && around->end_ns >= s.end_ns) return;
     while (!covered.empty() && covered.back().end_ns >= s.start_ns) {
       s.start_ns = std::min(s.start_ns, covered.back().start_ns);
       s.end_ns = std::max(s.end_ns, covered.back().end_ns);

@@ -122,9 +122,8 @@ struct judgement {
 ///
 /// The function also computes, with W simultaneous workers (see workers_at_once()): preprocessing
 /// capacity = W / mean preprocess time, or the lowest capacity of the named stages; consumer
-/// capacity = 1 / mean step; wait share = sum of waits / (sum of waits + sum of steps);
-/// head-of-line share = the part of the waits during which a later batch of the same epoch was
-/// ready.
+/// capacity = 1 / mean step; wait share = waits / (waits + steps); head-of-line share = the part of
+/// the waits during which a later batch of the same epoch was ready.
 /// @param run  read with diagnosis_parts, or with more parts.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;

@@ -24,18 +24,18 @@ class span_overlaps {
   /// Adds a span. Returns the earlier span that `next` overlaps partly, or nullopt.
   std::optional<span> push(const span& next) {
     std::optional<span> crossed;
-    while (!apart_.empty() && apart_.back().end_ns > next.start_ns) {
-      const span& last = apart_.back();
+    while (!spans_.empty() && spans_.back().end_ns > next.start_ns) {
+      const span& last = spans_.back();
       if (crosses(last, next)) {
         crossed = last;
         if (last.start_ns < next.start_ns) break;
       } else if (last.start_ns < next.start_ns && last.end_ns >= next.end_ns) {
         return crossed;  // `last` contains `next`
       }
-      apart_.pop_back();
+      spans_.pop_back();
     }
-    if (apart_.size() == most) apart_.erase(apart_.begin(), apart_.begin() + most / 2);
-    apart_.push_back(next);
+    if (spans_.size() == max_kept) spans_.erase(spans_.begin(), spans_.begin() + max_kept / 2);
+    spans_.push_back(next);
     return crossed;
   }
 
@@ -43,7 +43,7 @@ class span_overlaps {
   /// Tolerance in ns for comparing the end of a span with that of the span around it, because the
   /// clock is read separately for each.
   static constexpr std::int64_t clocks_ns = 1000;
-  static constexpr std::size_t most = std::size_t{1} << 16U;
+  static constexpr std::size_t max_kept = std::size_t{1} << 16U;
 
   static bool crosses(const span& a, const span& b) noexcept {
     const std::int64_t shared = std::min(a.end_ns, b.end_ns) - std::max(a.start_ns, b.start_ns);
@@ -51,7 +51,7 @@ class span_overlaps {
            (b.end_ns - b.start_ns) - shared > clocks_ns;
   }
 
-  std::vector<span> apart_;  // disjoint spans, sorted by their ends
+  std::vector<span> spans_;  // disjoint spans, sorted by their ends
 };
 
 }  // namespace lotus::tool

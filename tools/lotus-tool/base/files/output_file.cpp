@@ -68,8 +68,9 @@ int open_unreplaced(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) cannot_write(path, EISDIR);
   if (status.st_mode == 0 || S_ISREG(status.st_mode)) return -1;
   if (S_ISLNK(status.st_mode)) {
-    struct stat behind {};
-    if (::stat(path.c_str(), &behind) == 0 && S_ISDIR(behind.st_mode)) cannot_write(path, EISDIR);
+    struct stat link_target {};
+    if (::stat(path.c_str(), &link_target) == 0 && S_ISDIR(link_target.st_mode))
+      cannot_write(path, EISDIR);
     return -1;
   }
   // NOLINTNEXTLINE(*-vararg)

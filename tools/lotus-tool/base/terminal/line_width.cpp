@@ -49,13 +49,13 @@ std::string without_middle(std::string_view text, std::size_t columns) {
   const std::size_t wide = columns_of(text);
   if (wide <= columns || columns == 0) return std::string(text);
   const std::size_t before = (columns - 1) / 2;
-  const std::size_t behind = wide - (columns - 1 - before);
+  const std::size_t after = wide - (columns - 1 - before);
   std::string left;
   std::size_t character = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (i > 0 && starts_character(text[i])) ++character;
     if (character == before && starts_character(text[i])) left += "…";
-    if (character < before || character >= behind) left += text[i];
+    if (character < before || character >= after) left += text[i];
   }
   return left;
 }

@@ -62,9 +62,9 @@ bool compact_decoder::fail(const char* why) noexcept {
 }
 
 bool compact_decoder::take(std::uint64_t& value) noexcept {
-  const char* const behind = lotus::detail::take_varint(at_, end_, value);
-  at_ = behind != nullptr ? behind : end_;
-  return behind != nullptr;
+  const char* const next = lotus::detail::take_varint(at_, end_, value);
+  at_ = next != nullptr ? next : end_;
+  return next != nullptr;
 }
 
 bool compact_decoder::take_difference(std::uint64_t& last) noexcept {

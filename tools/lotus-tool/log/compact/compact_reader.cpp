@@ -47,14 +47,14 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
     skipped_ = true;
     const std::string_view magic(lotus::detail::compact_block_magic,
                                  sizeof(lotus::detail::compact_block_magic));
-    const std::string_view behind(buffer_.data() + begin_ + 1, end_ - begin_ - 1);
-    const std::size_t at = behind.find(magic);
+    const std::string_view rest(buffer_.data() + begin_ + 1, end_ - begin_ - 1);
+    const std::size_t at = rest.find(magic);
     if (at != std::string_view::npos) {
       begin_ += 1 + at;
       continue;
     }
     // Keep the last bytes, because a block's magic number may begin in them.
-    begin_ = behind.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
+    begin_ = rest.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;
       return {};

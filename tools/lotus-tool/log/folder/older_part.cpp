@@ -84,8 +84,8 @@ std::size_t older_part_reader::read_plain(char* to, std::size_t room) {
 }
 
 std::size_t older_part_reader::read_packed(char* to, std::size_t room) {
-  constexpr std::size_t most = std::size_t{1} << 30U;
-  const int got = gzread(unpacked_, to, static_cast<unsigned>(std::min(room, most)));
+  constexpr std::size_t max_read = std::size_t{1} << 30U;
+  const int got = gzread(unpacked_, to, static_cast<unsigned>(std::min(room, max_read)));
   int error = Z_OK;
   const char* const what = gzerror(unpacked_, &error);
   if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {

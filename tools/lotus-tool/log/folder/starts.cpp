@@ -56,10 +56,10 @@ std::optional<std::int64_t> start_in(const std::string& name) {
 
 /// Returns the end time of the last record in a text log.
 std::optional<std::int64_t> last_end_in(const log_file& log) {
-  constexpr std::uint64_t most = 4096;
+  constexpr std::uint64_t tail_bytes = 4096;
   if (log.compact || log.bytes == 0) return std::nullopt;
   std::ifstream in(log.path, std::ios::binary);
-  const std::uint64_t from = log.bytes > most ? log.bytes - most : 0;
+  const std::uint64_t from = log.bytes > tail_bytes ? log.bytes - tail_bytes : 0;
   in.seekg(static_cast<std::streamoff>(from));
   std::string text(log.bytes - from, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

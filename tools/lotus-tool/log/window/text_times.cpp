@@ -91,10 +91,10 @@ class text_times final : public log_times {
     some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
     if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};
     if (from + some.text.size() < bytes_) some.text.resize(some.text.rfind('\n') + 1);
-    const std::size_t behind = byte == 0 ? 0 : some.text.find('\n') + 1;
-    if (byte != 0 && behind == 0) return {};
-    some.text.erase(0, behind);
-    some.first = from + behind;
+    const std::size_t line_start = byte == 0 ? 0 : some.text.find('\n') + 1;
+    if (byte != 0 && line_start == 0) return {};
+    some.text.erase(0, line_start);
+    some.first = from + line_start;
     return some;
   }
 

@@ -10,8 +10,8 @@ namespace {
 
 // The maximum number of operations that are kept while their parent may still follow. Real programs
 // do not have more operations directly inside one operation.
-constexpr std::size_t most = std::size_t{1} << 16U;
-constexpr std::ptrdiff_t far = 64;
+constexpr std::size_t max_ended = std::size_t{1} << 16U;
+constexpr std::ptrdiff_t far_distance = 64;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration
                                     std::int64_t worked_ns) {
   const span next{start_ns, duration_ns, worked_ns};
   if (!tree_.empty()) return self_in_tree_ns(next);
-  if (ended_.size() == most) ended_.erase(ended_.begin(), ended_.begin() + most / 2);
+  if (ended_.size() == max_ended) ended_.erase(ended_.begin(), ended_.begin() + max_ended / 2);
   auto first = ended_.end();
   while (first != ended_.begin() && (first - 1)->start_ns >= start_ns) --first;
   std::int64_t inside_ns = 0;
@@ -27,7 +27,7 @@ std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration
   for (; last != ended_.end() && last->end_ns() <= next.end_ns(); ++last) {
     inside_ns += last->worked_ns;
   }
-  const bool is_far = ended_.end() - last > far;
+  const bool is_far = ended_.end() - last > far_distance;
   if (first == last) {
     ended_.insert(first, next);
   } else {
@@ -42,7 +42,8 @@ std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration
 }
 
 std::int64_t nesting_times::self_in_tree_ns(const span& next) {
-  if (tree_.size() == most) tree_.erase(tree_.begin(), std::next(tree_.begin(), most / 2));
+  if (tree_.size() == max_ended)
+    tree_.erase(tree_.begin(), std::next(tree_.begin(), max_ended / 2));
   const auto first = tree_.lower_bound(next.start_ns);
   std::int64_t inside_ns = 0;
   auto last = first;

@@ -103,15 +103,15 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
   // Allow for rounding, because the order in which numbers are added affects their sum.
-  const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
-  const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
+  const double observed = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
+  const auto is_extreme = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= observed; };
   constexpr int max_assignments = 20'000;
   double assignments = 0;
   double extreme = 0;
   if (ways_to_choose(a.size(), logs.size()) <= max_assignments) {
     do {
       ++assignments;
-      extreme += is_apart() ? 1 : 0;
+      extreme += is_extreme() ? 1 : 0;
     } while (next_choice(chosen, logs.size()));
     return extreme / assignments;
   }
@@ -124,7 +124,7 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
       std::swap(order[i], order[i + (((random() >> 32U) * left) >> 32U)]);
       chosen[i] = order[i];
     }
-    extreme += is_apart() ? 1 : 0;
+    extreme += is_extreme() ? 1 : 0;
   }
   // + 1, because the observed assignment counts as one of the random assignments
   return (extreme + 1) / (max_assignments + 1);

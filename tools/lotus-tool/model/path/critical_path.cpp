@@ -261,11 +261,11 @@ class path_walker {
 
   /// Returns the index of the last reception at or before `time_ns`.
   std::optional<std::size_t> delivery_before(std::int64_t time_ns) const {
-    const auto behind =
+    const auto next =
         std::upper_bound(deliveries_->begin(), deliveries_->end(), time_ns,
                          [](std::int64_t t, const delivered& h) { return t < h.at_ns; });
-    if (behind == deliveries_->begin()) return std::nullopt;
-    return static_cast<std::size_t>(behind - deliveries_->begin()) - 1;
+    if (next == deliveries_->begin()) return std::nullopt;
+    return static_cast<std::size_t>(next - deliveries_->begin()) - 1;
   }
 
   const run_data& run_;

@@ -49,13 +49,13 @@ optional_span span_links::fetching_span(const preprocessing_span& span) const {
   if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;
   const auto starts = starts_.find(next->second);
   if (starts == starts_.end()) return std::nullopt;
-  const auto behind =
+  const auto later =
       std::upper_bound(starts->second.begin(), starts->second.end(), span.start_ns,
                        [this](std::int64_t t, span_number n) { return t < spans_[n].start_ns; });
-  if (behind == starts->second.begin()) return std::nullopt;
-  const span_number taker = *(behind - 1);
-  if (!just_before(spans_[taker].start_ns, span.start_ns)) return std::nullopt;
-  return taker;
+  if (later == starts->second.begin()) return std::nullopt;
+  const span_number fetching = *(later - 1);
+  if (!just_before(spans_[fetching].start_ns, span.start_ns)) return std::nullopt;
+  return fetching;
 }
 
 }  // namespace lotus::tool

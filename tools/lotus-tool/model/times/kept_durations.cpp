@@ -46,10 +46,10 @@ void kept_durations::add(kept_durations&& others) {
   to.below_10ms += from.below_10ms;
   to.min_ns = std::min(to.min_ns, from.min_ns);
   to.max_ns = std::max(to.max_ns, from.max_ns);
-  const auto apart = static_cast<long double>(from.near_ns - to.near_ns);
+  const auto shift_ns = static_cast<long double>(from.near_ns - to.near_ns);
   const auto count = static_cast<long double>(from.count);
-  to.squares += from.squares + 2 * apart * from.difference + count * apart * apart;
-  to.difference += from.difference + count * apart;
+  to.squares += from.squares + 2 * shift_ns * from.difference + count * shift_ns * shift_ns;
+  to.difference += from.difference + count * shift_ns;
   others = {};
 }
 
@@ -59,8 +59,8 @@ distribution kept_durations::sums() const {
   d.count = c.count;
   const auto n = static_cast<long double>(c.count);
   const long double total = static_cast<long double>(c.near_ns) * n + c.difference;
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  d.total_ns = total >= static_cast<long double>(most) ? most : std::llround(total);
+  constexpr auto limit_ns = std::numeric_limits<std::int64_t>::max();
+  d.total_ns = total >= static_cast<long double>(limit_ns) ? limit_ns : std::llround(total);
   d.mean_ns = static_cast<double>(total / n);
   const long double off = c.difference / n;
   d.std_ns = std::sqrt(static_cast<double>(std::max(0.0L, c.squares / n - off * off)));

@@ -10,16 +10,16 @@ namespace lotus::tool {
 std::vector<value_block> value_blocks::blocks(std::size_t most) const {
   const std::size_t n = std::min<std::size_t>(count_, most);
   std::vector<value_block> found;
-  double behind = 0;  // number of values in the blocks before the current one
+  double before = 0;  // number of values in the blocks before the current one
   for (const value_block& b : all_) {
     // Block i ends after count * (i + 1) / n values.
     const std::size_t i = found.empty() ? 0 : found.size() - 1;
     const std::uint64_t wanted = count_ * (i + 1) / n;
     const auto end = static_cast<double>(wanted);
-    if (found.empty() || behind >= end) found.emplace_back();
+    if (found.empty() || before >= end) found.emplace_back();
     found.back().sum += b.sum;
     found.back().count += b.count;
-    behind += b.count;
+    before += b.count;
   }
   return found;
 }

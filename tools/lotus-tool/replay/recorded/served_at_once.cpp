@@ -174,11 +174,11 @@ class closed_loop {
 /// Returns consecutive calls from the middle of the run, because its start and end differ from the
 /// rest.
 std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
-  constexpr std::size_t most = 300;
-  if (calls.size() <= most) return calls;
-  const std::size_t from = (calls.size() - most) / 2;
+  constexpr std::size_t max_calls = 300;
+  if (calls.size() <= max_calls) return calls;
+  const std::size_t from = (calls.size() - max_calls) / 2;
   return {calls.begin() + static_cast<std::ptrdiff_t>(from),
-          calls.begin() + static_cast<std::ptrdiff_t>(from + most)};
+          calls.begin() + static_cast<std::ptrdiff_t>(from + max_calls)};
 }
 
 std::size_t max_at_once(const std::vector<operation_call>& calls) {
@@ -250,10 +250,10 @@ std::vector<std::size_t> candidates_up_to(std::size_t most) {
 /// deviation of the statistics, in standard deviations.
 double deviation_of(const std::vector<call>& calls, std::size_t servers, std::size_t at_once,
                     const std::vector<double>& services, const std::vector<double>& thinks) {
-  constexpr std::size_t times = 20;
-  constexpr std::size_t some = 6;
-  // If the deviation is larger after `some` simulations, the remaining simulations are skipped.
-  constexpr double never = 12;
+  constexpr std::size_t simulations = 20;
+  constexpr std::size_t first_simulations = 6;
+  // If the deviation is larger after the first simulations, the remaining ones are skipped.
+  constexpr double max_deviation = 12;
   const statistic_values recorded = statistics_of(calls);
   std::mt19937_64 random(servers);
   double best = HUGE_VAL;
@@ -262,14 +262,14 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
     statistic_values sum{};
     statistic_values squares{};
     double worst = 0;
-    for (std::size_t i = 1; i <= times; ++i) {
+    for (std::size_t i = 1; i <= simulations; ++i) {
       closed_loop loop(at_once, servers, services, thinks, random);
       const statistic_values one = statistics_of(loop.play(calls.size(), in_order));
       for (std::size_t s = 0; s < statistics; ++s) {
         sum[s] += one[s];
         squares[s] += one[s] * one[s];
       }
-      if (i != some && i != times) continue;
+      if (i != first_simulations && i != simulations) continue;
       worst = 0;
       const auto n = static_cast<double>(i);
       for (std::size_t s = 0; s < statistics; ++s) {
@@ -277,7 +277,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
         const double sd = std::sqrt(std::max(0.0, squares[s] / n - mean * mean));
         worst = std::max(worst, std::abs(recorded[s] - mean) / std::max(min_sd, sd));
       }
-      if (worst > never) break;
+      if (worst > max_deviation) break;
     }
     best = std::min(best, worst);
   }

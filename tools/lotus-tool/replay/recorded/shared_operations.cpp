@@ -178,13 +178,13 @@ std::vector<shared_operation> shared_operations_of(const run_data& run,
                                                    bool cpu_known) {
   constexpr double large = 0.25;
   constexpr double half = 0.5;
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_operations = 3;
   const call_finder finder(run, work_of, stage, cpu_known);
   std::vector<shared_operation> found;
   const bool alone = finder.one_by_one();
   double largest = 0;
   for (const auto& [share, op] : finder.larger_names(large)) {
-    if (found.size() == most) break;
+    if (found.size() == max_operations) break;
     largest = std::max(largest, share);
     found.push_back(judged(shown_name(run.names.name(op)), name, finder.calls_of(op)));
   }
