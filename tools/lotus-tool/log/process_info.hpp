@@ -24,13 +24,12 @@ struct record_counts {
   std::uint64_t all() const noexcept { return written + dropped; }
 };
 
-/// Returns a message such as "1,024 of 4,096 records were dropped: figures are of the rest".
+/// Returns a message that says how many of all records were dropped.
 std::string dropped_text(const record_counts& records);
-/// Returns a message such as "1,024 records of killed processes were in their memory only and are
-/// lost".
+/// Returns a message that says how many records of killed processes are lost.
 std::string lost_text(std::uint64_t records);
-/// Returns a message such as "limits have deleted 8.7 MB of logs: figures are of what began after
-/// 2026-11-23 01:51:54 UTC".
+/// Returns a message that says how many bytes of logs were deleted to limit their size, and from
+/// which time on the records are complete.
 std::string deleted_text(const record_counts& records);
 
 /// How a process measured the time that its threads were off the CPU.

@@ -1,5 +1,5 @@
-// Statistics of an operation or of a quantity (preprocess time, wait, delay, step), and the list of
-// figures that all outputs use.
+// Statistics of an operation or of a quantity (preprocess time, wait, delay, step). Each single
+// value, such as the mean, is called a figure; all outputs use the list of figures in this file.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
@@ -42,7 +42,8 @@ std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 /// Returns the statistics of any durations. Changes the order of `durations_ns`.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
-/// The value of one figure; monostate if it is missing. Counts and whole nanoseconds are exact.
+/// The value of one figure, such as the mean; monostate if it is missing. Counts and whole
+/// nanoseconds are exact.
 using figure = std::variant<std::monostate, std::int64_t, double>;
 
 enum class figure_unit : std::uint8_t { count, time_ns, share };

@@ -21,7 +21,7 @@ struct stage_stats : figures {
 };
 
 /// Statistics of the batches, items or requests that went through stages, identified by their
-/// numbers. The figures describe the latency; the name is "items" or "batches".
+/// numbers. The statistics describe the latency; the name is "items" or "batches".
 struct item_stats : figures {
   std::vector<item> slowest;  ///< the items or batches with the longest latency, slowest first
   /// For each entry of `slowest`: the tree of its stages and operations.

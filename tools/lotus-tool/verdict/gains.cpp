@@ -359,7 +359,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     if (!sure) one.text += how_to_find_out(run, one.change);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  // If other programs use the CPUs, they are the cause, and a warning says so instead.
+  // Do not suggest more CPUs if other programs used the CPUs: a warning says so already.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;

@@ -30,7 +30,7 @@ void find_consumers(run_files& run);
 
 /// The logs of one process that consumes batches, such as a rank, and the logs of its workers.
 struct consumer_logs {
-  run_files files;  ///< the logs, without aggregates
+  run_files files;  ///< the logs, without the files about counted calls
   std::optional<std::uint64_t> rank;
 };
 

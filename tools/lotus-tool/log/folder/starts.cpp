@@ -157,7 +157,7 @@ class grouping {
 struct earlier_starts {
   std::size_t starts = 1;
   std::set<std::uint64_t> logs;  ///< numbers of the logs that are removed
-  std::set<std::uint64_t> pids;  ///< ids of processes whose aggregates are removed
+  std::set<std::uint64_t> pids;  ///< ids of processes whose files about counted calls are removed
   std::set<std::string> info;
 };
 

@@ -133,7 +133,7 @@ class preprocessing_finder {
 
   using delivery_list = std::vector<std::pair<number_key, std::int64_t>>;
 
-  /// The times when the consumer received the batches with one number, sorted.
+  /// The times when the consumer received the batches with one batch number, sorted.
   struct delivery_range {
     delivery_list::const_iterator first;
     delivery_list::const_iterator last;

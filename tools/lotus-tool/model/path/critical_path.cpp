@@ -132,7 +132,7 @@ class path_walker {
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// Ends the walk through an epoch. The time from the epoch's begin to now_ns_ is start-up.
+  /// Ends the walk through an epoch. The time from the epoch's start to now_ns_ is start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     finished_ = true;

@@ -10,13 +10,13 @@
 
 namespace lotus::tool {
 
-/// The passage of one number (an item or a batch) through one stage. Times in ns.
+/// The passage of one item or batch through one stage. Times in ns.
 struct passage {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Time when the number left the previous stage; nullopt if there is no previous stage.
+  /// Time when it left the previous stage; nullopt if there is no previous stage.
   std::optional<std::int64_t> ready_ns;
-  /// Time when the next stage or the consumer fetched the number; nullopt if nothing did.
+  /// Time when the next stage or the consumer fetched it; nullopt if neither did.
   std::optional<std::int64_t> fetched_ns;
   std::uint32_t epoch = 0;
 };

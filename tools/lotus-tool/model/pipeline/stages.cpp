@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Data about a stage from which its figures are computed.
+/// Data about a stage from which its measurements are computed.
 struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
@@ -115,7 +115,7 @@ class stage_reader {
     }
   }
 
-  /// Sets ready_ns and fetched_ns for the spans of one number, which are sorted by start.
+  /// Sets ready_ns and fetched_ns for the spans of one item or batch, which are sorted by start.
   void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const preprocessing_span& s = spans_[spans[i]];

@@ -29,9 +29,9 @@ struct stage_figures {
   /// The pool of a stage that shares its threads with others; nullopt for a stage with its own
   /// threads.
   std::optional<std::size_t> pool;
-  /// Mean time that one number (item or batch) spends in spans of this stage.
+  /// Mean time that one item or batch spends in spans of this stage.
   double mean_service_ns = 0;
-  /// Numbers (items or batches) per second that the slots could process if they were always busy.
+  /// Items or batches per second that the slots could process if they were always busy.
   std::optional<double> capacity_per_s;
   std::optional<double> batches_per_s;  ///< capacity in batches per second
   slot_shares shares;                   ///< how the slots spent their time
