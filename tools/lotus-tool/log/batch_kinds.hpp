@@ -88,8 +88,8 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-/// Maps each of the library's kinds of records to the kind of log line as which it is written. The
-/// record of a batch that arrived out of order is written as the line of a wait.
+/// Maps each of the library's kinds of records to the kind of the line that such a record becomes
+/// in a log. The record of a batch that arrived out of order becomes the line of a wait.
 inline constexpr auto kinds_of_lines = [] {
   std::array<record_kind, lotus::detail::record_kind_count> kinds{};
   for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {

@@ -44,7 +44,7 @@ class argument_names {
     }
   }
 
-  /// Returns the number of the operation's name extended by the arguments of the call that began at
+  /// Returns the number of a new name, which also contains the arguments of the call that began at
   /// `start_ns`; `name` itself if the call has no arguments.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
     const auto at = std::lower_bound(
@@ -121,7 +121,7 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   to.last_ns = last_ns;
 }
 
-/// Calls `work(place)` for each log, on several threads. `work` must not throw.
+/// Calls `work(index)` for each log, on several threads. `work` must not throw.
 template <class Work>
 void for_each_log(const run_files& run, Work&& work) {
   std::atomic<std::size_t> next{0};

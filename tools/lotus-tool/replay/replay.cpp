@@ -22,7 +22,7 @@ std::size_t threads_of(const replay_plan& plan) {
   return threads;
 }
 
-/// Simulates one epoch.
+/// Simulates one epoch. A unit is a batch or an item.
 class epoch_simulation {
  public:
   epoch_simulation(const replay_plan& plan, const planned_epoch& epoch)

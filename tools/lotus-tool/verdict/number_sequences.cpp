@@ -171,8 +171,8 @@ struct all_sequences {
   }
 };
 
-/// Returns whether a sequence must be the epoch of another, smaller loader: it is shorter than
-/// other sequences although it was not left early.
+/// Returns whether a sequence must be the epoch of another, smaller loader, because it is shorter
+/// than other sequences although it was not left early.
 /// @param before  the length of the longest sequence before `s`.
 bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
                        const recorded_work& work) {
