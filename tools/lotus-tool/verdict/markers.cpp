@@ -47,7 +47,7 @@ struct all_marked {
     }
   }
 
-  bool has_makers() const noexcept { return has_stages || preprocessed.count() > 0; }
+  bool has_builders() const noexcept { return has_stages || preprocessed.count() > 0; }
   bool has_consumer() const noexcept { return wait.count() > 0 || consumed.count() > 0; }
 };
 
@@ -61,7 +61,7 @@ std::vector<marker_fault> marker_faults(const run_data& run) {
     found.push_back({id, std::string("no ") + record + " records, so " + so, to_do});
   };
   if (!marked.has_consumer()) return found;
-  if (!marked.has_makers()) {
+  if (!marked.has_builders()) {
     missing("no-preprocessed", "SBatchPreprocessed", "it is unknown when batches were built",
             "put LOTUS_BATCH_PREPROCESSED(i) at the begin of the block that builds batch i");
   }
@@ -96,7 +96,7 @@ std::string why_no_pipeline(const run_data& run) {
   const std::string consumer =
       "`for (auto&& batch : lotus::consume(loader))`, or lotus::wait_for_batch with consumed(i), "
       "into the consumer";
-  if (marked.has_makers()) {
+  if (marked.has_builders()) {
     return "no consumer is marked, so the waits for these batches are unknown; put " + consumer;
   }
   return "no batches are marked; for a verdict put LOTUS_BATCH_PREPROCESSED(i) into the function "
