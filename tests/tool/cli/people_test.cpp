@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -45,7 +46,9 @@ TEST_CASE("output is colored on terminals only, and not if NO_COLOR is set") {
   const std::string run_dir = traces() + "/c_ooo_w4";
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", nullptr}}), "\x1b[1m"));
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", ""}}), "\x1b[1m"));
-  CHECK_FALSE(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", "1"}}), "\x1b["));
+  // On a slow machine a progress bar appears, which uses escape sequences of other kinds.
+  const std::string plain = on_terminal({"diagnose", run_dir}, {{"NO_COLOR", "1"}});
+  CHECK_FALSE(std::regex_search(plain, std::regex("\x1b\\[[0-9;]*m")));
   CHECK_FALSE(contains(run({"diagnose", run_dir}).out, "\x1b["));
   CHECK(contains(on_terminal({"stats", "/no/such/folder"}, {{"NO_COLOR", nullptr}}),
                  "\x1b[31mlotus-tool:"));
