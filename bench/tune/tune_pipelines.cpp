@@ -1,4 +1,4 @@
-// Runs a planted pipeline whose throughput depends on its settings, for bench/tune_pipelines.py.
+// Runs a planted pipeline whose throughput depends on its settings, for tune_pipelines.py.
 //
 // Usage: tune_pipelines KIND [NAME=NUMBER]... The settings are workers, prefetch, order (0: the
 // consumer receives batches in any order), batch_size, first and second (threads of two stages).
