@@ -95,6 +95,62 @@ TEST_CASE("of configurations within 2 %, the one with the fewest threads is the 
   CHECK(space.text(found.best()->at) == "workers=2");
 }
 
+TEST_CASE("of configurations with as many threads, the one with the least memory is the best") {
+  const search_space space = space_of({"workers=2", "prefetch=1,2,4"});
+  const forecast none(space);
+  search found(space, none, {6, {}});
+  for (const std::size_t prefetch : {2U, 1U, 0U}) {
+    tune_run run;
+    run.at = {0, prefetch};
+    run.measured = exactly(prefetch == 0 ? 90 : 100);
+    run.bytes = 1'000'000 * (1 + prefetch);
+    found.add(run);
+  }
+  CHECK(space.text(found.best()->at) == "workers=2, prefetch=2");
+}
+
+TEST_CASE("a result is undecided as long as another may be 5 % faster") {
+  const search_space space = space_of({"workers=1,2"});
+  const forecast none(space);
+  const auto with = [&](double second, double reach, double others, std::size_t times) {
+    search found(space, none, {6, {}});
+    for (std::size_t t = 0; t < times; ++t) {
+      for (const std::size_t w : {0U, 1U}) {
+        const double per_s = w == 0 ? 100 : second;
+        tune_run run;
+        run.at = {w};
+        run.measured = throughput{per_s, per_s * (1 - reach), per_s * (1 + reach), 100, 0};
+        run.other_cpus = others;
+        run.waited = others;
+        found.add(run);
+      }
+    }
+    return found;
+  };
+  CHECK(with(80, 0.01, 0, 1).is_decided());
+  CHECK(with(80, 0.01, 0, 1).rival() == nullptr);
+  CHECK(with(101, 0.01, 0, 1).is_decided());
+  CHECK_FALSE(with(101, 0.1, 0, 1).is_decided());
+  // Other programs disturbed the runs: one run of each says little, repeated runs say more.
+  CHECK_FALSE(with(101, 0.01, 1000, 1).is_decided());
+  CHECK(with(99, 0.01, 1000, 3).is_decided());
+}
+
+TEST_CASE("one batch size does not show how the work grows, so another one is run") {
+  const search_space space = space_of({"batch_size=4,8,16,32"});
+  const forecast none(space);
+  search found(space, none, {2, {}});
+  std::vector<configuration> order;
+  while (const std::optional<next_run> next = found.next()) {
+    order.push_back(next->at);
+    tune_run run;
+    run.at = next->at;
+    run.measured = exactly(100);
+    found.add(run);
+  }
+  CHECK(order == std::vector<configuration>{{0}, {3}});
+}
+
 TEST_CASE("runs that fail are no candidates, and the budget is kept") {
   const search_space space = space_of({"workers=1..8"});
   const forecast none(space);

@@ -1,4 +1,5 @@
 // Tests lotus-tool tune with a real program, whose stages sleep.
+#include <pty.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,127 @@ TEST_CASE("tune says in one line why a program cannot be measured") {
                  "./nowhere: cannot be run"));
 }
 
+TEST_CASE("tune runs the best order, without having tried it before") {
+  const temp_dir dir;
+  const result r =
+      tune(dir, {"--set", "workers=2,4", "--set", "order=1,0", "--for", "1s", "--runs", "4"},
+           {program, "{workers}", "1", "order", "{order}"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  // In order, one batch in eight holds up all workers: 46 batches/s with 2 workers, and 56 with 4.
+  // In any order, the workers never wait: 69 and 138.
+  const json j = parse_json(r.out);
+  CHECK(j["best"]["order"].integer() == 0);
+  CHECK(j["best"]["workers"].integer() == 4);
+  CHECK(j["runs"][1]["values"]["order"].integer() == 0);
+  CHECK(j["runs"][1]["predicted"].number() > 1.3 * j["runs"][0]["batches_per_s"].number());
+}
+
+TEST_CASE("tune learns that prefetch limits the batches of all workers together") {
+  const temp_dir dir;
+  const result r = tune(
+      dir, {"--set", "workers=1..6", "--set", "prefetch=1,2,4,8", "--for", "1s", "--runs", "5"},
+      {program, "{workers}", "{prefetch}", "total"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const json j = parse_json(r.out);
+  // From 4 workers on with 8 in flight 198 batches/s, with 4 in flight 133.
+  CHECK(j["best"]["prefetch"].integer() == 8);
+  CHECK(j["best"]["workers"].integer() >= 4);
+}
+
+TEST_CASE("tune compares batch sizes by samples, and tries another size") {
+  const temp_dir dir;
+  const result r = tune(
+      dir,
+      {"--set", "workers=1,2", "--set", "batch_size=4,8,16,32,64", "--for", "1s", "--runs", "5"},
+      {program, "{workers}", "2", "batch", "{batch_size}"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  // Samples per second with 2 workers: 444 with 4 samples in a batch, 2667 with 64.
+  const json j = parse_json(r.out);
+  CHECK(j["best"]["batch_size"].integer() == 64);
+  CHECK(j["best"]["workers"].integer() == 2);
+}
+
+TEST_CASE("tune finds the threads of stages, with a consumer and without one") {
+  const temp_dir dir;
+  const std::vector<std::string> options{
+      "--set", "stage:Read=1..4", "--set", "stage:Decode=1..6", "--for", "1s", "--runs", "5"};
+  // The consumer takes 167 batches/s: 2 readers and 4 decoders. Else the stages are the limit.
+  const result r = tune(dir, options, {program, "{stage:Read}", "{stage:Decode}", "stages"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const json j = parse_json(r.out);
+  const double start = j["runs"][0]["batches_per_s"].number();
+  CHECK(j["best"]["stage:Read"].integer() >= 2);
+  CHECK(j["best"]["stage:Decode"].integer() >= 4);
+  CHECK(j["batches_per_s"].number() > 0.9 * 4 * start);
+  CHECK(j["runs"][1]["predicted"].number() > 2 * start);
+  const temp_dir other;
+  const result push = tune(other, options, {program, "{stage:Read}", "{stage:Decode}", "pushes"});
+  INFO(push.out << push.err);
+  REQUIRE(push.status == 0);
+  CHECK(parse_json(push.out)["best"]["stage:Read"].integer() >= 3);
+  CHECK(parse_json(push.out)["best"]["stage:Decode"].integer() == 6);
+}
+
+TEST_CASE("tune says in one line why a program that needs more than it gets fails") {
+  const temp_dir dir;
+  const auto fault = [&dir](const std::string& mode, const std::string& time) {
+    const result r =
+        tune(dir, {"--set", "workers=1,2", "--for", time}, {program, "{workers}", "1", mode});
+    INFO(r.out << r.err);
+    CHECK(r.status == 1);
+    const json j = parse_json(r.out);
+    CHECK(j["runs"].size() == 1);
+    CHECK(contains(j["ended"].text(), "the first run failed"));
+    return j["runs"][0]["fault"].text();
+  };
+  const std::string no_input = fault("input", "20s");
+  CHECK(contains(no_input, "exit status 5; it printed last: expected a list of files"));
+  const std::string memory = fault("memory", "20s");
+  CHECK(contains(memory, "SIGABRT; it printed last:"));
+  CHECK(contains(memory, "bad_alloc"));
+  CHECK(contains(fault("hangs", "500ms"), "recorded no batch in"));
+  CHECK(contains(fault("nothing", "500ms"), "recorded nothing in"));
+}
+
+TEST_CASE("a daemon that a program leaves is ended") {
+  const temp_dir dir;
+  const std::string ids = dir.path() + "/ids";
+  const result r = tune(dir, {"--set", "workers=1,2"}, {program, "{workers}", "1", "daemon", ids});
+  INFO(r.out << r.err);
+  CHECK(contains(parse_json(r.out)["runs"][0]["notes"][0].text(),
+                 "1 process outlived the program, and were ended"));
+  std::istringstream list(read_file(ids));
+  pid_t id = 0;
+  REQUIRE(list >> id);
+  CHECK_FALSE(is_running(id));
+}
+
+TEST_CASE("a program that reads from the terminal is ended, although tune has a terminal") {
+  const temp_dir dir;
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    unsetenv("LOTUS_LOG_FILE");
+    const std::string command = "cd '" + dir.path() +
+                                "' && exec '" LOTUS_TOOL_PROGRAM
+                                "' tune --json --set workers=1,2 --for 20s -- '" +
+                                program + "' {workers} 1 terminal >out 2>err";
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  close(terminal);
+  CHECK(WIFEXITED(status));
+  const json j = parse_json(read_file(dir.path() + "/out"));
+  CHECK(contains(j["runs"][0]["fault"].text(), "reads from a terminal"));
+}
+
 TEST_CASE("settings with which the program fails are left out") {
   const temp_dir dir;
   const result r = tune(dir, {"--set", "workers=1..3", "--for", "1s"},
@@ -104,7 +226,7 @@ TEST_CASE("settings with which the program fails are left out") {
 
 TEST_CASE("a program that prints megabytes is not blocked and does not fill the memory") {
   const temp_dir dir;
-  const result r = tune(dir, {"--set", "workers=2,3", "--for", "3s", "--runs", "1"},
+  const result r = tune(dir, {"--set", "workers=2,3", "--for", "20s", "--runs", "1"},
                         {program, "{workers}", "2", "prints"});
   INFO(r.out);
   CHECK(r.status == 0);
@@ -130,6 +252,17 @@ TEST_CASE("tune --metric searches without markers, also variables") {
            {program, "{workers}", "1", "rate"});
   CHECK(other.status == 1);
   CHECK(contains(other.out, "matches --metric"));
+}
+
+TEST_CASE("a run with --metric ends when the printed rates agree") {
+  const temp_dir dir;
+  const result r = tune(
+      dir, {"--set", "workers=2,3", "--metric", "([0-9.]+) it/s", "--for", "8s", "--runs", "1"},
+      {program, "{workers}", "1", "rate"});
+  INFO(r.out);
+  const json run = parse_json(r.out)["runs"][0];
+  CHECK(run["batches_per_s"].number() == 60);
+  CHECK(run["seconds"].number() < 6);
 }
 
 TEST_CASE("tune --target runs the fewest threads that reach it, else exits with 4") {

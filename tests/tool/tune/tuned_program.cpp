@@ -1,16 +1,20 @@
 // A loader whose throughput depends on its settings, for tests of lotus-tool tune. All its work is
 // sleeping, so that its throughput does not depend on the machine.
-// tuned_program WORKERS PREFETCH [MODE]
+// tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <lotus/lotus.hpp>
@@ -27,7 +31,15 @@ using namespace std::chrono_literals;
 /// per worker are in flight.
 class loader {
  public:
-  loader(std::size_t workers, std::size_t prefetch) : in_flight_(workers * prefetch) {
+  struct kind {
+    bool ordered = true;
+    /// How long a batch takes to build, and every eighth batch.
+    std::chrono::milliseconds build = 16ms;
+    std::chrono::milliseconds slow = 40ms;
+    bool total = false;  ///< whether PREFETCH limits the batches of all workers together
+  };
+  loader(std::size_t workers, std::size_t prefetch, kind what)
+      : what_(what), in_flight_(what.total ? prefetch : workers * prefetch) {
     for (std::size_t w = 0; w < workers; ++w) {
       threads_.emplace_back([this] { work(); });
     }
@@ -35,20 +47,29 @@ class loader {
 
   /// Consumes batches forever.
   void consume(std::chrono::microseconds step) {
-    for (std::uint64_t i = 0;; ++i) {
-      {
-        LOTUS_BATCH_WAIT(i);
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this, i] { return i < ready_.size() && ready_[i]; });
-        ++taken_;
-      }
-      changed_.notify_all();
+    for (std::uint64_t n = 0;; ++n) {
+      const std::uint64_t i = receive(n);
       LOTUS_BATCH_CONSUMED(i);
       std::this_thread::sleep_for(step);
     }
   }
 
  private:
+  std::uint64_t receive(std::uint64_t n) {
+    lotus::wait_for_batch wait;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto found = [&] {
+      return what_.ordered ? std::find(ready_.begin(), ready_.end(), n) : ready_.begin();
+    };
+    changed_.wait(lock, [&] { return found() != ready_.end(); });
+    const std::uint64_t i = *found();
+    ready_.erase(found());
+    ++taken_;
+    changed_.notify_all();
+    wait.got(i);
+    return i;
+  }
+
   void work() {
     while (true) {
       std::uint64_t i = 0;
@@ -56,28 +77,111 @@ class loader {
         std::unique_lock<std::mutex> lock(mutex_);
         changed_.wait(lock, [this] { return begun_ < taken_ + in_flight_; });
         i = begun_++;
-        ready_.resize(begun_);
       }
       {
         LOTUS_BATCH_PREPROCESSED(i);
         LOTUS_SCOPE("Read");
         // One batch in eight takes longer, so that prefetching more than one batch helps.
-        std::this_thread::sleep_for(i % 8 == 0 ? 40ms : 16ms);
+        std::this_thread::sleep_for(i % 8 == 0 ? what_.slow : what_.build);
       }
       const std::lock_guard<std::mutex> lock(mutex_);
-      ready_[i] = true;
+      ready_.push_back(i);
       changed_.notify_all();
     }
   }
 
+  kind what_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> ready_;
+  std::vector<std::uint64_t> ready_;
   std::uint64_t begun_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t in_flight_;
   std::vector<std::thread> threads_;
 };
+
+/// A queue of at most four numbers.
+class queue {
+ public:
+  void put(std::uint64_t i) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return items_.size() < 4; });
+    items_.push_back(i);
+    changed_.notify_all();
+  }
+  std::uint64_t take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !items_.empty(); });
+    const std::uint64_t i = items_.front();
+    items_.pop_front();
+    changed_.notify_all();
+    return i;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::uint64_t> items_;
+};
+
+/// Runs two stages with threads of their own: 12 ms a batch in "Read", 24 ms in "Decode". Without
+/// a consumer, the batches are done where the second stage ends.
+void run_stages(std::size_t readers, std::size_t decoders, bool consumer) {
+  static queue to_decode;
+  static queue decoded;
+  static std::atomic<std::uint64_t> next{0};
+  for (std::size_t r = 0; r < readers; ++r) {
+    std::thread([] {
+      while (true) {
+        const std::uint64_t i = next++;
+        {
+          LOTUS_STAGE("Read", i);
+          std::this_thread::sleep_for(12ms);
+        }
+        to_decode.put(i);
+      }
+    }).detach();
+  }
+  for (std::size_t d = 0; d < decoders; ++d) {
+    std::thread([consumer] {
+      while (true) {
+        const std::uint64_t i = to_decode.take();
+        {
+          LOTUS_STAGE("Decode", i);
+          std::this_thread::sleep_for(24ms);
+        }
+        if (consumer) decoded.put(i);
+      }
+    }).detach();
+  }
+  while (!consumer) pause();
+  while (true) {
+    lotus::wait_for_batch wait;
+    const std::uint64_t i = decoded.take();
+    wait.got(i);
+    LOTUS_BATCH_CONSUMED(i);
+    std::this_thread::sleep_for(6ms);
+  }
+}
+
+/// Reads a password from the terminal. Without a terminal, explains that and ends.
+int ask_for_password() {
+  std::ifstream terminal("/dev/tty");
+  std::string word;
+  if (terminal >> word) return 0;
+  std::cerr << "no terminal to ask for a password" << std::endl;
+  return 6;
+}
+
+/// Uses all memory that the process may have, which is little.
+void use_all_memory() {
+  const rlimit little{512U << 20U, 512U << 20U};
+  setrlimit(RLIMIT_AS, &little);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::vector<std::vector<char>> kept;
+  while (true) kept.emplace_back(1U << 20U, 'x');
+}
 
 /// Starts a process that ignores SIGTERM, and writes its id to a file.
 /// @param apart  whether it belongs to no session and process group of ours, and has another
@@ -110,6 +214,23 @@ int main(int argc, char** argv) {
   if (mode == "nothing") {
     while (true) pause();
   }
+  if (mode == "hangs") {
+    { LOTUS_SCOPE("Open"); }
+    while (true) pause();
+  }
+  if (mode == "terminal") return ask_for_password();
+  if (mode == "input") {
+    std::string line;
+    if (!std::getline(std::cin, line)) std::cerr << "expected a list of files" << std::endl;
+    return 5;
+  }
+  if (mode == "memory") use_all_memory();
+  if (mode == "stages") run_stages(workers, prefetch, true);
+  if (mode == "pushes") run_stages(workers, prefetch, false);
+  if (mode == "daemon") {
+    leave_a_process(argv[4], true);
+    return 0;
+  }
   if (mode == "rate") {
     // Best with 3 workers, and twice as fast if the variable FAST is "2".
     const char* const fast = std::getenv("FAST");
@@ -123,12 +244,23 @@ int main(int argc, char** argv) {
   if (mode == "prints") {
     const std::string line(1000, 'x');
     for (int i = 0; i < 20'000; ++i) std::cout << line << '\n';
+    for (int i = 0; i < 20'000; ++i) std::cout << line;
   }
   if (mode == "ignores-and-forks") {
     std::signal(SIGTERM, SIG_IGN);
     leave_a_process(argv[4], true);
     leave_a_process(argv[4], false);
   }
-  loader batches(workers, prefetch);
-  batches.consume(5ms);
+  loader::kind what;
+  what.total = mode == "total";
+  if (mode == "order") what = {std::string(argv[4]) == "1", 16ms, 120ms};
+  std::chrono::microseconds step = 5ms;
+  if (mode == "batch") {
+    // A part of the work does not depend on the size.
+    const long size = std::strtol(argv[4], nullptr, 10);
+    what.build = what.slow = 16ms + std::chrono::milliseconds(size / 2);
+    step = 2ms;
+  }
+  loader batches(workers, prefetch, what);
+  batches.consume(step);
 }

@@ -44,6 +44,22 @@ std::uint64_t bytes_of(pid_t id, bool alone) {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Returns how long the threads of a process have waited for a CPU so far; 0 if unknown.
+double waited_s_of(pid_t id) {
+  double sum_ns = 0;
+  DIR* const folder = opendir(proc_file(id, "task").c_str());
+  if (folder == nullptr) return 0;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses this stream
+  while (const dirent* const entry = readdir(folder)) {
+    std::ifstream in(proc_file(id, "task/") + entry->d_name + "/schedstat");
+    double ran_ns = 0;
+    double waited_ns = 0;
+    if (in >> ran_ns >> waited_ns) sum_ns += waited_ns;
+  }
+  closedir(folder);
+  return 1e-9 * sum_ns;
+}
+
 }  // namespace
 
 descendants::descendants() {
@@ -101,6 +117,7 @@ descendants_use descendants::use() const {
     if (p.state == 'Z') continue;
     ++sum.processes;
     sum.bytes += bytes_of(p.id, now.size() == 1);
+    sum.waited_s += waited_s_of(p.id);
     sum.stopped = sum.stopped || p.state == 'T';
   }
   return sum;

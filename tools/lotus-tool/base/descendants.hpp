@@ -15,6 +15,8 @@ struct descendants_use {
   std::size_t processes = 0;
   /// Memory in use; memory that several processes share counts once.
   std::uint64_t bytes = 0;
+  /// Time that the threads that run now have waited for a CPU, all together.
+  double waited_s = 0;
   bool stopped = false;  ///< whether a process is stopped, for example because it wants a terminal
 };
 

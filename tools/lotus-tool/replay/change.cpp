@@ -300,7 +300,9 @@ class planner {
                                  : std::max(r_.in_flight, 2 * before * per_batch);
     const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
     if (per_worker) return seen / before * now;
-    return std::max(now, seen + more > less ? seen + more - less : 1);
+    // Usually every thread may have a batch. A recorded limit below that leaves threads idle.
+    const std::size_t least = r_.in_flight_held && seen < before ? 1 : now;
+    return std::max(least, seen + more > less ? seen + more - less : 1);
   }
 
   static void spread_ready(std::vector<double>& ready_ns, std::size_t threads) {

@@ -184,6 +184,24 @@ bool what_if::waits_little_for_cpus() const {
   return others_share_ <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
 }
 
+namespace {
+
+/// Returns the relative standard error of the mean work for a unit.
+double error_of_mean(const recorded_pipeline& p) {
+  double sum = 0;
+  double squares = 0;
+  for (const measured_work& w : p.works) {
+    const double ns = w.cpu_ns + w.blocked_ns;
+    sum += ns;
+    squares += ns * ns;
+  }
+  const auto n = static_cast<double>(p.works.size());
+  if (n < 2 || sum <= 0) return 0;
+  return std::sqrt(std::max(0.0, n * squares / (sum * sum) - 1) / n);
+}
+
+}  // namespace
+
 void what_if::keep_what_explains(const recorded_pipeline& also) {
   pipeline_change other;
   if (recorded_.stages.size() == 1 || recorded_.stages.front().pool) {
@@ -200,7 +218,10 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr double noise = 0.04;  // relative difference that two equal runs may have
+  // The relative difference that two equal runs may have: short runs of varying work differ more.
+  constexpr double usual_noise = 0.04;
+  const double noise =
+      std::max(usual_noise, 1.645 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
   // If the best explanation deviates by more than this, keep all explanations.
   constexpr double max_deviation = 0.2;
   if (tried.empty() || tried.front().first > max_deviation) return;

@@ -72,9 +72,10 @@ void forecast::check_prefetch(const learned& one) {
   const std::optional<std::size_t> prefetch = space_.number(one.at, knob_meaning::prefetch);
   if (!prefetch || p.makes_itself || p.stages.size() > 1) return;
   const double seen = static_cast<double>(p.in_flight) / p.items_per_batch;
-  for (std::size_t r = 0; r < rules_.size(); ++r) {
+  for (std::size_t r = 0; r < contradicted_.size(); ++r) {
     const auto bound = static_cast<double>(in_flight_by(all_rules[r], p.workers(), *prefetch));
-    rules_[r] = rules_[r] && bound > seen - 0.5 && (!p.in_flight_held || bound < seen + 0.5);
+    const bool possible = bound > seen - 0.5 && (!p.in_flight_held || bound < seen + 0.5);
+    if (!possible) contradicted_[r] += std::abs(std::log(seen / std::max(1.0, bound)));
   }
 }
 
@@ -122,13 +123,42 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
 std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const {
   const std::optional<std::size_t> prefetch = space_.number(at, knob_meaning::prefetch);
   if (!prefetch) return std::nullopt;
-  for (std::size_t r = 0; r < rules_.size(); ++r) {
-    if (!rules_[r]) continue;
-    const std::size_t workers = space_.number(at, knob_meaning::workers)
-                                    .value_or(trials_.front().trial->pipeline->workers());
-    return in_flight_by(all_rules[r], workers, *prefetch);
+  // A program may have one batch more in flight than a rule says, so no rule is ruled out.
+  const auto least = std::min_element(contradicted_.begin(), contradicted_.end());
+  const auto rule = static_cast<std::size_t>(least - contradicted_.begin());
+  const std::size_t workers =
+      space_.number(at, knob_meaning::workers).value_or(trials_.front().trial->pipeline->workers());
+  return in_flight_by(all_rules[rule], workers, *prefetch);
+}
+
+/// Returns the factor by which the work for a batch grows with its size. Batches of two sizes show
+/// which part of the work is the same for all sizes; before, all work is assumed to grow.
+double forecast::size_factor(std::size_t knob, double before, double after) const {
+  double sum_x = 0;
+  double sum_y = 0;
+  double sum_xx = 0;
+  double sum_xy = 0;
+  double count = 0;
+  for (const learned& one : trials_) {
+    const std::optional<std::size_t> size = number_of(space_.value(one.at, knob));
+    const recorded_pipeline& p = *one.trial->pipeline;
+    if (!size || p.works.empty()) continue;
+    double ns = 0;
+    for (const measured_work& w : p.works) ns += w.cpu_ns + w.blocked_ns;
+    const auto x = static_cast<double>(*size);
+    const double y = ns / static_cast<double>(p.works.size());
+    count += 1;
+    sum_x += x;
+    sum_y += y;
+    sum_xx += x * x;
+    sum_xy += x * y;
   }
-  return std::nullopt;
+  const double spread = count * sum_xx - sum_x * sum_x;
+  if (spread <= 0) return after / before;
+  const double slope = std::max(0.0, (count * sum_xy - sum_x * sum_y) / spread);
+  const double fixed = std::max(0.0, (sum_y - slope * sum_x) / count);
+  const double factor = (fixed + slope * after) / (fixed + slope * before);
+  return std::isfinite(factor) && factor > 0 ? factor : after / before;
 }
 
 bool forecast::add_knob(std::size_t knob, const configuration& at, const learned& base,
@@ -155,7 +185,8 @@ bool forecast::add_knob(std::size_t knob, const configuration& at, const learned
       const bool of_items = std::any_of(p.stages.begin(), p.stages.end(),
                                         [](const recorded_stage& s) { return s.of_items; });
       if (!number || *number == 0 || !before || *before == 0 || of_items) return false;
-      change.batch_size = static_cast<double>(*number) / static_cast<double>(*before);
+      change.batch_size =
+          size_factor(knob, static_cast<double>(*before), static_cast<double>(*number));
       return true;
     }
     case knob_meaning::stage:

@@ -76,11 +76,12 @@ class forecast {
                 pipeline_change& change) const;
   std::optional<std::size_t> in_flight_of(const configuration& at) const;
   void check_prefetch(const learned& one);
+  double size_factor(std::size_t knob, double before, double after) const;
 
   const search_space& space_;
   std::vector<learned> trials_;
-  // Whether all trials so far agree with each rule, in the order of prefetch_rule.
-  std::array<bool, 3> rules_{true, true, true};
+  // How much the trials so far contradict each rule, in the order of prefetch_rule.
+  std::array<double, 3> contradicted_{};
   std::string why_not_;
   mutable std::map<std::pair<std::size_t, std::size_t>, simulation> simulations_;
   mutable std::map<configuration, std::optional<double>> predicted_;  // valid until the next trial

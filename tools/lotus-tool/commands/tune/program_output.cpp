@@ -106,7 +106,13 @@ void program_output::take_line() {
   const double value = std::strtod(number.c_str(), &end);
   if (end == number.c_str() || !std::isfinite(value) || value <= 0) return;
   const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
+  const std::lock_guard<std::mutex> lock(mutex_);
   rates_.push_back({since.count(), value});
+}
+
+std::vector<printed_rate> program_output::rates() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return rates_;
 }
 
 }  // namespace lotus::tool

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <regex>
 #include <string>
@@ -30,12 +31,15 @@ class program_output {
   int to_write() const noexcept { return write_; }
   /// Starts the thread. Call it after the program was forked.
   void begin();
-  /// Reads the rest and ends the thread. The functions below may only be called after that.
+  /// Reads what is left and ends the thread.
   void end();
+
+  /// Returns the rates that the program has printed so far.
+  std::vector<printed_rate> rates() const;
+  // The members below may be called after end().
 
   const std::string& last_line() const noexcept { return last_line_; }
   std::uint64_t lines() const noexcept { return lines_; }
-  const std::vector<printed_rate>& rates() const noexcept { return rates_; }
 
  private:
   void read_all();
@@ -52,7 +56,8 @@ class program_output {
   std::string line_;
   std::string last_line_;
   std::uint64_t lines_ = 0;
-  std::vector<printed_rate> rates_;
+  mutable std::mutex mutex_;
+  std::vector<printed_rate> rates_;  // guarded by mutex_
 };
 
 /// Throws usage_error if `metric` is not a regular expression with a group.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,17 @@ namespace {
 constexpr double worth_running = 1.03;  ///< minimum predicted gain for running a configuration
 constexpr double as_good = 0.98;  ///< minimum share of the best throughput that counts as equal
 
+constexpr double worth_deciding = 1.05;  ///< gain from which on a wrong winner matters
+
 /// If |log(measured ÷ predicted)| is larger, the prediction was wrong.
 constexpr double far_off = 0.2;
 
-bool overlap(const throughput& a, const throughput& b) {
-  return a.low <= b.high && b.low <= a.high;
+constexpr double normal_reach = 1.645;  ///< half width of a 90 % interval in standard deviations
+
+/// Returns half the width of an interval of the logarithm of the throughput.
+double log_reach(const throughput& t) {
+  if (!std::isfinite(t.high) || t.low <= 0) return 1;
+  return std::log(t.high / t.low) / 2;
 }
 
 }  // namespace
@@ -87,14 +94,70 @@ const measured_configuration* search::best() const {
   return found;
 }
 
+bool search::is_disturbed(const tune_run& run) {
+  constexpr double much = 0.1;
+  constexpr double long_wait = 0.05;
+  static const auto cpus = static_cast<double>(std::max(1U, std::thread::hardware_concurrency()));
+  return run.other_cpus >= much * cpus && run.waited >= long_wait;
+}
+
+/// Returns the standard deviation of the logarithm of the throughput between runs of a
+/// configuration. One value that is usual counts as much as one repeated run.
+double search::spread() const {
+  constexpr double usual = 0.01;
+  constexpr double usual_if_disturbed = 0.04;
+  const bool disturbed = std::any_of(runs_.begin(), runs_.end(), is_disturbed);
+  const double assumed = disturbed ? usual_if_disturbed : usual;
+  double squares = assumed * assumed;
+  double count = 1;
+  for (const measured_configuration& m : measured_) {
+    double sum = 0;
+    double sum_of_squares = 0;
+    for (const tune_run& run : runs_) {
+      if (run.at != m.at || !run.measured) continue;
+      const double x = std::log(run.measured->per_s);
+      sum += x;
+      sum_of_squares += x * x;
+    }
+    const auto n = static_cast<double>(m.runs);
+    squares += std::max(0.0, sum_of_squares - sum * sum / n);
+    count += n - 1;
+  }
+  return std::sqrt(squares / count);
+}
+
+throughput search::with_spread(const measured_configuration& one) const {
+  const double between = normal_reach * spread() / std::sqrt(static_cast<double>(one.runs));
+  // The interval of repeated runs contains how much they differ already.
+  const double within = log_reach(one.rate);
+  const double reach = one.runs == 1 ? std::hypot(between, within) : std::max(between, within);
+  throughput wide = one.rate;
+  wide.low = wide.per_s * std::exp(-reach);
+  wide.high = wide.per_s * std::exp(reach);
+  return wide;
+}
+
+/// Returns the largest factor by which a configuration may be better than the best one.
+double search::possible_gain(const measured_configuration& one) const {
+  const measured_configuration& first = *best();
+  const double reach = std::hypot(log_reach(with_spread(first)), log_reach(with_spread(one)));
+  return score(one) / score(first) * std::exp(reach);
+}
+
 const measured_configuration* search::rival() const {
   const measured_configuration* const first = best();
   const measured_configuration* found = nullptr;
   for (const measured_configuration& m : measured_) {
-    if (first == nullptr || &m == first || !overlap(m.rate, first->rate)) continue;
-    if (found == nullptr || score(m) > score(*found)) found = &m;
+    if (first == nullptr || &m == first || possible_gain(m) < 1) continue;
+    if (found == nullptr || possible_gain(m) > possible_gain(*found)) found = &m;
   }
   return found;
+}
+
+bool search::is_decided() const {
+  if (best() == nullptr) return false;
+  const measured_configuration* const second = rival();
+  return second == nullptr || possible_gain(*second) <= worth_deciding;
 }
 
 bool search::predictions_hold() const {
@@ -107,11 +170,40 @@ bool search::predictions_hold() const {
   return wrong < 2;
 }
 
-/// Returns a configuration that ran once and was much slower than predicted, to run it again.
+/// Returns a configuration that ran once, was much slower than predicted, and may have been
+/// disturbed. On a quiet machine, the run has shown what limits the configuration.
 std::optional<next_run> search::surprising_step() const {
   for (const measured_configuration& m : measured_) {
     const bool slow = m.predicted && std::log(m.rate.per_s / *m.predicted) < -far_off;
-    if (slow && m.runs == 1) return next_run{m.at, m.predicted};
+    if (slow && m.runs == 1 && is_disturbed(runs_[m.fastest])) return next_run{m.at, m.predicted};
+  }
+  return std::nullopt;
+}
+
+/// Returns the best configuration with the most different batch size if all runs had the same one:
+/// one size does not show which part of the work grows with it.
+std::optional<next_run> search::other_size_step() const {
+  const measured_configuration* const now = best();
+  if (now == nullptr || !predictions_hold()) return std::nullopt;
+  for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
+    if (space_.knobs()[k].meaning != knob_meaning::batch_size) continue;
+    const bool seen = std::any_of(runs_.begin(), runs_.end(), [&](const tune_run& r) {
+      return r.at[k] != runs_.front().at[k];
+    });
+    if (seen) continue;
+    const auto size = [&](std::size_t value) {
+      return std::log(1.0 +
+                      static_cast<double>(number_of(space_.knobs()[k].values[value]).value_or(0)));
+    };
+    std::optional<std::size_t> most;
+    for (std::size_t v = 0; v < space_.knobs()[k].values.size(); ++v) {
+      const double apart = std::abs(size(v) - size(now->at[k]));
+      if (apart > (most ? std::abs(size(*most) - size(now->at[k])) : 0)) most = v;
+    }
+    if (!most) continue;
+    next_run next{now->at, std::nullopt};
+    next.at[k] = *most;
+    return next;
   }
   return std::nullopt;
 }
@@ -121,7 +213,8 @@ bool search::is_searched(std::size_t knob) const {
   configuration other = best()->at;
   for (std::size_t value = 0; value < space_.knobs()[knob].values.size(); ++value) {
     other[knob] = value;
-    if (value != best()->at[knob] && predictions_.per_s(other)) return false;
+    // What has run can always be "predicted".
+    if (!was_run(other) && predictions_.per_s(other)) return false;
   }
   return true;
 }
@@ -248,12 +341,7 @@ std::optional<next_run> search::repeated_step() const {
   const measured_configuration* const first = best();
   const measured_configuration* const second = rival();
   if (first == nullptr || second == nullptr) return std::nullopt;
-  const auto is_exact = [](const throughput& t) {
-    return t.low >= as_good * t.per_s && t.high * as_good <= t.per_s;
-  };
-  const double ratio = score(*second) / score(*first);
-  const bool equal = ratio >= as_good && ratio <= 1 / as_good;
-  if (equal && is_exact(first->rate) && is_exact(second->rate)) return std::nullopt;
+  if (is_decided()) return std::nullopt;
   const measured_configuration& again = first->runs <= second->runs ? *first : *second;
   return next_run{again.at, again.rate.per_s};
 }
@@ -266,6 +354,8 @@ std::optional<next_run> search::next() {
     return std::nullopt;
   }
   std::optional<next_run> step = surprising_step();
+  // Before other predictions, because their errors depend on it.
+  if (!step) step = other_size_step();
   if (!step) step = predicted_step();
   if (!step) step = knob_step();
   if (!step) step = cheaper_step();

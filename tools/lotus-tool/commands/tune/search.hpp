@@ -24,6 +24,7 @@ struct tune_run {
   std::uint64_t bytes = 0;
   double cpus = 0;
   double other_cpus = 0;  ///< mean number of CPUs that other programs used meanwhile
+  double waited = 0;      ///< seconds per second that all its threads together waited for a CPU
   double seconds = 0;
   std::string dir;    ///< folder with the logs; "" if there are none
   std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
@@ -52,7 +53,7 @@ struct next_run {
 /// Knobs that the simulation does not know, and all knobs if runs cannot be simulated or
 /// predictions were wrong twice, are searched one at a time: the value is doubled as long as that
 /// gains 2 %, otherwise halved; then values in between are tried. A run that is much slower than
-/// predicted is repeated, because another program may have disturbed it. Remaining runs confirm a
+/// predicted is repeated if another program may have disturbed it. Remaining runs confirm a
 /// cheaper configuration, and repeat the two best if it is unclear which is better.
 class search {
  public:
@@ -79,6 +80,13 @@ class search {
   /// Returns the other configuration that is most likely as good as best(); nullptr if no interval
   /// of another one overlaps that of best().
   const measured_configuration* rival() const;
+  /// Returns the throughput with a 90 % interval that also contains how much runs of the same
+  /// configuration differ: as far as repeated runs show it, and as far as is usual.
+  throughput with_spread(const measured_configuration& one) const;
+  /// Returns whether no configuration that ran is likely to be better than best() by more than 5 %.
+  bool is_decided() const;
+  /// Returns whether other programs used CPUs during a run while its threads waited for one.
+  static bool is_disturbed(const tune_run& run);
   bool reaches_target(const measured_configuration& one) const;
   /// Returns why the search has ended.
   const std::string& ended_because() const noexcept { return ended_because_; }
@@ -89,9 +97,12 @@ class search {
   double score(const configuration& at, double per_s) const;
   double score(const measured_configuration& one) const { return score(one.at, one.rate.per_s); }
   bool was_run(const configuration& at) const;
+  double spread() const;
+  double possible_gain(const measured_configuration& one) const;
   bool predictions_hold() const;
   bool is_searched(std::size_t knob) const;
   std::optional<next_run> surprising_step() const;
+  std::optional<next_run> other_size_step() const;
   std::optional<next_run> predicted_step() const;
   std::optional<next_run> knob_step() const;
   bool is_as_good(std::size_t knob, std::size_t value) const;

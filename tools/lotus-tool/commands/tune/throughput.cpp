@@ -32,6 +32,18 @@ double reach_of_mean(const std::vector<double>& values) {
   return student_reach(n - 1, outside) * std::sqrt(squares / (n - 1) / n);
 }
 
+/// Returns the means of `parts` parts of `values`, one after the other.
+std::vector<double> means_of(const std::vector<double>& values, std::size_t parts) {
+  std::vector<double> means;
+  for (std::size_t p = 0; p < parts; ++p) {
+    const auto at = [&](std::size_t part) {
+      return values.begin() + static_cast<std::ptrdiff_t>(part * values.size() / parts);
+    };
+    means.push_back(mean_of({at(p), at(p + 1)}));
+  }
+  return means;
+}
+
 /// Returns how many intervals at the beginning belong to the start-up.
 std::size_t start_up_of(const std::vector<double>& intervals) {
   constexpr std::size_t together = 5;
@@ -101,15 +113,9 @@ std::optional<throughput> steady_throughput(const reception_times& times, std::i
     found.start_up_s = 1e-9 * (times.front()[skipped] - static_cast<double>(begin_ns));
   }
   const std::size_t parts = std::clamp<std::size_t>(intervals.size() / 2, 2, max_parts);
-  std::vector<double> means;
-  for (std::size_t p = 0; p < parts; ++p) {
-    const auto at = [&](std::size_t part) {
-      return intervals.begin() + static_cast<std::ptrdiff_t>(part * intervals.size() / parts);
-    };
-    means.push_back(mean_of({at(p), at(p + 1)}));
-  }
   // The variance of a fitted slope is 1.2 times that of the time between first and last event.
-  const double reach = std::sqrt(1.2) * reach_of_mean(means) * found.per_s * 1e-9;
+  const double reach =
+      std::sqrt(1.2) * reach_of_mean(means_of(intervals, parts)) * found.per_s * 1e-9;
   found.low = found.per_s / (1 + reach);
   found.high = reach < 1 ? found.per_s / (1 - reach) : std::numeric_limits<double>::infinity();
   return found;
@@ -124,7 +130,10 @@ std::optional<throughput> printed_throughput(const std::vector<printed_rate>& ra
   found.values = values.size();
   found.start_up_s = rates[rates.size() / 2].seconds;
   if (values.size() > 1) {
-    const double reach = reach_of_mean(values);
+    // Progress bars print a moving average, so that only means of many values are independent.
+    constexpr std::size_t parts = 10;
+    const double reach =
+        values.size() < 2 * parts ? reach_of_mean(values) : reach_of_mean(means_of(values, parts));
     found.low = std::max(0.0, found.per_s - reach);
     found.high = found.per_s + reach;
   }

@@ -50,9 +50,9 @@ void offer_to_out_of_memory_killer(pid_t id) {
   std::ofstream("/proc/" + std::to_string(id) + "/oom_score_adj") << 1000;
 }
 
-/// Waits until the program ends or its time is over, and samples its memory twice a second.
-void watch(recording_program& recording, const descendants& processes, const trial_request& request,
-           trial_result& result) {
+/// Waits until the program ends or its time is over, and looks twice a second at what it uses.
+void watch(recording_program& recording, const descendants& processes, const program_output& output,
+           const trial_request& request, trial_result& result) {
   constexpr double between_looks_s = 0.5;
   const clock::time_point begin = clock::now();
   const double seconds = request.seconds;
@@ -67,11 +67,12 @@ void watch(recording_program& recording, const descendants& processes, const tri
     if (seconds_since(begin) < next_look_s) continue;
     const descendants_use use = processes.use();
     result.bytes = std::max(result.bytes, use.bytes);
+    result.waited = std::max(result.waited, use.waited_s / seconds_since(begin));
     result.stopped = use.stopped;
     if (use.stopped) break;
     if (request.is_enough && seconds_since(begin) >= next_question_s) {
       const launched place = recording.result();
-      if (request.is_enough(place.dir, place.prefix)) break;
+      if (request.is_enough(place.dir, place.prefix, output.rates())) break;
       next_question_s += seconds / 4;
     }
     next_look_s = seconds_since(begin) + between_looks_s;
@@ -102,7 +103,7 @@ trial_result run_trial(const trial_request& request) {
     output.begin();
     child_process& process = program.process();
     offer_to_out_of_memory_killer(process.pid());
-    watch(program, processes, request, result);
+    watch(program, processes, output, request, result);
     if (!process.ended(0)) {
       result.interrupted = interrupted_by() != 0;
       result.cut_off = !result.interrupted && !result.stopped;

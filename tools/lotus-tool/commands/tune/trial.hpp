@@ -11,6 +11,12 @@
 
 namespace lotus::tool {
 
+/// A rate that the program printed.
+struct printed_rate {
+  double seconds = 0;  ///< time since the program was started
+  double per_s = 0;
+};
+
 struct trial_request {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> environment;
@@ -18,15 +24,11 @@ struct trial_request {
   double seconds = 0;  ///< duration after which the program is asked to end
   /// Regular expression whose first group is a rate in the program's output; "": none.
   std::string metric;
-  /// If set, called with the place of the logs after a quarter, a half and three quarters of the
-  /// time. If it returns true, the run ends.
-  std::function<bool(const std::string& dir, const std::string& prefix)> is_enough = {};
-};
-
-/// A rate that the program printed.
-struct printed_rate {
-  double seconds = 0;  ///< time since the program was started
-  double per_s = 0;
+  /// Called after a quarter, a half and three quarters of the time with the place of the logs and
+  /// the rates that were printed, if not empty. If it returns true, the run ends.
+  std::function<bool(const std::string& dir, const std::string& prefix,
+                     const std::vector<printed_rate>& rates)>
+      is_enough = {};
 };
 
 /// The result of a trial.
@@ -46,6 +48,7 @@ struct trial_result {
   std::size_t unkillable = 0;
   std::uint64_t bytes = 0;  ///< maximum memory of all processes, sampled twice a second
   double cpus = 0;          ///< mean number of CPUs that all processes used
+  double waited = 0;        ///< seconds per second that its threads waited for a CPU, sampled too
   double other_cpus = 0;    ///< mean number of CPUs that all other programs of the machine used
   std::string last_line;    ///< the last line that the program printed
   std::uint64_t lines_read = 0;  ///< number of lines that the program printed

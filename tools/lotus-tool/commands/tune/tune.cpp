@@ -2,10 +2,12 @@
 
 #include <csignal>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,11 +56,16 @@ std::string seconds_text(double seconds) {
   return human_time(1e9 * seconds);
 }
 
-/// Whether the throughput is exact enough: within 3 %, from at least 100 batches.
-bool is_exact(const std::optional<throughput>& rate) {
+/// Whether a longer run would change nothing: the interval is within 3 %, from `many` values.
+bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
   constexpr double near = 0.03;
-  constexpr std::size_t many = 100;
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
+}
+
+/// Whether the rates that a program has printed so far are enough.
+bool is_printed(const std::vector<printed_rate>& rates) {
+  constexpr std::size_t many = 20;
+  return is_exact(printed_throughput(rates), many);
 }
 
 /// Reads the records of a running program. Returns whether its throughput is exact enough.
@@ -67,7 +74,8 @@ bool is_measured(const std::string& dir, const std::string& prefix) {
   try {
     const std::vector<run_files> runs = find_runs(dir, prefix, silent);
     const run_data run = read_run(runs.front(), {}, silent);
-    return is_exact(steady_throughput(receptions_of(run.batches), 0));
+    constexpr std::size_t many = 100;
+    return is_exact(steady_throughput(receptions_of(run.batches), 0), many);
   } catch (const input_error&) {
     return false;  // nothing is recorded yet
   }
@@ -117,10 +125,14 @@ class tuner {
     trial_request request;
     request.command = space_.command(next.at);
     request.environment = space_.environment(next.at);
-    request.dir = dir_ + '/' + std::to_string(search_.runs().size() + 1);
+    request.dir = new_folder();
     request.seconds = options_.seconds;
     request.metric = options_.metric;
-    if (options_.metric.empty()) request.is_enough = is_measured;
+    const bool printed = !options_.metric.empty();
+    request.is_enough = [printed](const std::string& dir, const std::string& prefix,
+                                  const std::vector<printed_rate>& rates) {
+      return printed ? is_printed(rates) : is_measured(dir, prefix);
+    };
     trial_result trial;
     try {
       trial = run_trial(request);
@@ -131,10 +143,20 @@ class tuner {
     made.bytes = trial.bytes;
     made.cpus = trial.cpus;
     made.other_cpus = trial.other_cpus;
+    made.waited = trial.waited;
     made.seconds = trial.seconds;
     note_end(trial, made);
     if (made.fault.empty()) measure(trial, made);
     return made;
+  }
+
+  /// Returns the folder for the next run. What earlier searches recorded with the same --dir stays.
+  std::string new_folder() {
+    std::error_code ignored;
+    do {
+      ++folder_;
+    } while (std::filesystem::exists(dir_ + '/' + std::to_string(folder_), ignored));
+    return dir_ + '/' + std::to_string(folder_);
   }
 
   /// Stores a fault or a note if the program ended in an unusual way.
@@ -219,6 +241,7 @@ class tuner {
   const search_space& space_;
   diagnostic_log& diagnostics_;
   std::string dir_;
+  std::size_t folder_ = 0;
   forecast predictions_;
   search search_;
 };

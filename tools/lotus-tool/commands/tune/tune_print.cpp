@@ -36,26 +36,28 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const measured_configuration* const rival = result.found->rival();
   const std::string runs = best.runs == 1 ? "from one run; runs of a program may differ by more"
                                           : "from " + std::to_string(best.runs) + " runs";
-  std::string text = "90 % interval " + interval(best.rate) + " batches/s (" + runs + ")";
-  if (rival == nullptr) {
-    return result.found->measured().size() == 1 ? text
-                                                : text + "; no other interval overlaps with it";
+  const std::string text =
+      "90 % interval " + interval(result.found->with_spread(best)) + " batches/s (" + runs + ")";
+  if (result.found->measured().size() == 1) return text;
+  if (rival == nullptr) return text + "; every other configuration that ran is slower";
+  const std::string other = result.space->text(rival->at) + " with " +
+                            interval(result.found->with_spread(*rival)) + " batches/s";
+  if (result.found->is_decided()) {
+    return text + "; " + other + " is no more than 5 % faster, and may be slower";
   }
-  text += "; cannot be told from " + result.space->text(rival->at) + ": " + interval(rival->rate);
-  if (result.space->threads(rival->at) > result.space->threads(best.at)) {
-    text += ", which needs more threads";
-  }
-  return text;
+  return "cannot decide between this and " + other +
+         ", because their runs differ too much; longer runs (--for) or more runs (--runs) "
+         "decide. " +
+         "This one: " + text;
 }
 
 /// Returns a warning if other programs used so much CPU time that they may have disturbed runs.
 std::string disturbance(const std::vector<tune_run>& runs) {
-  constexpr double much = 0.1;
   const auto cpus = static_cast<double>(std::max(1U, std::thread::hardware_concurrency()));
   double most = 0;
   std::size_t disturbed = 0;
   for (const tune_run& run : runs) {
-    if (!run.measured || run.other_cpus < much * cpus) continue;
+    if (!run.measured || !search::is_disturbed(run)) continue;
     ++disturbed;
     most = std::max(most, run.other_cpus);
   }
@@ -203,7 +205,8 @@ std::string tune_json(const tune_result& result) {
   } else {
     json.value(nullptr);
   }
-  write_rate(json, best == nullptr ? std::nullopt : std::optional(best->rate));
+  write_rate(json, best == nullptr ? std::nullopt : std::optional(found.with_spread(*best)));
+  json.member("decided", found.is_decided());
   json.key("runs").begin_array();
   for (const tune_run& run : found.runs()) write_run(json, run, space);
   json.newline().end_array();

@@ -9,9 +9,12 @@
 namespace lotus::tool {
 
 void bound_finder::add(const std::vector<begin_of_unit>& begins,
-                       const std::vector<std::int64_t>& takes) {
+                       const std::vector<std::int64_t>& takes, double late_ns) {
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const auto next = std::upper_bound(takes.begin(), takes.end(), begins[i].time_ns);
+    auto next = std::upper_bound(takes.begin(), takes.end(), begins[i].time_ns);
+    const bool late = begins[i].was_idle && next != takes.end() &&
+                      static_cast<double>(*next - begins[i].time_ns) <= late_ns;
+    if (late) ++next;
     const std::size_t ahead = i + 1 - std::min(static_cast<std::size_t>(next - takes.begin()), i);
     most_ = std::max(most_, ahead);
     if (!begins[i].was_idle) continue;

@@ -27,7 +27,10 @@ class bound_finder {
   /// Adds the events of one epoch.
   /// @param begins  when a stage began to work on its units, in the order of dispatch.
   /// @param takes   when the next stage began, or the consumer received, each unit; sorted.
-  void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes);
+  /// @param late_ns  a unit that was recorded as taken at most this long after the start of other
+  ///   work may have caused that start: a consumer often wakes a worker before it records the take.
+  void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes,
+           double late_ns);
 
   /// Returns how many units the queue can hold. There is a limit if idle threads mostly began to
   /// work again at the same number of units in the queue. If there is none, the maximum may be one

@@ -189,6 +189,7 @@ class policy_finder {
     if (counts[most] > 0) p_.turnaround_ns = gaps_ns[most] / counts[most];
     preprocessing_ns /= static_cast<double>(p_.units.size());
     p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * preprocessing_ns);
+    late_ns_ = 0.02 * preprocessing_ns;
     idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * preprocessing_ns);
   }
 
@@ -219,7 +220,7 @@ class policy_finder {
           return a.time_ns < b.time_ns;
         });
       }
-      ahead_[stage].add(begins, times_left(e, stage));
+      ahead_[stage].add(begins, times_left(e, stage), 0);
     }
     std::vector<std::int64_t> takes;
     std::vector<begin_of_unit> given;
@@ -234,9 +235,9 @@ class policy_finder {
       std::sort(given.begin(), given.end(), [](const begin_of_unit& a, const begin_of_unit& b) {
         return a.time_ns < b.time_ns;
       });
-      out_.add(given, takes);
+      out_.add(given, takes, 0);
     } else {
-      out_.add(all_begins, takes);
+      out_.add(all_begins, takes, late_ns_);
     }
   }
 
@@ -345,6 +346,7 @@ class policy_finder {
   std::vector<bound_finder> ahead_;  // for each stage, finds the limit of the queue after it
   bound_finder out_;
   double idle_from_ns_ = 0;
+  double late_ns_ = 0;                    // see bound_finder::add()
   std::optional<std::int64_t> ended_ns_;  // when the previous epoch's last step ended
   std::size_t out_of_order_ = 0;  // number of batches received after a batch with a larger number
   std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
