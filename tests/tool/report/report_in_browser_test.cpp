@@ -171,6 +171,7 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
       worker.stage("Decode", 20 * i + 8, 12, i);
       consumer.wait(i, 20 * i, 20);
       consumer.consumed(i, 20 * i + 20);
+      consumer.off_cpu(20 * i + 19, 10, "0");
       consumer.operation("Fetch", 20 * i, 4);
       consumer.side_log +=
           "piece," + columns("SFetch", 20 * i, 4) + ',' + std::to_string(i / 2) + '\n';
@@ -191,12 +192,12 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(found["heads_unexplained"] == "none");
     CHECK(found["preprocess_shown"] == "false");  // no worker has built a whole batch
     CHECK(found["legend"] ==
-          "preprocessing wait step out-of-order arrival critical path: what the run waited for "
-          "blocked → from ready to where it went "
+          "preprocessing wait step out-of-order arrival outlined: what the run waited for "
+          "blocked → from where a batch was ready to its next step "
           "Read Decode Fetch");
     CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
     CHECK(contains(found["operations_table"],
-                   "total self on CPU waiting for a CPU blocked for mean p50 p90 p99 max"));
+                   "total self on CPU waiting for a CPU blocked mean p50 p90 p99 max"));
     CHECK(contains(found["operations_table"], "240 ms 240 ms 60 ms 30 ms 150 ms"));
     CHECK(found["cpu_note_shown"] == "true");
     CHECK(found["stages_shown"] == "true");
@@ -210,6 +211,9 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(contains(found["async_table"], "Fetch 15 24 ms 24 ms 24 ms 24 ms 360 ms 120 ms"));
     CHECK(contains(found["lanes"], "Fetch, asynchronous"));
     CHECK(contains(found["off_cpu_told"], "start 2 ms duration 6 ms"));
+    // Time off the CPU must not dominate the picture, and a consumer's waits are drawn already.
+    CHECK(found["off_cpu_thin"] == "true");
+    CHECK(found["off_cpu_of_consumer"] == "true");
     CHECK(contains(found["through_stages"], "(20 ms, 0 of it in queues)"));
     CHECK(contains(found["lanes"], "bytes in flight (-1 to 5)"));
     CHECK(contains(found["counter_told"], "bytes in flight (-1 to 5) value 0"));
