@@ -1,4 +1,5 @@
 // Tests that the report's page works in a headless browser.
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -67,7 +68,26 @@ TEST_CASE("the page shows the first screen before the rest is loaded") {
   INFO(found["first_screen"]);
   CHECK(
       contains(found["first_screen"], "(preprocessing-bound): the consumer waited for data 93 %"));
-  CHECK(contains(found["first_screen"], "75 batches in "));
+  // The page must show the numbers that diagnose prints, in the same words and order.
+  const json screen = parse_json(run({"diagnose", traces() + "/c_ooo_w4", "--json"}).out)["screen"];
+  std::size_t at = 0;
+  const auto check_next = [&](const std::string& shown) {
+    const std::size_t next = found["first_screen"].find(shown, at);
+    INFO(shown);
+    CHECK(next != std::string::npos);
+    if (next != std::string::npos) at = next;
+  };
+  for (const char* const part : {"title", "headline", "why"}) check_next(screen[part].text());
+  for (const json& of : screen["advice"].array()) {
+    check_next(of["change"].text());
+    check_next(of["now"].text() + " → " + of["then"].text());
+    check_next(of["low"].text() + " to " + of["high"].text());
+  }
+  for (const json& of : screen["not_worth"].array()) check_next(of.text());
+  for (const json& of : screen["where"].array()) {
+    check_next(of["name"].text() + ' ' + std::to_string(of["share"].integer()) + " %");
+  }
+  check_next(screen["slowest"].text());
   CHECK(contains(found["first_screen"], "likely range"));
   CHECK(contains(found["first_screen"], "Recorded: 3,675 operations, 75 batches"));
 }
