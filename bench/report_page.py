@@ -2,7 +2,8 @@
 """Measures the report's page with a million spans: report_page.py LOTUS_TOOL ENGINES [LOADS [BATCHES]]
 
 ENGINES is the folder of tools/engines.sh, which contains Playwright. Prints the time to write the page, and its size; and for
-Chromium, as medians and ranges of all loads: the time until the verdict is visible, the time of a zoom or move, and the heap.
+Chromium, as medians and ranges of all loads: the time until the verdict is visible, the longest time without a reaction to the
+user after the first paint, the CPU time of the longest task, the time of a zoom or move, and the heap.
 """
 import json
 import os
@@ -63,6 +64,10 @@ new PerformanceObserver((list) => {
   const of = list.getEntries().find((entry) => entry.identifier === "verdict");
   if (of && window.shown === undefined) window.shown = of.renderTime;
 }).observe({ type: "element", buffered: true });
+window.blocked = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.blocked.push([entry.startTime, entry.duration]);
+}).observe({ type: "longtask", buffered: true });
 '''
 WORK = '''async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -76,6 +81,21 @@ WORK = '''async () => {
   }
   return times;
 }'''
+READY = "typeof pageReady !== 'undefined' && pageReady.then(() => true)"
+
+
+def longest_task(browser):
+    """Returns the ms of CPU time of the longest task of the page's main thread, which do not depend on other programs."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    browser.start_tracing(page=page, categories=["toplevel"])
+    page.goto("file://" + sys.argv[1])
+    page.wait_for_function(READY)
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    page.close()
+    threads = {(of["pid"], of["tid"]) for of in events if of["name"] == "thread_name" and of["args"]["name"] == "CrRendererMain"}
+    return max(of["tdur"] for of in events if of["name"].endswith("RunTask") and (of["pid"], of["tid"]) in threads and "tdur" in of) / 1e3
+
+
 found = []
 with sync_playwright() as p:
     for _ in range(int(sys.argv[2])):
@@ -89,21 +109,25 @@ with sync_playwright() as p:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.add_init_script(WATCH)
         page.goto("file://" + sys.argv[1])
-        page.wait_for_function("typeof pageReady !== 'undefined' && pageReady.then(() => true)")
+        page.wait_for_function(READY)
         ready = page.evaluate("performance.now()")
         first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        page.wait_for_timeout(200)  # the observer reports a task after it has ended
+        blocked = [ns for start, ns in page.evaluate("window.blocked") if start + ns > first]
         works = page.evaluate(WORK)
         session = page.context.new_cdp_session(page)
         session.send("HeapProfiler.collectGarbage")
         usage = session.send("Runtime.getHeapUsage")
         heap = sum(usage.get(part, 0) for part in ("usedSize", "backingStorageSize", "embedderHeapUsedSize"))
-        found.append({"floor": least, "first": first, "verdict": page.evaluate("window.shown"), "ready": ready, "works": works, "heap": heap})
+        found.append({"floor": least, "first": first, "verdict": page.evaluate("window.shown"), "ready": ready, "blocked": max(blocked, default=0), "works": works, "heap": heap})
+        page.close()
+        found[-1]["task"] = longest_task(browser)
         browser.close()
 print(json.dumps(found))
 """
 
 
-def told(what, values, unit, digits=0):
+def show(what, values, unit, digits=0):
     values = sorted(values)
     print(f"{what:34} {statistics.median(values):8.{digits}f} {unit:3} ({values[0]:.{digits}f} to {values[-1]:.{digits}f})")
 
@@ -118,22 +142,24 @@ def main():
         pathlib.Path(empty).write_text("<p elementtiming=verdict>preprocessing-bound</p>", encoding="ascii")
         os.mkdir(run)
         print(f"{write_logs(run):,} lines")
-        made = []
+        times = []
         for _ in range(5):
             begin = time.monotonic()
             subprocess.run([tool, "report", "-q", run, "-o", page], check=True)
-            made.append(time.monotonic() - begin)
-        told("made", made, "s", 2)
-        told("size", [os.path.getsize(page) / 1e6], "MB", 1)
+            times.append(time.monotonic() - begin)
+        show("written in", times, "s", 2)
+        show("size", [os.path.getsize(page) / 1e6], "MB", 1)
         text = subprocess.run([str(engines / "bin" / "python3"), "-c", IN_CHROMIUM, page, str(loads), chromium, empty],
                               check=True, capture_output=True, text=True).stdout
         found = json.loads(text)
-        told("floor: a sentence alone shown", [of["floor"] for of in found], "ms")
-        told("first paint of anything", [of["first"] for of in found], "ms")
-        told("verdict on the screen", [of["verdict"] for of in found], "ms")
-        told("all of the page there", [of["ready"] for of in found], "ms")
-        told("a zoom or a move, to its picture", [ns for of in found for ns in of["works"]], "ms", 1)
-        told("heap", [of["heap"] / 1e6 for of in found], "MB", 1)
+        show("a page of one sentence, shown", [of["floor"] for of in found], "ms")
+        show("first paint of anything", [of["first"] for of in found], "ms")
+        show("verdict on the screen", [of["verdict"] for of in found], "ms")
+        show("longest block after first paint", [of["blocked"] for of in found], "ms")
+        show("longest task, CPU time", [of["task"] for of in found], "ms")
+        show("all of the page ready", [of["ready"] for of in found], "ms")
+        show("a zoom or a move, to its picture", [ns for of in found for ns in of["works"]], "ms", 1)
+        show("heap", [of["heap"] / 1e6 for of in found], "MB", 1)
 
 
 main()

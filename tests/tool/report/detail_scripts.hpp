@@ -104,7 +104,7 @@ inline constexpr const char* sum_up = R"(
   var cut = sumsBetween(timeline, histories.moment(10, "started") + 1000, histories.moment(19, "ready") - 1000);
   put("cut_is_estimated", !cut.exact);
   workbench.selection.range(histories.moment(10, "started") + 1000, histories.moment(19, "ready") - 1000);
-  put("says_so", text("selection").indexOf("count in proportion") > 0);
+  put("says_so", text("selection").indexOf("the same part of its sums counts") > 0);
   put("icicle", Array.from(document.querySelectorAll("#icicle button")).map(function (of) { return of.title; }).join("; "));
   put("ticks", ticked);
 )";
@@ -133,7 +133,7 @@ inline constexpr const char* look_at_icicle = R"(
     var style = getComputedStyle(functions[0]);
     put("style", style.borderTopStyle + " " + style.fontStyle);
     functions[0].click();
-    put("told", text("icicle-told"));
+    put("told", text("icicle-shown"));
     put("selects_nothing", document.getElementById("selection").hidden);
     cells[0].click();
     put("widened", Array.from(document.querySelectorAll("#icicle .function")).map(function (cell) { return number(cell.style.width); }).join(" "));

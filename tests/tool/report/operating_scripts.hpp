@@ -68,9 +68,9 @@ inline constexpr const char* select_and_report = R"(
   put("operation", text("selection"));
   var bars = function () { return document.querySelectorAll("#selection svg [role=button]"); };
   bars()[0].dispatchEvent(new MouseEvent("click"));
-  put("brushed", text("selection").indexOf("Shown above: those that took 177.8 µs to 316.2 µs") >= 0);
+  put("brushed", text("selection").indexOf("Highlighted above: calls that took 177.8 µs to 316.2 µs") >= 0);
   bars()[2].dispatchEvent(new MouseEvent("click", { shiftKey: true }));
-  put("brushed_wider", text("selection").indexOf("Shown above: those that took 177.8 µs to 1 ms") >= 0);
+  put("brushed_wider", text("selection").indexOf("Highlighted above: calls that took 177.8 µs to 1 ms") >= 0);
   put("brushed_slowest", timeline.selection.slowest.every(function (of) { return of.row.duration(of.i) < 1e6; }) &&
     timeline.emphasis.placesIn(ops).length < ops.length);
   drag(timeline.x(1e9), timeline.x(2e9), batches.y + 4);
@@ -132,7 +132,7 @@ inline constexpr const char* search_and_keys = R"(
   document.querySelectorAll("#ops button.sort")[3].click();
   put("rising", document.querySelector("#ops tbody th").textContent);
   document.querySelector("#icicle button").click();
-  put("icicle", text("icicle-told"));
+  put("icicle", text("icicle-shown"));
 )";
 
 /// Follows the links of the first screen, and records where each of them leads.
@@ -177,6 +177,65 @@ inline constexpr const char* follow_links = R"(
   follow("slowest", find("Slowest call"));
 )";
 
+/// Double-clicks a batch, which must become wide, and then a place without slices.
+inline constexpr const char* double_click = R"(
+  var batches = laneOf("worker 22632").rows[0];
+  var forty = Array.from(batches.name).findIndex(function (name) { return name % 1e9 === 40; });
+  var twice = function (x, y) {
+    var box = canvas.getBoundingClientRect();
+    click(x, y);
+    click(x, y);
+    canvas.dispatchEvent(new MouseEvent("dblclick", { clientX: box.left + x, clientY: box.top + y, bubbles: true }));
+  };
+  twice(middleOf(batches, forty), batches.y + 4);
+  var length = batches.duration(forty);
+  put("zoomed", timeline.from <= batches.start[forty] && timeline.to >= batches.end[forty] && timeline.to - timeline.from < 2.1 * length);
+  put("selected", text("selection").slice(0, 8));
+  timeline.look(batches.end[batches.length - 1], timeline.span);
+  twice(timeline.width - 2, 5);
+  put("whole", timeline.to - timeline.from === timeline.span);
+)";
+
+/// Records the labels of the charts' axes, where waits of 0 are drawn, and how a counter with many
+/// values in each pixel column is drawn.
+inline constexpr const char* look_at_charts = R"(
+  put("axes", charts.map(function (of) { return of.scales.y.ticks.map(function (tick) { return tick.label; })
+    .filter(function (label) { return label; }).join(", "); }).join(", "));
+  var waits = charts.find(function (of) { return of.canvas.id === "waits"; });
+  var points = waits.data.datasets[0].data;
+  var zeros = report.runs[0].waits_ns.filter(function (ns) { return ns === 0; }).length;
+  put("zeros", zeros);
+  put("zeros_at_bottom", points.slice(0, zeros).every(function (point) { return waits.scales.y.getPixelForValue(point.y) >= waits.chartArea.bottom - 1; }) &&
+    waits.scales.y.getPixelForValue(points[zeros].y) < waits.chartArea.bottom - 1);
+  var values = [];
+  for (var i = 0; i < 100000; ++i) values.push([Math.floor(timeline.span * i / 100000), i % 2 * 10]);
+  timeline.lanes = [counterLane("many", values, timeline.span)];
+  timeline.draw();
+  var row = timeline.lanes[0].rows[0];
+  var scale = canvas.width / timeline.width;
+  var tall = Math.round(heightOf(row) * scale);
+  var column = canvas.getContext("2d").getImageData(Math.round((timeline.left + 301) * scale), Math.round(row.y * scale), 1, tall).data;
+  var colours = [];
+  for (var n = 0; n < tall; ++n) colours.push("#" + [0, 1, 2].map(function (part) { return column[4 * n + part].toString(16).padStart(2, "0"); }).join(""));
+  put("line", colours.filter(function (of) { return of === cssColour("accent"); }).length <= tall / 4);
+  put("band", colours.filter(function (of) { return of !== cssColour("page"); }).length > tall / 2);
+)";
+
+/// Records which columns of the table of operations are visible at the page's width.
+inline constexpr const char* look_at_columns = R"(
+  var heads = function () { return Array.from(document.querySelectorAll("#ops thead th"))
+    .filter(function (of) { return of.offsetWidth > 0; }).map(function (of) { return of.textContent; }).join(", "); };
+  var button = document.querySelector("#ops-title").parentElement.querySelector("button.all-columns");
+  var box = document.getElementById("ops").parentElement;
+  put("button", button.offsetWidth > 0);
+  put("columns", heads());
+  put("scrolls", box.scrollWidth > box.clientWidth + 1);
+  button.click();
+  put("all_columns", heads().split(", ").length);
+  button.click();
+  put("again", heads());
+)";
+
 /// Records what the timeline outlines: the segments of each thread, and the outline's color at the
 /// ends of a segment.
 inline constexpr const char* look_at_path = R"(
@@ -204,7 +263,7 @@ inline constexpr const char* look_at_path = R"(
     return found; };
   put("outlined", ink(timeline.x(widest[0]) + 1) && ink(timeline.x(widest[1]) - 1));
   put("not_elsewhere", !ink(timeline.x((widest[0] + widest[1]) / 2 + 7e5)) || !ink(timeline.x((widest[0] + widest[1]) / 2 - 7e5)));
-  put("told", text("timeline-help").indexOf("The dark outline is what the run waited for.") >= 0);
+  put("told", text("timeline-help").indexOf("The outlined parts are what the run waited for.") >= 0);
 )";
 
 /// For a page with several runs: records the sorted table of runs, and the links to one of them.

@@ -66,6 +66,9 @@ pageReady.then(function () {
   put("counters_choice", Array.from(document.getElementById("counters-choice").options).map(function (o) {
     return o.textContent; }).join("; "));
   var shownText = function (id) { return document.getElementById(id).innerText.replace(/\s+/g, " "); };
+  // On a narrow screen, this button shows the less important columns too.
+  var all_columns = document.querySelector("button.all-columns");
+  if (all_columns && all_columns.offsetWidth > 0) all_columns.click();
   put("operations_table", shownText("ops"));
   put("cpu_note_shown", !document.getElementById("cpu-note").hidden);
   put("preprocess_shown", !document.getElementById("preprocess-part").hidden);
@@ -79,13 +82,17 @@ pageReady.then(function () {
   put("lanes", timeline.lanes.map(function (lane) { return lane.title; }).join("; "));
   var counter = timeline.lanes.find(function (lane) { return lane.rows[0].kind === "counter" && lane.title.indexOf("bytes") === 0; });
   if (counter) {
-    workbench.tooltip.tell(canvas.clientWidth - 2, counter.rows[0].y + 20);
+    workbench.tooltip.show(canvas.clientWidth - 2, counter.rows[0].y + 20);
     put("counter_told", shownText("tooltip"));
   }
-  var offCpu = timeline.lanes.flatMap(function (lane) { return lane.rows; }).find(function (row) { return row.kind === "off CPU"; });
+  var offCpu = timeline.lanes.flatMap(function (lane) { return lane.rows; }).find(function (row) { return row.kind === "off CPU" && !row.hidden; });
   if (offCpu) {
-    workbench.tooltip.tell(timeline.x((offCpu.start[0] + offCpu.end[0]) / 2), offCpu.y + 5);
+    workbench.tooltip.show(timeline.x((offCpu.start[0] + offCpu.end[0]) / 2), offCpu.y + 5);
     put("off_cpu_told", shownText("tooltip"));
+    var offCpuRows = function (title) { return timeline.lanes.filter(function (lane) { return lane.title.indexOf(title) === 0; })
+      .flatMap(function (lane) { return lane.rows; }).filter(function (row) { return row.kind === "off CPU"; }); };
+    put("off_cpu_thin", heightOf(offCpu) <= rowHeight / 2);
+    put("off_cpu_of_consumer", offCpuRows("main").map(function (row) { return row.hidden; }).join("; "));
   }
   put("heads_unexplained", Array.from(document.querySelectorAll("th[scope=col], thead th")).filter(function (head) {
     return head.scope !== "col" || head.title.length < 8 || head.title.trim() === head.textContent.trim(); })

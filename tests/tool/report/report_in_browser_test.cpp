@@ -1,4 +1,5 @@
 // Tests that the report's page works in a headless browser.
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -67,7 +68,26 @@ TEST_CASE("the page shows the first screen before the rest is loaded") {
   INFO(found["first_screen"]);
   CHECK(
       contains(found["first_screen"], "(preprocessing-bound): the consumer waited for data 93 %"));
-  CHECK(contains(found["first_screen"], "75 batches in "));
+  // The page must show the numbers that diagnose prints, in the same words and order.
+  const json screen = parse_json(run({"diagnose", traces() + "/c_ooo_w4", "--json"}).out)["screen"];
+  std::size_t at = 0;
+  const auto check_next = [&](const std::string& shown) {
+    const std::size_t next = found["first_screen"].find(shown, at);
+    INFO(shown);
+    CHECK(next != std::string::npos);
+    if (next != std::string::npos) at = next;
+  };
+  for (const char* const part : {"title", "headline", "why"}) check_next(screen[part].text());
+  for (const json& of : screen["advice"].array()) {
+    check_next(of["change"].text());
+    check_next(of["now"].text() + " → " + of["then"].text());
+    check_next(of["low"].text() + " to " + of["high"].text());
+  }
+  for (const json& of : screen["not_worth"].array()) check_next(of.text());
+  for (const json& of : screen["where"].array()) {
+    check_next(of["name"].text() + ' ' + std::to_string(of["share"].integer()) + " %");
+  }
+  check_next(screen["slowest"].text());
   CHECK(contains(found["first_screen"], "likely range"));
   CHECK(contains(found["first_screen"], "Recorded: 3,675 operations, 75 batches"));
 }
@@ -171,6 +191,7 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
       worker.stage("Decode", 20 * i + 8, 12, i);
       consumer.wait(i, 20 * i, 20);
       consumer.consumed(i, 20 * i + 20);
+      consumer.off_cpu(20 * i + 19, 10, "0");
       consumer.operation("Fetch", 20 * i, 4);
       consumer.side_log +=
           "piece," + columns("SFetch", 20 * i, 4) + ',' + std::to_string(i / 2) + '\n';
@@ -191,12 +212,12 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(found["heads_unexplained"] == "none");
     CHECK(found["preprocess_shown"] == "false");  // no worker has built a whole batch
     CHECK(found["legend"] ==
-          "preprocessing wait step out-of-order arrival critical path: what the run waited for "
-          "blocked → from ready to where it went "
+          "preprocessing wait step out-of-order arrival outlined: what the run waited for "
+          "blocked → from where a batch was ready to its next step "
           "Read Decode Fetch");
     CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
     CHECK(contains(found["operations_table"],
-                   "total self on CPU waiting for a CPU blocked for mean p50 p90 p99 max"));
+                   "total self on CPU waiting for a CPU blocked mean p50 p90 p99 max"));
     CHECK(contains(found["operations_table"], "240 ms 240 ms 60 ms 30 ms 150 ms"));
     CHECK(found["cpu_note_shown"] == "true");
     CHECK(found["stages_shown"] == "true");
@@ -210,6 +231,9 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(contains(found["async_table"], "Fetch 15 24 ms 24 ms 24 ms 24 ms 360 ms 120 ms"));
     CHECK(contains(found["lanes"], "Fetch, asynchronous"));
     CHECK(contains(found["off_cpu_told"], "start 2 ms duration 6 ms"));
+    // Time off the CPU must not dominate the picture, and a consumer's waits are drawn already.
+    CHECK(found["off_cpu_thin"] == "true");
+    CHECK(found["off_cpu_of_consumer"] == "true");
     CHECK(contains(found["through_stages"], "(20 ms, 0 of it in queues)"));
     CHECK(contains(found["lanes"], "bytes in flight (-1 to 5)"));
     CHECK(contains(found["counter_told"], "bytes in flight (-1 to 5) value 0"));

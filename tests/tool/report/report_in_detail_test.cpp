@@ -20,9 +20,9 @@ TEST_CASE("dragging on a histogram selects durations, and its axis zooms to them
   CHECK(found["all"] == "600");
   CHECK(found["bars"] == "13");
   CHECK(found["ticks"] == "200 µs 500 µs 1 ms 2 ms 5 ms 10 ms 20 ms 50 ms 100 ms 200 ms");
-  CHECK(contains(found["note"], "Shown above: those that took 562.3 µs to 5.623 ms."));
-  CHECK(contains(found["by_key"], "Shown above: those that took 316.2 µs to 562.3 µs."));
-  CHECK(contains(found["by_shift"], "Shown above: those that took 316.2 µs to 1 ms."));
+  CHECK(contains(found["note"], "Highlighted above: calls that took 562.3 µs to 5.623 ms."));
+  CHECK(contains(found["by_key"], "Highlighted above: calls that took 316.2 µs to 562.3 µs."));
+  CHECK(contains(found["by_shift"], "Highlighted above: calls that took 316.2 µs to 1 ms."));
   CHECK(std::stol(found["zoomed_bars"]) > 8);
   CHECK(found["zoomed_ticks"] == "1 ms 2 ms 5 ms");
   CHECK(found["whole_again"] == found["ticks"]);
@@ -46,13 +46,13 @@ TEST_CASE("a link can select durations") {
                       "#op=1.Loader&took=1000000-10000000");
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
-  CHECK(contains(found["note"], "Shown above: those that took 1 ms to 10 ms."));
+  CHECK(contains(found["note"], "Highlighted above: calls that took 1 ms to 10 ms."));
   CHECK(found["shown_is_counted"] == "true");
   CHECK(contains(found["selection"], "Loader 9."));
   found = browse(dir, page, 390, acting(std::string(on_histogram) + look_at_durations),
                  "#op=.Loader&took=9-1-x&lanes=x,-,1-,-1e9");
   CHECK(found["errors"] == "none");
-  CHECK(contains(found["note"], "Drag over bars to see these alone"));
+  CHECK(contains(found["note"], "Drag over bars to highlight only these calls"));
 }
 
 TEST_CASE("sums are exact if not all operations are drawn, and the page responds during set-up") {
@@ -100,7 +100,7 @@ TEST_CASE("sums are exact if not all operations are drawn, and the page responds
     CHECK(found[what] == "true");
   }
   CHECK(contains(found["icicle"], "Flip: "));
-  CHECK(contains(found["icicle"], "76,800 times"));
+  CHECK(contains(found["icicle"], "76,800 calls"));
   CHECK(std::stol(found["ticks"]) > 4);
 }
 
@@ -133,8 +133,8 @@ TEST_CASE("functions are drawn below an operation's self time") {
   CHECK(found["selects_nothing"] == "true");
   CHECK(found["widened"] == "30 10");
   CHECK(found["note_shown"] == "true");
-  CHECK(contains(found["note"], "as its share of the operation's samples"));
-  CHECK(contains(found["note"], "From probes of single operations."));
+  CHECK(contains(found["note"], "is its share of the operation's samples"));
+  CHECK(contains(found["note"], "Found by probes of single operations."));
   CHECK(found["images"] == "0");
   found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_icicle));
   CHECK(found["cells"] == "Outer 0 66.7 0; Inner 0 40 22; Around 66.7 33.3 0; Filled 66.7 33.3 22");

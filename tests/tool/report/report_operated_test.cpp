@@ -1,5 +1,7 @@
 // Tests operating the report's page by mouse, by touch, by keyboard and by its address.
 #include <cstdint>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "browser.hpp"
@@ -34,7 +36,7 @@ TEST_CASE("pointing at an element describes it, and clicking selects it") {
   const std::string operation = found["operation"];
   INFO(operation);
   CHECK(contains(operation, "of the slowest"));
-  CHECK(contains(operation, "600 in all: mean 13.87 ms, p50 3.242 ms"));
+  CHECK(contains(operation, "600 calls: mean 13.87 ms, p50 3.242 ms"));
   CHECK(contains(operation, "slowest start thread batch 249.9 ms 2.415 s worker 22637 46"));
   for (const auto* what : {"brushed", "brushed_wider", "brushed_slowest"}) {
     INFO(what);
@@ -95,6 +97,51 @@ TEST_CASE("a batch built by stages shows which stages built it and where it wait
   CHECK(contains(found["life"], "Decode 74 ms 15 ms 4 ms in a queue worker 3"));
 }
 
+TEST_CASE("a double click zooms to a slice, and elsewhere to the whole run") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(double_click));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["zoomed"] == "true");
+  CHECK(found["selected"] == "Batch 40");
+  CHECK(found["whole"] == "true");
+}
+
+TEST_CASE("axes of charts have units, and a counter with many values is a line in a band") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(look_at_charts));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  INFO(found["axes"]);
+  CHECK(contains(found["axes"], " ms"));
+  std::istringstream labels(found["axes"]);
+  for (std::string label; std::getline(labels, label, ',');) {
+    INFO(label);
+    CHECK(std::regex_match(label, std::regex(" ?(0|[0-9.]+ (ns|µs|ms|s))")));
+  }
+  CHECK(std::stol(found["zeros"]) > 0);
+  for (const auto* what : {"zeros_at_bottom", "line", "band"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+}
+
+TEST_CASE("on a narrow screen, the main columns of the operations fit, and a button shows all") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  auto found = browse(dir, page, 390, acting(look_at_columns));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["button"] == "true");
+  CHECK(found["columns"] == "operation, of the critical path, total");
+  CHECK(found["scrolls"] == "false");
+  CHECK(found["all_columns"] == "14");
+  CHECK(found["again"] == found["columns"]);
+  found = browse(dir, page, 1280, acting(look_at_columns));
+  CHECK(found["button"] == "false");
+  CHECK(contains(found["columns"], "distribution, total, self, mean, p50, p90, p99, max"));
+}
+
 TEST_CASE("with many threads, each has one row at first") {
   const temp_dir dir;
   for (int worker = 10; worker < 42; ++worker) {
@@ -130,7 +177,7 @@ TEST_CASE("search, keys, sorting and nested operations work") {
   CHECK(found["slash_searches"] == "true");
   CHECK(found["found"] == "1 operation; Enter goes to it");
   CHECK(found["found_number"] == "1 batch; Enter goes to it");
-  CHECK(found["found_nothing"] == "nothing of that name");
+  CHECK(found["found_nothing"] == "no operation, batch or thread has this name");
   CHECK(contains(found["first"], "Loader 249.9 ms from 2.415 s"));
   CHECK(contains(found["second"], "Loader 153.6 ms"));
   CHECK(contains(found["first_again"], "Loader 249.9 ms"));
@@ -278,6 +325,10 @@ TEST_CASE("two runs are compared, but two loaders of one run are not") {
     const std::string folder = second ? "two<b>/" : "one/";
     dir.file(folder + "lotustrace_log_worker_pid_2", worker);
     dir.file(folder + "lotustrace_log_main_pid_1", main);
+    dir.file(folder + ".lotus_info_1_a",
+             std::string("lotus 0.2.0\nhost Shere\npid 1\nparent 0\ncommand S/opt/train --size ") +
+                 (second ? "8" : "4") +
+                 " --data /data/imagenet/train\nthread 1 Smain\nthread 2 Sworker\n");
   }
   const std::string page = report(dir, dir.path() + "/one", {dir.path() + "/two<b>"});
   const std::string sentence =
@@ -297,9 +348,12 @@ TEST_CASE("two runs are compared, but two loaders of one run are not") {
     INFO(found["table"]);
     CHECK(contains(found["table"], "Decode 4.02 ms 8.02 ms +99.5 %"));
     CHECK(contains(found["table"], "slower"));
-    CHECK(contains(found["table"], "Crop 1 ms 1 ms 0.0 % 0.0 % to 0.0 % chance"));
+    CHECK(contains(found["table"], "Crop 1 ms 1 ms 0.0 % 0.0 % to 0.0 % not significant"));
     CHECK(contains(found["table"], "two&lt;b&gt;"));
     CHECK(contains(found["different"], "What was different"));
+    // Of a long command, only the words that differ are shown.
+    INFO(found["different"]);
+    CHECK(contains(found["different"], "command … 4 … … 8 …"));
     CHECK(found["chart"] == "true");
     CHECK(found["chart_of"] == "% of Crop");
     CHECK(found["width_fits"] == "true");

@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal/line_width.hpp"
 #include "catch.hpp"
 #include "tool/slips/tool_shell.hpp"
+#include "tool/thread_logs.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -219,6 +221,50 @@ TEST_CASE("a long title leaves four rows of the time table, and replaces the sug
   CHECK_FALSE(contains(r.out, "lotus-tool whatif"));
   CHECK(std::regex_search(r.out, std::regex("\n  [0-9]+ more ")));
   check_shares(r.out);
+}
+
+TEST_CASE("a narrow first screen keeps the column with most of the time") {
+  struct worker_time {
+    std::string column;
+    std::int64_t off_ms;
+    std::string no_cpu_ms;
+  };
+  // Each call takes 10 ms, so the other two columns are never empty.
+  for (const worker_time& most : {worker_time{"running", 3, "1"}, worker_time{"no CPU", 8, "7"},
+                                  worker_time{"blocked", 8, "1"}}) {
+    const temp_dir dir;
+    dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\ncpus 2\n"));
+    thread_logs consumer;
+    thread_logs worker;
+    for (std::int64_t i = 0; i < 40; ++i) {
+      worker.operation("RandomResizedCropAndColorJitter", 10 * i, 10);
+      worker.off_cpu(10 * i + 9, most.off_ms, most.no_cpu_ms);
+      worker.worker += columns("SBatchPreprocessed_" + std::to_string(i), 10 * i, 10) + '\n';
+      consumer.wait(i, 10 * i, 10);
+      consumer.consumed(i, 10 * i + 10);
+    }
+    consumer.write(dir, "run/", 1);
+    worker.write(dir, "run/", 2);
+    bool some_left_out = false;
+    for (std::size_t width = 80; width >= 60; --width) {
+      const result r = shell(dir, "COLUMNS=" + std::to_string(width) + " lotus-tool diagnose run");
+      INFO(width << " columns:\n" << r.out);
+      const std::size_t at = r.out.find("where the run's time went");
+      REQUIRE(at != std::string::npos);
+      const std::string head = r.out.substr(at, r.out.find('\n', at) - at);
+      CHECK(contains(head, "share"));
+      CHECK(contains(head, most.column));
+      for (const char* const column : {"running", "no CPU", "blocked"}) {
+        some_left_out = some_left_out || !contains(head, column);
+      }
+      for (const std::string& line : lines_of(r.out.substr(at))) {
+        if (contains(line, "lotus-tool ")) continue;  // a command is not broken
+        INFO(line);
+        CHECK(lotus::tool::columns_of(line) <= width);
+      }
+    }
+    CHECK(some_left_out);
+  }
 }
 
 TEST_CASE("a warning precedes the advice") {

@@ -198,6 +198,14 @@ int main(int argc, char** argv) {
   if (slip == "lock") prefetched(with_one_lock());
   if (slip == "slow-steps") prefetched(with_slow_steps());
   if (slip == "order") prefetched(with_some_slow_batches());
+  // Records in several parts, as a program does that records only some of its epochs.
+  if (slip == "restarts") {
+    for (int i = 0; i < 4; ++i) {
+      operations(1);
+      lotus::stop();
+      if (!lotus::start(log_file)) return 1;
+    }
+  }
   if (slip == "epochs") {
     prefetched({});
     prefetched({});

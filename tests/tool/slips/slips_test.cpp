@@ -1,8 +1,10 @@
 // Tests that the tool reports common mistakes of new users helpfully. Uses real programs and the
 // real output of the tool.
 #include <filesystem>
+#include <sstream>
 #include <string>
 
+#include "base/terminal/line_width.hpp"
 #include "catch.hpp"
 #include "tool/slips/tool_shell.hpp"
 #include "tool/tool_test.hpp"
@@ -209,6 +211,19 @@ TEST_CASE("compare says if the same work waits longer") {
                  "unchanged ("));
 }
 
+TEST_CASE("a program that starts and stops repeatedly prints its note once") {
+  const temp_dir dir;
+  const result program = shell(dir, "program restarts run/lotustrace_log");
+  INFO(program.err);
+  CHECK(program.status == 0);
+  const std::string note = "exist already";
+  const std::size_t at = program.err.find(note);
+  REQUIRE(at != std::string::npos);
+  CHECK(program.err.find(note, at + 1) == std::string::npos);
+  const result r = shell(dir, "lotus-tool stats run");
+  CHECK(contains(joined(r.out), "Decode 4 "));
+}
+
 TEST_CASE("map record works with a program that does not call lotus::start") {
   const temp_dir dir;
   const result r = shell(dir, "lotus-tool map record -- '" LOTUS_SLIP_PROGRAM "' computing");
@@ -217,5 +232,11 @@ TEST_CASE("map record works with a program that does not call lotus::start") {
   CHECK(r.status == 0);
   CHECK(contains(r.err, "next: lotus-tool map join "));
   CHECK(std::filesystem::exists(dir.path() + "/run"));
-  CHECK(shell(dir, "lotus-tool map join run").status == 0);
+  const result functions = shell(dir, "COLUMNS=80 lotus-tool map join run");
+  CHECK(functions.status == 0);
+  std::istringstream lines(functions.out + functions.err);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(lotus::tool::columns_of(line) <= 80);
+  }
 }

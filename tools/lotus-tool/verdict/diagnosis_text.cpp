@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
+#include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change_text.hpp"
@@ -109,7 +110,7 @@ void write_path(json_writer& to, const critical_path& path) {
   for (const path_share& share : path.shares) {
     to.begin_object().member("what", path_kind_name(share.kind));
     if (!share.name.empty()) to.member("name", share.name);
-    to.member("ns", share.ns);
+    to.member("title", printable_line(path_title(share.kind, share.name))).member("ns", share.ns);
     if (share.cpu) {
       to.member("cpu_ns", share.cpu->cpu_ns).member("run_queue_ns", share.cpu->run_queue_ns);
       to.member("blocked_ns", share.cpu->blocked_ns);

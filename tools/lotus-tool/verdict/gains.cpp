@@ -31,6 +31,11 @@ bool has_prefetch(const recorded_pipeline& p) {
   return !p.makes_itself && p.stages.size() == 1 && p.in_flight_held;
 }
 
+/// Returns the number of workers of the run as recorded.
+std::size_t workers_now(const recorded_pipeline& p) {
+  return p.makes_itself ? 1 : p.workers();
+}
+
 /// Returns the settings to try, such as numbers of workers, cheapest first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
@@ -46,7 +51,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     return all;
   }
   // If the number of CPUs is unknown, advice for more than twice the workers is not justified.
-  const std::size_t now = p.makes_itself ? 1 : p.workers();
+  const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
     for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0 means: prefetch unchanged
@@ -70,6 +75,7 @@ std::string move_text(const what_if& run, const pipeline_change& change, const p
 struct found_setting {
   pipeline_change change;
   double gain = 1;
+  double best = 1;  ///< largest gain of all settings that this one was chosen from
 };
 
 /// Returns false for a change that adds threads beyond the number of CPUs. If CPUs are the limit,
@@ -81,22 +87,30 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   const auto is_more = [cpus](std::size_t now, std::size_t wanted) {
     return wanted > now && static_cast<double>(wanted) > cpus;
   };
-  bool more = change.workers && is_more(p.makes_itself ? 1 : p.workers(), *change.workers);
+  bool more = change.workers && is_more(workers_now(p), *change.workers);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     more = more || is_more(p.stages[s].threads, threads_with(change, p, s));
   }
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// Returns the cheapest sensible setting whose gain is at most 1 % below the largest gain.
+/// Returns the cheapest setting whose gain is nearly the largest and for which is_sensible() is
+/// true. If several workers share a CPU, the gains of different numbers of workers differ by a few
+/// percent only because batches happen to end in another order. Therefore, settings with fewer
+/// workers than recorded may gain 5 % less than the best setting, and others only 1 % less.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
+  const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
     double best = 1;
     for (const found_setting& one : tried) best = std::max(best, one.gain);
-    const auto cheapest =
-        std::find_if(tried.begin(), tried.end(),
-                     [best](const found_setting& one) { return one.gain >= 0.99 * best; });
+    const auto is_nearly_best = [&](const found_setting& one) {
+      const bool fewer = one.change.workers && *one.change.workers < now;
+      return fewer ? one.gain >= 1 + worthwhile && one.gain * (1 + worthwhile) >= best
+                   : one.gain >= 0.99 * best;
+    };
+    const auto cheapest = std::find_if(tried.begin(), tried.end(), is_nearly_best);
     if (cheapest == tried.end()) break;
+    cheapest->best = best;
     if (is_sensible(run, cheapest->change)) return *cheapest;
     tried.erase(cheapest);
   }
@@ -120,7 +134,7 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   // If the gain of the largest number of threads is uncertain, smaller numbers are uncertain too.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
-  const std::size_t now = p.makes_itself ? 1 : p.workers();
+  const std::size_t now = workers_now(p);
   std::vector<found_setting> sure;
   for (const found_setting& one : likely) {
     const bool more =
@@ -139,8 +153,8 @@ best_settings best_settings_of(const what_if& run) {
   const recorded_pipeline& p = run.recorded();
   if (p.ordered && !p.makes_itself) {
     const best_settings unordered = best_settings_of(run, true);
-    if (unordered.surely.gain > 1.03 * chosen.surely.gain) chosen.surely = unordered.surely;
-    if (unordered.perhaps.gain > 1.03 * chosen.perhaps.gain) chosen.perhaps = unordered.perhaps;
+    if (unordered.surely.gain > 1.03 * chosen.surely.best) chosen.surely = unordered.surely;
+    if (unordered.perhaps.gain > 1.03 * chosen.perhaps.best) chosen.perhaps = unordered.perhaps;
   }
   return chosen;
 }
@@ -165,9 +179,9 @@ std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
     return "; it is not known how many CPUs there are for them: whatif --recorded-cpus";
   }
   if (run.others_share() > 0) return "; record again without other programs";
-  const bool more = change.workers || !change.threads.empty();
+  const std::size_t now = workers_now(run.recorded());
+  const bool more = (change.workers && *change.workers > now) || !change.threads.empty();
   if (!more) return "; it may gain nothing";
-  const std::size_t now = run.recorded().makes_itself ? 1 : run.recorded().workers();
   return "; this run does not show whether so many can work at once: record once with " +
          std::to_string(2 * now) + " workers, then whatif --also";
 }

@@ -49,9 +49,10 @@ struct move {
 struct suggested_changes {
   /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
   /// most valuable first. Settings come first: of all combinations of up to 16 workers and prefetch
-  /// depths 1, 2, 4, the cheapest whose gain is at most 1 % below the largest gain. Out-of-order
-  /// delivery is suggested only if it gains 3 % more, and more workers than CPUs only if CPUs are
-  /// not the limit. Then come operations that should become twice as fast.
+  /// depths 1, 2, 4, the cheapest whose gain is at most 1 % below the largest gain, or 5 % if it
+  /// needs fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 %
+  /// more, and more workers than CPUs only if CPUs are not the limit. Then come operations that
+  /// should become twice as fast.
   std::vector<move> suggestions;
   /// Changes whose confidence interval includes "no gain", with advice how to find out more. The
   /// last entry suggests more CPUs if CPUs are the limit.

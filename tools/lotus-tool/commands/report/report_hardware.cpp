@@ -104,8 +104,8 @@ void hardware_data::add_samples_of_run(const run_files& run, const std::string& 
   };
   functions_.push_back(source_json(title, true,
                                    is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
-                                   "Every sample of the run belongs to the innermost operation "
-                                   "that was open then on its thread.",
+                                   "Every sample counts for the innermost operation that its "
+                                   "thread was in.",
                                    [&](json_writer& json) {
                                      for (const auto& [name, op] : joined.ops) add(json, name, op);
                                      add(json, outside, joined.outside);
@@ -126,9 +126,9 @@ void hardware_data::add_mapping(const attribution_inputs& options) {
   };
   const std::string unit = !weighed ? "functions" : m.unit.empty() ? "samples" : m.unit;
   functions_.push_back(source_json(options.mapping, false, unit,
-                                   weighed ? "From probes of single operations."
-                                           : "This mapping has no shares: every function counts "
-                                             "alike.",
+                                   weighed ? "Found by probes of single operations."
+                                           : "This mapping has no shares, so every function counts "
+                                             "the same.",
                                    write_ops));
   diagnostic_log silent = diagnostic_log::silenced();
   for (const attribution& a : attribute_all(options, silent)) {

@@ -192,7 +192,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   }
   const drawn_durations drawn = operations.choose("operations", limits.operations, note);
   if (!drawn.draws_all()) say("Sums include those that are not drawn.");
-  if (drawn_files < files.size()) say("The table of a range is of the drawn logs only.");
+  if (drawn_files < files.size()) say("The table of a range covers only the drawn logs.");
   std::size_t records = 0;
   std::size_t logs_with = 0;
   for (std::size_t f = 0; f < drawn_files; ++f) {
@@ -202,12 +202,12 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const bool joins = records > limits.batches;
   const std::size_t max_batches = joins ? limits.batches / logs_with : records;
   if (joins) {
-    say("Batches that follow each other closely are drawn as one, the fuller the stronger; draw a "
-        "part with lotus-tool viz.");
+    say("Batches that follow each other closely are drawn as one, in a stronger color if there is "
+        "less time between them; lotus-tool viz draws a part of the run with all batches.");
   }
   if (run.side.counters.size() > limits.values) {
     say("Of " + std::to_string(run.side.counters.size()) +
-        " values of counters the lowest and highest of neighbours are drawn.");
+        " values of counters, only the lowest and the highest of adjacent values are drawn.");
   }
   const std::vector<async_operation> async = async_operations_of(run.side);
   longest_drawn histories;
@@ -219,7 +219,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     for (const off_cpu_interval& s : of.intervals()) intervals.add(s.duration_ns());
   }
   const std::int64_t off_cpu_from_ns =
-      intervals.from_ns("stretches off the CPU", limits.values, note);
+      intervals.from_ns("intervals off the CPU", limits.values, note);
   const bool draws_arrows = run.batches.preprocessing_spans().size() <= limits.arrows;
   if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
   json.member("note", note);

@@ -123,7 +123,7 @@ function timesOverRun() {
   })).filter((set) => set.data.length);
   byId("times-part").hidden = !datasets.length;
   if (!datasets.length) return [];
-  const settings = options(timeAxis("into the run, at consumption", { type: "linear", min: 0 }), timeAxis("time", { beginAtZero: true }), true);
+  const settings = options(timeAxis("time of the run at which the batch was consumed", { type: "linear", min: 0 }), timeAxis("time", { beginAtZero: true }), true);
   Object.assign(settings.plugins.legend.labels, { usePointStyle: true, boxWidth: 7, boxHeight: 7 });
   return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
 }

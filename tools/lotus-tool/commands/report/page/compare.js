@@ -9,19 +9,31 @@ function changeText(change) {
 /** Returns whether a row of `lotus-tool compare` became slower or faster, or "chance" if it is not significant. */
 function judgement(row) {
   if (row.low === null) return "";
-  if (row.low <= 0 && row.high >= 0) return "chance";
+  if (row.low <= 0 && row.high >= 0) return "not significant";
   return row.change > 0 ? "slower" : "faster";
+}
+
+/** Returns the words in which two texts differ, with "…" for the words before and after that are equal. */
+function differingWords(a, b) {
+  const [x, y] = [a.split(" "), b.split(" ")];
+  const shorter = Math.min(x.length, y.length);
+  let before = 0;
+  while (before < shorter && x[before] === y[before]) ++before;
+  let after = 0;
+  while (after < shorter - before && x[x.length - 1 - after] === y[y.length - 1 - after]) ++after;
+  return [x, y].map((words) => (before ? "… " : "") + words.slice(before, words.length - after).join(" ") + (after ? " …" : ""));
 }
 
 /** Returns the facts that differ between the runs as [fact, before, after]. */
 function differences(a, b) {
   const facts = (run) => ({ command: commandText(run), host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,
     workers: run.verdict ? run.verdict.workers : undefined, batches: run.batch_count,
-    "samples a batch": run.verdict && run.verdict.samples_per_batch ? threeDigits(run.verdict.samples_per_batch) : undefined,
+    "samples per batch": run.verdict && run.verdict.samples_per_batch ? threeDigits(run.verdict.samples_per_batch) : undefined,
     verdict: run.verdict ? run.verdict.verdict : undefined });
   const [before, after] = [facts(a), facts(b)];
   const text = (value) => value === undefined || value === "" ? "–" : String(value);
-  return Object.keys(before).filter((key) => text(before[key]) !== text(after[key])).map((key) => [key, text(before[key]), text(after[key])]);
+  return Object.keys(before).filter((key) => text(before[key]) !== text(after[key])).map((key) =>
+    [key, ...(key === "command" && before[key] && after[key] ? differingWords(before[key], after[key]) : [text(before[key]), text(after[key])])]);
 }
 
 let comparisonChart = undefined;
@@ -42,7 +54,7 @@ function drawComparison() {
   }));
   comparisonChart = new Chart(byId("compare-chart"), { type: "line",
     data: { labels: both[0].map((_, bar) => humanTime(Number(binEdge(low + (bar + 0.5) * wide).toPrecision(2)))), datasets },
-    options: options(axis("took about", { ticks: { color: cssColour("quiet"), maxRotation: 0, autoSkipPadding: 14 } }), axis("% of " + name, { beginAtZero: true }), true) });
+    options: options(axis("duration", { ticks: { color: cssColour("quiet"), maxRotation: 0, autoSkipPadding: 14 } }), axis("% of " + name, { beginAtZero: true }), true) });
   byId("compare-chart").setAttribute("aria-label", "How long " + name + " took in both runs");
 }
 
@@ -56,15 +68,15 @@ function showComparison() {
   rows.sort((x, y) => size(y) - size(x));
   const table = simpleTable("Means of both runs", [
     ["mean of", "An operation, or a quantity of each batch"], [a.name, "Mean in the first run"], [b.name, "Mean in the second run"],
-    ["change", "From the first run to the second; from twice as much on as a factor"],
+    ["change", "From the first run to the second; shown as a factor if it at least doubled"],
     ["95 % interval", "The change lies within these limits in 95 of 100 such pairs of runs"],
-    ["is it?", "Slower or faster; chance: the interval includes no change"]], rows.map((row) =>
+    ["result", "Slower or faster; not significant: the interval includes no change"]], rows.map((row) =>
     [row.title, mean(row.before), mean(row.after), row.change === null ? "–" : changeText(row.change),
       row.low === null ? "–" : changeText(row.low) + " to " + changeText(row.high), judgement(row)]));
   byId("compare-table").replaceChildren(...table.childNodes);
   const changed = differences(a, b);
   byId("compare-facts").replaceChildren(element("h3", "What was different"), changed.length ?
-    simpleTable("What was different", [["what", "A fact of the run"], [a.name, "In the first run"], [b.name, "In the second run"]], changed) : element("p", "Nothing that the logs tell of."));
+    simpleTable("What was different", [["what", "A fact of the run"], [a.name, "In the first run"], [b.name, "In the second run"]], changed) : element("p", "The logs show no other difference."));
   const names = rows.filter((row) => row.kind === "op" && row.before.count && row.after.count).map((row) => row.title);
   fillChoice("compare-choice", names, drawComparison);
   if (names.length) drawComparison();

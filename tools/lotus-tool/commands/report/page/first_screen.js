@@ -8,15 +8,15 @@ function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", t
 /** Draws the measured throughput and the capacity of each side as bars on one scale. */
 function rateTable(run) {
   const v = run.verdict;
-  const rows = [["measured", v.achieved_batches_per_s, undefined],
-    [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity, v.preprocessing_capacity_interval],
-    ["consumer could take", v.consumer_capacity, v.consumer_capacity_interval]]
+  const rows = [["measured throughput", v.achieved_batches_per_s, undefined],
+    [v.workers ? "capacity of the workers" : "capacity of the stages", v.preprocessing_capacity, v.preprocessing_capacity_interval],
+    ["capacity of the consumer", v.consumer_capacity, v.consumer_capacity_interval]]
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
-  const table = simpleTable("Batches per second", [["of what", "What was measured, or what could be reached"], ["rate", "Batches per second, as a range if there are few batches"],
-    ["as a bar", "The rates on one scale"]], rows.map(([name, rate, interval]) => {
-    const bar = element("div", undefined, name === "measured" ? "rate-bar achieved" : "rate-bar");
+  const table = simpleTable("Batches per second", [["what", "The measured throughput, or what one side could reach if the other side never made it wait"], ["rate", "Batches per second, as a range if there are few batches"],
+    ["as a bar", "All rates on one scale"]], rows.map(([name, rate, interval]) => {
+    const bar = element("div", undefined, name === "measured throughput" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
     return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
   }));
@@ -25,8 +25,6 @@ function rateTable(run) {
 }
 
 const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", "start-up": "quiet", unrecorded: "line" };
-
-function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
 
 /** Goes to the target of a link. start.js replaces this function once the timeline exists, and goes to `wanted`. */
 let goTo = (run, target) => { wanted = { run, target }; };
@@ -62,6 +60,13 @@ function listenToBar(bar) {
   });
 }
 
+/** Returns a part of the critical path as text. The percentages are those that `lotus-tool diagnose` prints, so that
+ * they add up. @param {any} row a row of the first screen's table */
+function rowText(row) {
+  const split = row.running === undefined ? "" : " (" + row.running + " % running, " + row.no_cpu + " % no CPU, " + row.blocked + " % blocked)";
+  return row.name + " " + row.share + " %" + split;
+}
+
 /** Draws the run's critical path as a bar and as a list. */
 function pathBar(run) {
   const shares = (run.verdict.critical_path || []).filter((share) => share.ns > 0);
@@ -70,13 +75,14 @@ function pathBar(run) {
   const bar = element("div", undefined, "path");
   const list = element("ul", undefined, "legend");
   bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", "What the run's " + humanTime(all) + " consist of; left and right go from part to part");
+  bar.setAttribute("aria-label", "What the run's time went to; the keys left and right go from part to part");
+  const rows = new Map(run.verdict.screen.where.map((row) => [row.name, row]));
   for (const share of shares) {
     const part = share.ns / all;
+    const row = rows.get(share.title);
     const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
-    const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
-      (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
-    const piece = element("button", !fits(pathName(share), part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.name) : pathName(share));
+    const text = row ? rowText(row) : share.title + " " + percent(part);
+    const piece = element("button", !fits(share.title, part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.title) : share.title);
     piece.type = "button";
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
@@ -86,14 +92,16 @@ function pathBar(run) {
     piece.tabIndex = bar.children.length ? -1 : 0;
     piece.addEventListener("click", () => goTo(run, share.target));
     bar.append(piece);
-    if (list.children.length < 8) {
+    if (row) {
       const entry = element("li");
       const box = element("i");
       box.style.background = fill;
       entry.append(box, targetLink(run, text, share.target));
       list.append(entry);
+      rows.delete(share.title);
     }
   }
+  for (const row of rows.values()) list.append(element("li", rowText(row)));  // "3 more"
   listenToBar(bar);
   return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }
@@ -105,7 +113,7 @@ function adviceList(run, screen) {
     const table = simpleTable("Try first", [["try first", "A change that you can make; the largest gain comes first"],
       ["run time", "The length of the recorded run, and the predicted length with the change"],
       ["likely range", "The predicted run time lies within these limits in 9 of 10 cases"]],
-      screen.advice.map((a) => [targetLink(run, a.change, a.target), a.now + " → " + a.then, a.low + " to " + a.high]));
+      screen.advice.map((a) => [targetLink(run, a.change, a.target), unbroken(a.now) + " → " + unbroken(a.then), unbroken(a.low) + " to " + unbroken(a.high)]));
     table.className = "advice";
     parts.push(table);
   }
@@ -118,10 +126,10 @@ function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
   const bad = [[q.malformed, "malformed lines ignored"], [q.dropped, "records dropped"],
-    [q.recovered, "recovered from a killed process"], [q.aggregated, "counted and not recorded"]];
-  const told = bad.filter(([n]) => n > 0).map(([n, what]) => grouped(n) + " " + what);
+    [q.recovered, "recovered from a killed process"], [q.aggregated, "calls only counted"]];
+  const shown = bad.filter(([n]) => n > 0).map(([n, what]) => grouped(n) + " " + what);
   return "Recorded: " + known.map(([n, what]) => grouped(n) + " " + what).join(", ") + "; " +
-    (told.length ? told.join(", ") : "nothing malformed, dropped, recovered or only counted") + ".";
+    (shown.length ? shown.join(", ") : "no malformed lines, no dropped records") + ".";
 }
 
 /** Shows how the run's processes were started. */
@@ -140,17 +148,18 @@ function factsList(run) {
   };
   const f = run.facts;
   fact("started", f.started);
-  fact("recorded", f.length_ns === undefined ? "" : humanTime(f.length_ns));
+  // A run with a first screen has its length and these numbers in the title.
+  const screen = run.verdict && run.verdict.screen;
+  if (!screen) fact("recorded", f.length_ns === undefined ? "" : humanTime(f.length_ns));
   fact("host", f.hosts.length > 3 ? f.hosts.length + " hosts" : f.hosts.join(", "));
   fact("ranks", f.ranks);
   fact("processes", f.processes);
   fact("threads", f.threads);
-  fact("CPUs", f.cpus);
-  fact("batches", run.batch_count);
+  if (!screen) fact("CPUs", f.cpus);
+  if (!screen) fact("batches", run.batch_count);
   if (run.verdict && run.batch_count) {
-    fact("workers", run.verdict.workers);
     fact("waiting", targetLink(run, percent(run.verdict.wait_share), { kind: "batches" }));
-    if (run.verdict.head_of_line_share > 0) fact("while a later batch was ready", percent(run.verdict.head_of_line_share));
+    if (run.verdict.head_of_line_share > 0) fact("waiting while a later batch was ready", percent(run.verdict.head_of_line_share));
   }
   fact("command", commandText(run));
   fact("folder", run.dir);
@@ -175,7 +184,7 @@ function verdictBox(run) {
   if (run.deleted) box.append(element("p", "▲ " + run.deleted, "check"));
   if (screen) {
     box.append(...adviceList(run, screen), ...pathBar(run));
-    if (screen.slowest) box.append(element("p", targetLink(run, screen.slowest, screen.slowest_target)));
+    if (screen.slowest) box.append(element("p", targetLink(run, screen.slowest, screen.slowest_target), "slowest"));
     const rates = rateTable(run);
     if (rates) {
       const more = element("details");
@@ -190,8 +199,8 @@ function verdictBox(run) {
 /** Shows the conclusion that `lotus-tool compare` draws from two runs. */
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
-  const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
-  return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
+  const parts = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
+  return parts.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
 }
 
 const mostCards = 2;  // if there are more runs, they are rows of a table, and their cards are folded

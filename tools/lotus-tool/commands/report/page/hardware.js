@@ -80,10 +80,10 @@ function functionTable() {
     body.append(line);
   };
   const titles = element("tr");
-  [["operation", "Where the functions were found"], ["function", "Name of the function; its full name where it is pointed at"],
+  [["operation", "Where the functions were found"], ["function", "Name of the function; point at it to see the full name"],
     ["module", "The library or program that contains the function"],
-    [source.unit, "How many " + source.unit + " of the operation the function has"],
-    ["share", "Part of the operation's " + source.unit]].forEach(([title, tip], i) => {
+    [source.unit, "How many of the operation's " + source.unit + " belong to the function"],
+    ["share", "The function's share of the operation's " + source.unit]].forEach(([title, tip], i) => {
     const cell = headCell(title, tip);
     if (i < 3) cell.className = "text";
     titles.append(cell);
@@ -120,10 +120,10 @@ function counterChart() {
 }
 
 function hardwareCharts() {
-  const made = [];
-  if (report.hardware.functions.length) made.push(functionChart());
-  if (report.hardware.counters.length) made.push(counterChart());
-  return made;
+  const drawn = [];
+  if (report.hardware.functions.length) drawn.push(functionChart());
+  if (report.hardware.counters.length) drawn.push(counterChart());
+  return drawn;
 }
 
 function showHardware() {

@@ -21,9 +21,9 @@ function callTree(calls) {
 function ownTime(node) { return node.inner.reduce((ns, inner) => ns - inner.ns, node.ns); }
 
 class Icicle {
-  constructor(box, told, note, select) {
+  constructor(box, shownText, note, select) {
     this.box = box;
-    this.told = told;
+    this.shownText = shownText;
     this.note = note;
     this.select = select;
   }
@@ -37,29 +37,29 @@ class Icicle {
     this.draw([this.root]);
     const below = this.box.querySelector(".function");
     this.note.hidden = !below;
-    this.note.textContent = source ? "Dashed, below an operation's own time: its functions, each as wide as its share of the " +
-      "operation's " + source.unit + ", in whichever calls (" + source.name + "). " + source.note : "";
+    this.note.textContent = source ? "The dashed parts below an operation's self time are its functions. The width of each is its share of " +
+      "the operation's " + source.unit + " in all calls (from " + source.name + "). " + source.note : "";
     byId("icicle-part").hidden = !below && !this.root.inner.some((node) => node.inner.length);
   }
 
-  /** @param {any[]} way from the root to the node that is drawn as wide as the box */
-  draw(way) {
+  /** @param {any[]} path from the root to the node that is drawn as wide as the box */
+  draw(path) {
     this.box.replaceChildren();
     this.deepest = 0;
-    this.shown = way[way.length - 1];
-    const above = way.slice(1, -1);
-    above.forEach((node, depth) => this.operation(node, 0, 1, depth, way.slice(0, depth + 2)));
-    this.nest(this.shown, 0, above.length, way);
+    this.shown = path[path.length - 1];
+    const above = path.slice(1, -1);
+    above.forEach((node, depth) => this.operation(node, 0, 1, depth, path.slice(0, depth + 2)));
+    this.nest(this.shown, 0, above.length, path);
     this.box.style.height = 22 * (this.deepest + 1) + "px";
   }
 
-  nest(node, from, depth, way) {
+  nest(node, from, depth, path) {
     const share = (ns) => this.shown.ns ? ns / this.shown.ns : 0;
-    if (node !== this.root) this.operation(node, from, share(node.ns), depth, way);
+    if (node !== this.root) this.operation(node, from, share(node.ns), depth, path);
     const below = node === this.root ? depth : depth + 1;
     let left = from;
     for (const inner of [...node.inner].sort((a, b) => b.ns - a.ns)) {
-      if (share(inner.ns) >= thinnest) this.nest(inner, left, below, [...way, inner]);
+      if (share(inner.ns) >= thinnest) this.nest(inner, left, below, [...path, inner]);
       left += share(inner.ns);
     }
     const own = ownTime(node);
@@ -72,18 +72,18 @@ class Icicle {
     cell.title = text;
     cell.setAttribute("aria-label", text);
     Object.assign(cell.style, { left: 100 * from + "%", width: 100 * share + "%", top: 22 * depth + "px" });
-    cell.addEventListener("click", () => { this.told.textContent = text; });
+    cell.addEventListener("click", () => { this.shownText.textContent = text; });
     this.box.append(cell);
     this.deepest = Math.max(this.deepest, depth);
     return cell;
   }
 
-  operation(node, from, share, depth, way) {
-    const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
+  operation(node, from, share, depth, path) {
+    const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " call" : " calls");
     const cell = this.cell(fits(node.name, share * this.box.clientWidth) ? operationText(node.name) : "", text, from, share, depth);
     cell.style.background = operationBackground(node.name);
     cell.addEventListener("click", () => {
-      this.draw(way);
+      this.draw(path);
       this.select(node.name);
     });
   }

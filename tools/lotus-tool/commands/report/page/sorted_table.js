@@ -2,7 +2,10 @@
 "use strict";
 
 /** Defines a column: header, meaning, content of a cell (a text or an element), and the value to sort by. */
-function column(title, tip, content, value) { return { title, tip, content, value }; }
+function column(title, tip, content, value) { return { title, tip, content, value, isMinor: false }; }
+
+/** Returns the columns; those without one of these titles are hidden on narrow screens. */
+function withMainColumns(columns, titles) { return columns.map((of) => ({ ...of, isMinor: !titles.includes(of.title) })); }
 
 const timeColumn = (title, key, tip) => column(title, tip, (of) => humanTime(of[key]), (of) => of[key]);
 const shareColumn = (title, key, tip) =>
@@ -25,6 +28,7 @@ class SortedTable {
     this.onSort = () => {};
     const titles = element("tr");
     titles.append(headCell(head[0], head[1]));
+    this.offerAll();
     this.heads = columns.map((of) => {
       const cell = headCell("", of.tip + (of.value ? "; press to sort" : ""));
       if (of.value) {
@@ -35,12 +39,25 @@ class SortedTable {
       } else {
         cell.append(of.title);
       }
+      if (of.isMinor) cell.className = "minor";
       titles.append(cell);
       return cell;
     });
     this.body = element("tbody");
     table.replaceChildren(element("thead", titles), this.body);
     this.fill();
+  }
+
+  /** Adds a button for narrow screens, where page.css hides the less important columns until it is pressed. */
+  offerAll() {
+    if (!this.columns.some((of) => of.isMinor)) return;
+    const { classList } = this.table;
+    const button = element("button", "All columns", "all-columns");
+    button.type = "button";
+    button.setAttribute("aria-pressed", "false");
+    button.addEventListener("click", () => { button.setAttribute("aria-pressed", String(!classList.toggle("brief"))); });
+    classList.add("brief");
+    this.table.parentElement.before(button);
   }
 
   get state() { return this.by === undefined ? undefined : this.by + (this.falling ? "" : " up"); }
@@ -87,7 +104,7 @@ class SortedTable {
         name.title = of.name;
         name.append(this.name(of, run));
         row.append(name);
-        for (const { content } of this.columns) row.append(element("td", content(of, run)));
+        for (const { content, isMinor } of this.columns) row.append(element("td", content(of, run), isMinor ? "minor" : undefined));
         this.body.append(row);
       }
     }

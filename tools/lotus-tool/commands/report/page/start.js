@@ -15,20 +15,20 @@ function showLegend() {
   entry("step", "var(--step)");
   entry("out-of-order arrival", "linear-gradient(to bottom right, var(--arrival) 50%, transparent 50%)");
   if (report.runs.some((run) => run.path.segments)) {
-    entry("critical path: what the run waited for", "none", "outlined");
+    entry("outlined: what the run waited for", "none", "outlined");
   }
-  const stretches = report.runs.flatMap((run) => run.timeline.tracks).flatMap((track) => track.off_cpu || []);
-  const reasons = new Set(stretches.map(([, , reason]) => reason));
+  const intervals = report.runs.flatMap((run) => run.timeline.tracks).flatMap((track) => track.off_cpu || []);
+  const reasons = new Set(intervals.map(([, , reason]) => reason));
   reasonNames.forEach((name, i) => { if (reasons.has(i)) entry(name, "var(--" + reasonColours[i] + ")"); });
   if (report.runs.some((run) => run.timeline.arrows.length)) {
-    entry("→ from ready to where it went", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
+    entry("→ from where a batch was ready to its next step", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
   }
   report.op_names.forEach((name) => entry(shownName(name), operationBackground(shownName(name))));
 }
 
 const workbench = new Workbench();
 const timeline = workbench.timeline;
-const icicle = new Icicle(byId("icicle"), byId("icicle-told"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
+const icicle = new Icicle(byId("icicle"), byId("icicle-shown"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
 /** Gives the browser time to react to the user. */

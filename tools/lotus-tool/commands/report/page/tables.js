@@ -17,13 +17,13 @@ function smallHistogram(histogram, fill) {
 
 const cpuColumns = [timeColumn("on CPU", "cpu_ns", "The part of the total in which the thread ran"),
   timeColumn("waiting for a CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
-  timeColumn("blocked for", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
+  timeColumn("blocked", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
 
 /** The columns about the heap, with means per call. */
-const memoryColumns = [column("allocated", "What a call allocated, in the mean", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
-  column("allocations", "In how many allocations, in the mean", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
-  column("retained", "What a call had allocated and not freed at its end, in the mean", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
-  column("most", "By which the heap of the thread had grown at most within a call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
+const memoryColumns = [column("allocated", "How much a call allocated, on average", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
+  column("allocations", "How many allocations a call had, on average", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
+  column("retained", "How much of what a call allocated was not yet freed at its end, on average", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
+  column("peak", "The largest growth of the thread's heap within one call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
 
 /** Returns the columns about CPU time, if any row has it. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
@@ -41,7 +41,7 @@ const belowColumns = [shareColumn("< 10 ms", "below_10ms", "The share of the cal
 
 const operationHead = ["operation", "The name that the program gave it, without the S of the logs"];
 
-function histogramColumn(fillOf) { return column("distribution", "How many took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
+function histogramColumn(fillOf) { return column("distribution", "How many calls took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
 /** Returns the ns that an operation, or the stage of this name, is on the critical path; undefined if unknown. */
 function pathOf(op, run) {
@@ -64,9 +64,9 @@ function operationColumns(all) {
   };
   const gain = (op) => gainOf(op, runOf.get(op));
   const path = !all.some((op) => share(op) > 0) ? [] : [
-    column("of the critical path", "The part of the run's time that it takes on the chain of work that the run waited for", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
+    column("of the critical path", "Its share of the critical path: the chain of work that determined how long the run took", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
   const gains = !all.some((op) => gain(op)) ? [] : [
-    column("gain if 1.25× faster", "How many times as fast the whole run would be if this were 1.25 times as fast", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
+    column("gain if 1.25× faster", "How many times as fast the whole run would be if this operation were 1.25 times as fast", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
   return [callsColumn, ...path, ...gains, histogramColumn((op) => operationColour(shownName(op.name))),
     totalColumn, selfColumn, ...withCpu(all), ...spreadColumns, ...belowColumns,
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
@@ -83,7 +83,8 @@ function showOperations(select) {
   byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
   byId("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
   showLeaks();
-  return new SortedTable(byId("ops"), operationHead, operationColumns(all), (op, run) => {
+  const columns = withMainColumns(operationColumns(all), ["of the critical path", "total"]);
+  return new SortedTable(byId("ops"), operationHead, columns, (op, run) => {
     const name = shownName(op.name);
     const button = linkTo(name, () => select(name, run));
     const box = element("i");
@@ -111,10 +112,10 @@ function showStages() {
     [countColumn("count", "count", "How many batches or items it worked on"), meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
     ...withCpu(all),
     column("at once", "How many threads work in it at once; shared: also in other stages", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
-    column("could make, batches/s", "If it were never starved or blocked, with as many threads at this contention", rate, (stage) => stage.capacity_per_s),
+    column("capacity, batches/s", "The throughput of the stage if it were never starved or blocked, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
     shareColumn("busy", "busy", "The share of its threads' time in which they worked"),
-    shareColumn("starved", "starved", "The share in which there was nothing to work on"),
-    shareColumn("blocked", "blocked", "The share in which there was no room for what is finished")],
+    shareColumn("starved", "starved", "The share of its threads' time in which there was nothing to work on"),
+    shareColumn("blocked", "blocked", "The share of its threads' time in which there was no room for the finished result")],
   (stage) => stage.name, (run) => run.stages);
   const list = byId("through-stages");
   for (const run of report.runs) {

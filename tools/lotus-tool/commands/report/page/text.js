@@ -37,6 +37,9 @@ function threeDigits(value) {
   return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
+/** Keeps a number and its unit on one line. */
+function unbroken(text) { return text.replaceAll(" ", "\u00a0"); }
+
 function batchesPerSecond(rate) { return threeDigits(rate) + " batches/s"; }
 
 function percent(share) { return (share * 100).toFixed(1) + " %"; }

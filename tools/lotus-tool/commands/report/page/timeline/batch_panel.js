@@ -57,10 +57,10 @@ function batchPanel(timeline, place, actions) {
   const list = element("dl", undefined, "life");
   for (const [what, text] of lifeOf(timeline, place)) list.append(element("dt", what), element("dd", text));
   const order = histories.inOrder();
-  const turn = order.indexOf(place);
+  const position = order.indexOf(place);
   const bar = element("p", undefined, "bar");
-  if (turn > 0) bar.append(linkTo("previous batch", () => actions.selectBatch(order[turn - 1])));
-  if (turn >= 0 && turn + 1 < order.length) bar.append(linkTo("next batch", () => actions.selectBatch(order[turn + 1])));
+  if (position > 0) bar.append(linkTo("previous batch", () => actions.selectBatch(order[position - 1])));
+  if (position >= 0 && position + 1 < order.length) bar.append(linkTo("next batch", () => actions.selectBatch(order[position + 1])));
   bar.append(linkTo("zoom to it", () => timeline.lookAt(...histories.span(place))));
   parts.push(list, bar);
   const stages = histories.stages.get(place) || [];

@@ -96,7 +96,7 @@ function histogramParts(histogram, fill, shown, actions) {
   const foot = tall + 14;
   const xOf = (bin) => (bin - low) / wide * barWide;
   const svg = svgElement("svg", { viewBox: "0 0 " + room + " " + (foot + 26), class: "histogram", role: "group",
-    "aria-label": "How many took how long" });
+    "aria-label": "How many calls took how long" });
   const band = svgElement("rect", { class: "brush", y: 0, height: foot, width: 0 });
   const choose = (from, to) => actions.choose([low + from * wide, low + (to + 1) * wide]);
   const press = (bar, further) => {
@@ -118,7 +118,7 @@ function histogramParts(histogram, fill, shown, actions) {
     const number = svgElement("text", { x: x + barWide / 2, y: foot - height - 4, "text-anchor": "middle" });
     number.textContent = Number(count).toLocaleString("en", { notation: "compact" });
     const over = svgElement("rect", { x, y: 0, width: barWide, height: foot, fill: "transparent", role: "button",
-      tabindex: full.length ? -1 : 0, "data-key": "bar" + from, "aria-label": text + ": show these", "aria-pressed": String(!!took && chosen) });
+      tabindex: full.length ? -1 : 0, "data-key": "bar" + from, "aria-label": text + ": highlight them", "aria-pressed": String(!!took && chosen) });
     const tip = svgElement("title", {});
     tip.textContent = text;
     over.append(tip);
@@ -158,10 +158,10 @@ function histogramParts(histogram, fill, shown, actions) {
     button.dataset.key = "axis";
     buttons.append(button);
   };
-  if (zooms) axisButton("zoom the axis to these", took);
+  if (zooms) axisButton("zoom the axis to them", took);
   if (shown.axis) axisButton("whole axis", undefined);
   if (took) buttons.append(linkTo("all durations", () => actions.choose(undefined)));
-  return [svg, buttons, element("p", took ? "Shown above: those that took " + humanTime(binEdge(took[0])) + " to " +
-    humanTime(binEdge(took[1])) + "." : "Drag over bars to see these alone in the timeline; or press one, and with Shift another. " +
-    "Heights go by the square root of the count, so that the rare are seen.", "note")];
+  return [svg, buttons, element("p", took ? "Highlighted above: calls that took " + humanTime(binEdge(took[0])) + " to " +
+    humanTime(binEdge(took[1])) + "." : "Drag over bars to highlight only these calls in the timeline, or press one bar and, with Shift, another. " +
+    "The height of a bar is the square root of the count, so that rare durations stay visible.", "note")];
 }

@@ -23,7 +23,7 @@ function keyTable(timeline, actions) {
     key("page", ["d"], "move to the right", () => timeline.move(0.1)),
     key("page", ["0"], "show the whole run", () => timeline.all()),
     key("page", ["n"], "next result of the search, next slowest call, or next batch", () => actions.next(1)),
-    key("page", ["N"], "the one before", () => actions.next(-1)),
+    key("page", ["N"], "the previous one", () => actions.next(-1)),
     key("page", ["/"], "go to the search box", () => actions.searchBox()),
     key("page", ["Escape"], "clear the selection and the search", () => actions.clear()),
     key("timeline", ["ArrowLeft"], "previous slice; if none is selected, move", () => actions.step(-1, 0) || timeline.move(-0.1)),
@@ -54,8 +54,8 @@ class PageKeys {
     this.box = box;
     this.actions = actions;
     this.dialog = new KeyList(byId("keys"));
-    this.table = keyTable(timeline, { ...actions, help: () => this.dialog.turn(this.table) });
-    byId("keys-open").addEventListener("click", () => this.dialog.turn(this.table));
+    this.table = keyTable(timeline, { ...actions, help: () => this.dialog.toggle(this.table) });
+    byId("keys-open").addEventListener("click", () => this.dialog.toggle(this.table));
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
@@ -83,7 +83,7 @@ class PageKeys {
     if (this.dialog.isOpen) {
       if (named !== "?" && named !== "Escape") return;
       event.preventDefault();
-      this.dialog.turn(this.table);
+      this.dialog.toggle(this.table);
       return;
     }
     const places = this.placesOf(event.target instanceof Element ? event.target : document.body);
@@ -106,7 +106,7 @@ class KeyList {
 
   get isOpen() { return this.dialog.open; }
 
-  turn(table) {
+  toggle(table) {
     if (this.isOpen) { this.dialog.close(); return; }
     byId("keys-list").replaceChildren(...Object.keys(keyPlaces).flatMap((place) => {
       const rows = table.filter((of) => of.place === place).map((of) => {

@@ -22,7 +22,7 @@ function operationPanel(timeline, selection, actions, room) {
     parts.push(bar);
   }
   if (op) {
-    parts.push(element("p", grouped(op.count) + " in all: mean " + humanTime(op.mean_ns) + ", p50 " + humanTime(op.p50_ns) +
+    parts.push(element("p", grouped(op.count) + (op.count === 1 ? " call: mean " : " calls: mean ") + humanTime(op.mean_ns) + ", p50 " + humanTime(op.p50_ns) +
       ", p99 " + humanTime(op.p99_ns) + ", longest " + humanTime(op.max_ns) + ", total " + humanTime(op.total_ns)));
     parts.push(...histogramParts(op.histogram, operationColour(name),
       { marked: hit ? hit.row.duration(hit.i) : undefined, took: selection.took, axis: selection.axis, room },

@@ -1,11 +1,11 @@
 // Handles mouse and touch on the timeline. The wheel scrolls the page, and zooms with Ctrl. Dragging selects a range,
-// and moves the timeline with Shift or the middle button. One finger moves, two fingers zoom, a tap selects.
+// and moves the timeline with Shift or the middle button. A double click zooms to a slice. One finger moves, two fingers zoom, a tap selects.
 "use strict";
 
 const leastDrag = 4;  // pixels; shorter drags are clicks
 
 class TimelinePointer {
-  /** @param {any} actions select(x, y), selectRange(from, to), tell(x, y), hideTip() */
+  /** @param {any} actions select(x, y), selectRange(from, to), zoomTo(x, y), showTip(x, y), hideTip() */
   constructor(timeline, canvas, band, actions) {
     this.timeline = timeline;
     this.canvas = canvas;
@@ -17,6 +17,10 @@ class TimelinePointer {
     canvas.addEventListener("pointermove", (event) => this.moved(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
     canvas.addEventListener("pointercancel", (event) => this.gone(event));
+    canvas.addEventListener("dblclick", (event) => {
+      const at = this.placeOf(event);
+      this.actions.zoomTo(at.x, at.y);
+    });
     canvas.addEventListener("pointerleave", () => { if (!this.drag) this.actions.hideTip(); });
   }
 
@@ -49,7 +53,7 @@ class TimelinePointer {
   moved(event) {
     const at = this.placeOf(event);
     const before = this.fingers.get(event.pointerId);
-    if (!before || !this.drag) { this.actions.tell(at.x, at.y); return; }
+    if (!before || !this.drag) { this.actions.showTip(at.x, at.y); return; }
     if (this.fingers.size === 2) { this.pinch(event.pointerId, at); return; }
     this.fingers.set(event.pointerId, at);
     if (!this.drag.far && Math.abs(at.x - this.drag.from.x) < leastDrag) return;

@@ -39,26 +39,26 @@ function sumsBetween(timeline, from, to) {
 
 function rangePanel(timeline, range, actions) {
   const length = range.to - range.from;
-  const handed = timeline.histories.moments[momentNames.indexOf("consumed")].filter((t) => t >= range.from && t < range.to).length;
+  const consumed = timeline.histories.moments[momentNames.indexOf("consumed")].filter((t) => t >= range.from && t < range.to).length;
   const parts = [element("h3", humanTime(length) + " from " + humanTime(range.from) + " to " + humanTime(range.to))];
-  if (handed) {
-    parts.push(element("p", handed + " batches were consumed" +
-      (timeline.histories.complete ? ": " + batchesPerSecond(handed * 1e9 / length) : "") + "."));
+  if (consumed) {
+    parts.push(element("p", consumed + (consumed === 1 ? " batch was consumed" : " batches were consumed") +
+      (timeline.histories.complete ? ": " + batchesPerSecond(consumed * 1e9 / length) : "") + "."));
   }
   const bar = element("p", undefined, "bar");
   bar.append(linkTo("zoom to it", () => timeline.look(range.from, range.to)), linkTo("clear (Esc)", () => actions.clear()));
   const { sums, exact } = sumsBetween(timeline, range.from, range.to);
   const box = element("div", undefined, "scroll");
-  box.append(simpleTable("What this stretch was spent on", [["what", "An operation, or what a thread did outside of operations"],
+  box.append(simpleTable("How this range was spent", [["what", "An operation, or what a thread did outside of operations"],
     ["count", "How many of them overlap the range"], ["time", "Their time within the range, on all threads"],
-    ["threads in it, mean", "How many threads were in it at once, in the mean"], ["mean", "The time within the range, divided by the count"]],
+    ["threads, mean", "How many threads were in it at once, on average"], ["mean", "The time within the range, divided by the count"]],
     sums.map(([key, sum]) => [
       sum.name ? linkTo(sum.name, () => actions.selectName(sum.name)) : key, grouped(Math.round(sum.count)), humanTime(sum.ns),
       threeDigits(sum.ns / length), humanTime(sum.ns / sum.count)])));
   parts.push(bar, box);
   if (!exact) {
-    parts.push(element("p", "Operations that are too short to be drawn are known for each batch: of the batches that this range cuts, " +
-      "they count in proportion.", "note"));
+    parts.push(element("p", "Of operations that are too short to be drawn, only the sums of each batch are known. If this range " +
+      "contains a part of a batch, the same part of its sums counts.", "note"));
   }
   return parts;
 }

@@ -141,9 +141,9 @@ function counterRow(values, span) {
 }
 
 /** Returns intervals off the CPU as a row; Row.name stores their reasons. */
-function offCpuRow(stretches) {
-  const row = new Row(stretches.length);
-  for (const [start, duration, reason] of stretches) row.add(start, start + duration, reason);
+function offCpuRow(intervals) {
+  const row = new Row(intervals.length);
+  for (const [start, duration, reason] of intervals) row.add(start, start + duration, reason);
   row.kind = "off CPU";
   return row.close();
 }

@@ -20,8 +20,8 @@ class TimelineSearch {
     this.selection = selection;
     this.box = box;
     this.result = result;
-    this.turn = -1;
-    this.made = undefined;  // the selection that the search has made
+    this.place = -1;
+    this.own = undefined;  // the selection that the search has set
     this.lane = undefined;  // the thread that the search has gone to
     box.addEventListener("input", () => this.look());
   }
@@ -32,14 +32,14 @@ class TimelineSearch {
   look() {
     const { timeline } = this;
     this.found = searchFor(timeline, this.text);
-    this.turn = -1;
-    this.lane = this.made = undefined;
+    this.place = -1;
+    this.lane = this.own = undefined;
     const { operations, batches, lanes } = this.found;
     if (!this.text.trim()) this.result.textContent = "";
     else {
-      const told = [[operations.length, "operation"], [batches.length, "batch"], [lanes.length, "thread"]]
+      const counts = [[operations.length, "operation"], [batches.length, "batch"], [lanes.length, "thread"]]
         .filter(([n]) => n > 0).map(([n, what]) => n + " " + what + (n === 1 ? "" : what === "batch" ? "es" : "s"));
-      this.result.textContent = told.length ? told.join(", ") + "; Enter goes to " + (told.length > 1 || this.results.length > 1 ? "them" : "it") : "nothing of that name";
+      this.result.textContent = counts.length ? counts.join(", ") + "; Enter goes to " + (counts.length > 1 || this.results.length > 1 ? "them" : "it") : "no operation, batch or thread has this name";
     }
     const numbers = operations.map((name) => report.op_names.findIndex((of) => shownName(of) === name));
     timeline.emphasis = operations.length ? new Emphasis(new Set(numbers)) : undefined;
@@ -62,7 +62,7 @@ class TimelineSearch {
 
   /** Whether Enter should go to the next result, because the user has selected nothing else since. */
   get isActive() {
-    return this.results.length > 0 && (!this.timeline.selection || this.timeline.selection === this.made);
+    return this.results.length > 0 && (!this.timeline.selection || this.timeline.selection === this.own);
   }
 
   /** Goes to the next result or, if the only result is an operation, to its next slowest call. Returns false if nothing
@@ -71,17 +71,17 @@ class TimelineSearch {
     const all = this.results;
     if (!all.length) return false;
     const { selection } = this.timeline;
-    const single = all.length === 1 && this.turn >= 0 && selection && selection === this.made && selection.kind === "operation";
+    const single = all.length === 1 && this.place >= 0 && selection && selection === this.own && selection.kind === "operation";
     this.lane = undefined;
     if (single) {
       this.selection.next(by);
     } else {
-      this.turn = this.turn < 0 ? (by > 0 ? 0 : all.length - 1) : (this.turn + by + all.length) % all.length;
-      all[this.turn][1]();
+      this.place = this.place < 0 ? (by > 0 ? 0 : all.length - 1) : (this.place + by + all.length) % all.length;
+      all[this.place][1]();
     }
-    this.made = this.timeline.selection;
-    this.result.textContent = all.length > 1 ? "result " + (this.turn + 1) + " of " + all.length + ": " + all[this.turn][0] :
-      all[0][0] + (single || selection && this.made && this.made.kind === "operation" ? "; Enter goes to the next slowest" : "");
+    this.own = this.timeline.selection;
+    this.result.textContent = all.length > 1 ? "result " + (this.place + 1) + " of " + all.length + ": " + all[this.place][0] :
+      all[0][0] + (single || selection && this.own && this.own.kind === "operation" ? "; Enter goes to the next slowest call" : "");
     return true;
   }
 }

@@ -67,7 +67,7 @@ class TimelineSelection {
     const emphasis = new Emphasis(new Set([number]), low > 0 ? binEdge(low) : 0, high < allBins ? binEdge(high) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
     const axis = before && before.name === name ? before.axis : undefined;
-    this.set({ kind: "operation", name, hit, took, axis, slowest, turn: -1 }, emphasis);
+    this.set({ kind: "operation", name, hit, took, axis, slowest, rank: -1 }, emphasis);
   }
 
   /** Selects an operation and, if it is drawn, its call that began at a time. @param {number} [track] of the call's
@@ -93,10 +93,10 @@ class TimelineSelection {
   slowest(n) {
     const { selection, emphasis } = this.timeline;
     if (!selection || selection.kind !== "operation" || !selection.slowest.length) return;
-    const turn = (n + selection.slowest.length) % selection.slowest.length;
-    const hit = selection.slowest[turn];
+    const rank = (n + selection.slowest.length) % selection.slowest.length;
+    const hit = selection.slowest[rank];
     if (hit.lane.collapsed && hit.lane.rows.indexOf(hit.row) > 0) hit.lane.collapsed = false;
-    this.set({ ...selection, hit, turn }, emphasis);
+    this.set({ ...selection, hit, rank }, emphasis);
     this.timeline.bringIntoView(hit.row.start[hit.i], hit.row.end[hit.i]);
   }
 
@@ -104,22 +104,22 @@ class TimelineSelection {
   next(by) {
     const { selection, histories } = this.timeline;
     if (!selection) return;
-    if (selection.kind === "operation") { this.slowest(selection.turn < 0 && by < 0 ? -1 : selection.turn + by); return; }
+    if (selection.kind === "operation") { this.slowest(selection.rank < 0 && by < 0 ? -1 : selection.rank + by); return; }
     if (selection.kind !== "batch") return;
     const order = histories.inOrder();
-    const turn = order.indexOf(selection.place) + by;
-    if (turn >= 0 && turn < order.length) this.batch(order[turn]);
+    const rank = order.indexOf(selection.place) + by;
+    if (rank >= 0 && rank < order.length) this.batch(order[rank]);
   }
 
   set(selection, emphasis) {
     this.timeline.selection = selection;
     this.timeline.emphasis = emphasis;
-    this.tell();
+    this.showPanel();
     this.timeline.draw();
     this.onChange();
   }
 
-  tell() {
+  showPanel() {
     const { timeline, panel } = this;
     const { selection } = timeline;
     panel.hidden = !selection;

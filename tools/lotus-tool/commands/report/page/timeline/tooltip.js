@@ -26,7 +26,7 @@ class Tooltip {
   hide() { this.box.hidden = this.outline.hidden = true; }
 
   /** @param x and y are positions in the canvas */
-  tell(x, y) {
+  show(x, y) {
     const hit = this.timeline.hit(x, y);
     if (!hit) { this.hide(); return; }
     const { lane, row, i } = hit;

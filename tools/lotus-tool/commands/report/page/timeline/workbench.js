@@ -17,7 +17,7 @@ class Workbench {
     this.timeline.onChange = () => this.pictured();
     new TimelinePointer(this.timeline, canvas, byId("band"), {
       select: (x, y) => this.selection.at(x, y), selectRange: (from, to) => this.selection.range(from, to),
-      tell: (x, y) => this.tooltip.tell(x, y), hideTip: () => this.tooltip.hide(),
+      zoomTo: (x, y) => this.zoomTo(x, y), showTip: (x, y) => this.tooltip.show(x, y), hideTip: () => this.tooltip.hide(),
     });
     this.keys = new PageKeys(this.timeline, canvas, byId("search"), {
       next: (by) => { if (this.search.isActive) this.result(by); else this.selection.next(by); },
@@ -47,6 +47,14 @@ class Workbench {
     this.showHere();
   }
 
+  /** Zooms to the slice at a position; where no slice is, shows the whole run. */
+  zoomTo(x, y) {
+    if (this.timeline.hasGutter && x < this.timeline.left) return;
+    const hit = this.timeline.hit(x, y);
+    if (hit) this.timeline.lookAt(hit.row.start[hit.i], hit.row.end[hit.i]);
+    else this.timeline.all();
+  }
+
   showHere() {
     const here = byId("boxes").querySelector(".here");
     if (here) here.scrollIntoView({ block: "nearest" });
@@ -66,7 +74,7 @@ class Workbench {
     byId("timeline-note").textContent = run.timeline.note + (this.timeline.path.leftOut ?
       " The shortest " + grouped(this.timeline.path.leftOut) + " parts of the critical path are not outlined." : "");
     byId("path-help").hidden = !this.timeline.path.isKnown;
-    this.selection.tell();
+    this.selection.showPanel();
     this.search.look();
   }
 
@@ -108,7 +116,7 @@ class Workbench {
         if (place !== undefined) selection.batch(place, false);
       } },
       op: { get: () => { const s = timeline.selection; return s && s.kind === "operation" ?
-        (s.turn >= 0 ? s.turn + "." : ".") + s.name : undefined; },
+        (s.rank >= 0 ? s.rank + "." : ".") + s.name : undefined; },
       set: (text, all) => {
         const dot = text.indexOf(".");
         const [from, to] = [timeline.from, timeline.to];
