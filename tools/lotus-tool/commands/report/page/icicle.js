@@ -78,8 +78,12 @@ class Icicle {
     return cell;
   }
 
+  textOf(node) {
+    return node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
+  }
+
   operation(node, from, share, depth, way) {
-    const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
+    const text = this.textOf(node);
     const cell = this.cell(fits(node.name, share * this.box.clientWidth) ? operationText(node.name) : "", text, from, share, depth);
     cell.style.background = operationBackground(node.name);
     cell.addEventListener("click", () => {
