@@ -74,7 +74,8 @@ TEST_CASE("attach ends with the process") {
 TEST_CASE("Ctrl-C ends the sampling, and the result is printed") {
   const temp_dir dir;
   running_program sleeps({planted, "sleeps", "20000"});
-  const std::string output = dir.path() + "/out";
+  const std::string output = dir.file("out", "");
+  dir.file("out.err", "");  // so that it can be read at once
   running_program tool(
       {LOTUS_TOOL_PROGRAM, "attach", sleeps.number(), "--dir", dir.path() + "/run"}, output);
   for (int i = 0; i < 500 && !contains(read_file(output + ".err"), "sampling process"); ++i) {
