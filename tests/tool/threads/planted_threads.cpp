@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__clang__)
@@ -93,6 +95,61 @@ PLANTED_FUNCTION void pool() {
   for (std::thread& worker : workers) worker.join();
 }
 
+std::mutex tasks_mutex;
+std::condition_variable tasks_change;
+std::deque<std::function<void()>> tasks;
+int built = 0;
+
+/// A pool that knows nothing of batches.
+PLANTED_FUNCTION void task_loop() {
+  while (true) {
+    std::function<void()> task;
+    {
+      std::unique_lock<std::mutex> hold(tasks_mutex);
+      tasks_change.wait(hold, [] { return !tasks.empty() || !goes_on(); });
+      if (tasks.empty()) return;
+      task = std::move(tasks.front());
+      tasks.pop_front();
+    }
+    task();
+  }
+}
+
+PLANTED_FUNCTION void build_batch(int batch) {
+  burn(6 + batch % 2);
+  const std::lock_guard<std::mutex> hold(tasks_mutex);
+  ++built;
+  tasks_change.notify_all();
+}
+
+PLANTED_FUNCTION void submit(int batch) {
+  const std::lock_guard<std::mutex> hold(tasks_mutex);
+  tasks.emplace_back([batch] {
+    build_batch(batch);
+    result = static_cast<std::uint64_t>(batch);  // no tail call, which would hide the lambda
+  });
+  tasks_change.notify_all();
+}
+
+PLANTED_FUNCTION void get_batch(int batch) {
+  std::unique_lock<std::mutex> hold(tasks_mutex);
+  tasks_change.wait(hold, [batch] { return built > batch; });
+}
+
+/// The consumer calls a function that only waits.
+PLANTED_FUNCTION void task_pool() {
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2; ++i) workers.emplace_back(task_loop);
+  for (int i = 0; i < 3; ++i) submit(i);
+  for (int i = 0; goes_on(); ++i) {
+    submit(i + 3);
+    get_batch(i);
+    burn(1);
+  }
+  tasks_change.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
 /// Holds a lock most of the time, and sleeps while it does.
 PLANTED_FUNCTION void hold_lock(std::mutex& lock) {
   while (goes_on()) {
@@ -164,6 +221,7 @@ int main(int count, char** arguments) {
   end_of_program = clock_type::now() + milliseconds(std::atoi(arguments[2]));
   const auto is = [&](const char* what) { return std::strcmp(arguments[1], what) == 0; };
   if (is("pool")) pool();
+  if (is("tasks")) task_pool();
   if (is("burn")) burn(std::atoi(arguments[2]));
   if (is("locks")) locks();
   if (is("pipes")) pipes();

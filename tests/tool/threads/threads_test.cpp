@@ -112,7 +112,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   const double awake = 1 - main["run_queue"].number();
   CHECK(std::abs(main_us / 1e6 - main["seconds"].number() * awake) < 0.05);
 
-  // The markers belong after the call of Loader::next and before the call of make_batch.
+  // The markers belong around the call of Loader::next and before the call of make_batch.
   const std::string source =
       read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
   const auto line_of = [&source](const std::string& text) {
@@ -121,13 +121,16 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
     return line;
   };
   const std::vector<json> markers = pool.threads["suggested_markers"].array();
-  REQUIRE(markers.size() == 2);
-  CHECK(markers[0]["text"].text() == "LOTUS_BATCH_CONSUMED(i);");
-  CHECK(markers[0]["place"].text() == "after");
+  REQUIRE(markers.size() == 3);
+  CHECK(markers[0]["text"].text() == "lotus::wait_for_batch wait;");
+  CHECK(markers[0]["place"].text() == "before");
   CHECK(markers[0]["line"].integer() == line_of("while (loader.next() >= 0)"));
-  CHECK(markers[1]["text"].text() == "LOTUS_BATCH_PREPROCESSED(i);");
-  CHECK(markers[1]["place"].text() == "before");
-  CHECK(markers[1]["line"].integer() == line_of("    make_batch();"));
+  CHECK(markers[1]["text"].text() == "wait.consumed(i);");
+  CHECK(markers[1]["place"].text() == "after");
+  CHECK(markers[1]["line"].integer() == markers[0]["line"].integer());
+  CHECK(markers[2]["text"].text() == "LOTUS_BATCH_PREPROCESSED(i);");
+  CHECK(markers[2]["place"].text() == "before");
+  CHECK(markers[2]["line"].integer() == line_of("    make_batch();"));
   CHECK(contains(pool.err, " before this line: LOTUS_BATCH_PREPROCESSED(i);"));
 }
 

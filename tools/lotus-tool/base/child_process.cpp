@@ -172,6 +172,7 @@ child_process::child_process(const command& what) : what_(what) {
   forward_signals(own_group);
   pid_ = ::fork();
   if (pid_ == 0) {
+    ::close(go[1]);  // or the child would wait forever if this process is killed before go()
     become(argument_list.data(), environment_list.data(), output, go[0], failed[1], own_group);
   }
   const int error = errno;

@@ -1,9 +1,7 @@
 #include "launch/launch.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -11,9 +9,8 @@
 
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
-#include "base/files/output_file.hpp"
+#include "launch/stored_samples.hpp"
 #include "log/folder/new_run.hpp"
-#include "threads/data/thread_samples.hpp"
 #include "threads/record/thread_recorder.hpp"
 
 namespace lotus::tool {
@@ -46,37 +43,6 @@ void watch(child_process& child, thread_recorder& recorder) {
   }
 }
 
-std::string reason_not_sampled(const thread_recorder& recorder) {
-  if (recorder.waits_forbidden()) {
-    return "cannot see what threads wait for: the kernel does not permit to read "
-           "/proc/PID/task/TID/syscall of the program";
-  }
-  if (recorder.cpu_error() != 0) {
-    return "cannot see where threads run (perf_event_open: " +
-           std::generic_category().message(recorder.cpu_error()) +
-           "): set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container "
-           "also allow perf_event_open in the seccomp profile";
-  }
-  return {};
-}
-
-/// Stores the samples in the folder of the logs. Returns false if there are none.
-bool store(const thread_samples& samples, pid_t pid, const std::string& dir) {
-  std::uint64_t count = 0;
-  for (const sampled_thread& t : samples.threads) count += t.wait_samples;
-  for (const thread_sample& s : samples.samples) count += s.count;
-  constexpr std::uint64_t enough = 10;  // no folder is created for a program that ends immediately
-  if (count < enough) return false;
-  std::error_code error;
-  fs::create_directories(dir, error);
-  output_file to(dir + '/' + std::string(thread_samples_start) + std::to_string(pid) + '_' +
-                     std::to_string(samples.time_ns),
-                 std::cout);
-  to.write(thread_samples_text(samples));
-  to.commit();
-  return true;
-}
-
 }  // namespace
 
 std::string memory_library() {
@@ -90,7 +56,7 @@ std::string memory_library() {
 
 recording_program::recording_program(const launch_options& options)
     : asked_(place_for_logs(options.dir)), process_(command_of(options, asked_, starts_)) {
-  if (options.threads) recorder_.emplace(process_.pid());
+  if (options.threads) recorder_.emplace(process_.pid(), sampling_start::at_exec);
   process_.go();
 }
 
@@ -110,7 +76,7 @@ launched recording_program::result() {
   if (recorder_) {
     run.not_sampled = reason_not_sampled(*recorder_);
     try {
-      run.threads = store(recorder_->result(), process_.pid(), run.dir);
+      run.threads = store_samples(recorder_->result(), process_.pid(), run.dir);
     } catch (const input_error& failure) {
       run.not_sampled = failure.what();
     }

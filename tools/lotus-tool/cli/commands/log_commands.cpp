@@ -7,6 +7,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/attach_cli.hpp"
 #include "cli/commands/map_cli.hpp"
 #include "cli/commands/mcp_cli.hpp"
 #include "cli/commands/output_commands.hpp"
@@ -291,6 +292,7 @@ void add_log_commands(CLI::App& app, action& chosen) {
   add_diagnose(app, chosen);
   add_accelerator(app, chosen);
   add_threads(app, chosen);
+  add_attach(app, chosen);
   add_whatif(app, chosen);
   add_tune(app, chosen);
   add_top(app, chosen);

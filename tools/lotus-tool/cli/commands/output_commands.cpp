@@ -221,12 +221,12 @@ void add_report(CLI::App& app, action& chosen) {
 
 void add_export(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_SQLITE
-  constexpr auto formats = "csv|sqlite|parquet|pstats|collapsed";
+  constexpr auto formats = "csv|sqlite|parquet|pstats|collapsed|pprof";
 #else
-  constexpr auto formats = "csv|parquet|pstats|collapsed";
+  constexpr auto formats = "csv|parquet|pstats|collapsed|pprof";
 #endif
   auto options = std::make_shared<export_options>();
-  CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a Python profile");
+  CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a profile");
   command->footer(
       "Examples:\n"
       "  lotus-tool export run/ --format csv -o tables/        a file for each table\n"
@@ -234,22 +234,23 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
       "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  for flame graphs\n"
+      "  lotus-tool export run/ --format pprof -o run.pb.gz    then: pprof -http=: run.pb.gz\n"
       "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
       "program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
-      ->add_option(
-          "--format", options->format,
-          "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
-          "callers as Python's cProfile saves them; collapsed: stacks of sampled threads, as "
-          "'run' takes them, running and waiting, in us")
+      ->add_option("--format", options->format,
+                   "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
+                   "callers as Python's cProfile saves them; collapsed, pprof: stacks of sampled "
+                   "threads, running and waiting, from 'run' or 'attach'")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
 #endif
                                          {"parquet", export_format::parquet},
                                          {"pstats", export_format::pstats},
-                                         {"collapsed", export_format::collapsed}}))
+                                         {"collapsed", export_format::collapsed},
+                                         {"pprof", export_format::pprof}}))
       ->option_text(formats)
       ->required();
   command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")

@@ -24,6 +24,7 @@
 #endif
 #include "threads/analysis/collapsed.hpp"
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/pprof.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -46,12 +47,14 @@ void export_pstats(const export_options& options, const std::vector<run_files>& 
   file.commit();
 }
 
-void export_collapsed(const export_options& options, diagnostic_log& diagnostics,
-                      std::ostream& out) {
+void export_threads(const export_options& options, diagnostic_log& diagnostics, std::ostream& out) {
   const thread_samples samples = read_thread_samples(options.dir, diagnostics);
   const named_stacks stacks(samples);
-  output_file file(options.output, out);
-  file.write(collapsed_stacks(samples, stacks, activity_of(samples, stacks)));
+  const std::vector<thread_activity> groups = activity_of(samples, stacks);
+  const bool is_pprof = options.format == export_format::pprof;
+  output_file file(options.output, out, is_pprof);
+  file.write(is_pprof ? pprof_of(samples, stacks, groups)
+                      : collapsed_stacks(samples, stacks, groups));
   file.commit();
 }
 
@@ -84,15 +87,17 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
 }  // namespace
 
 int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
-  const bool is_table =
-      options.format != export_format::pstats && options.format != export_format::collapsed;
+  const bool is_of_threads =
+      options.format == export_format::collapsed || options.format == export_format::pprof;
+  const bool is_table = !is_of_threads && options.format != export_format::pstats;
   if (options.output == "-" && is_table) {
     throw usage_error(
-        "-o: tables are a file, or the files of a folder; only pstats and collapsed can go to -");
+        "-o: tables are a file, or the files of a folder; only pstats, collapsed and pprof can go "
+        "to -");
   }
   diagnostic_log diagnostics(err, options.quiet);
-  if (options.format == export_format::collapsed) {
-    export_collapsed(options, diagnostics, out);
+  if (is_of_threads) {
+    export_threads(options, diagnostics, out);
     return diagnostics.finish(options.strict);
   }
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);

@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapsed };
+enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapsed, pprof };
 
 struct export_options {
   std::string dir;
@@ -21,7 +21,7 @@ struct export_options {
   bool quiet = false;
 };
 
-/// Writes the runs in options.dir; pstats and collapsed accept only one run. Returns the exit
+/// Writes the runs in options.dir; formats other than tables accept only one run. Returns the exit
 /// status; throws input_error.
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 

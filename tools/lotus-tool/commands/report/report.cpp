@@ -26,6 +26,7 @@
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
+#include "threads/page/thread_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -114,6 +115,17 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   write_comparison(sides, compare_runs(sides, diagnostics), json);
 }
 
+/// Returns the runs in a folder; none if it only has samples of threads. Throws input_error.
+std::vector<run_files> runs_in(const std::string& dir, const report_options& options,
+                               const sampled_threads& threads, diagnostic_log& diagnostics) {
+  try {
+    return find_runs(dir, options.prefix, diagnostics);
+  } catch (const input_error&) {
+    if (!threads.has(dir)) throw;
+    return {};
+  }
+}
+
 }  // namespace
 
 std::string script_safe(std::string_view json) {
@@ -139,8 +151,10 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   std::vector<run_files> shown;
   std::vector<std::string> tables = options.hardware.counters;
   tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
+  sampled_threads threads;
   for (const std::string& dir : options.dirs) {
-    const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
+    threads.add(dir, diagnostics);
+    const std::vector<run_files> found = runs_in(dir, options, threads, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
     std::map<std::string, std::string> title_of;  // by the folder of the information files
@@ -153,6 +167,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
         continue;
       }
       empty = false;
+      threads.add(run.dir, diagnostics);
       write_run(first_json, json, data, read, title, options.skip_batches, names, limits);
       title_of.try_emplace(run.info_dir, title);
       shown.push_back(run);
@@ -164,20 +179,23 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (empty) throw input_error("the logs contain nothing usable");
+  if (empty && threads.empty()) throw input_error("the logs contain nothing usable");
   if (!options.hardware.mapping.empty()) {
     attribution_inputs wanted = options.hardware;
     wanted.prefix = options.prefix;
     if (wanted.elapsed.empty()) wanted.traces = options.dirs;
     hardware.add_mapping(wanted);
   }
-  first_json.end_array();
+  first_json.end_array().newline().key("threads");
+  threads.write_first(first_json);
   write_comparison_of(shown, options, first_json);
   first_json.newline().key("op_names").begin_array();
   for (std::uint32_t n = 0; n < names.size(); ++n) first_json.value(names.name(n));
   first_json.end_array().end_object();
   json.end_array().newline().key("hardware");
   hardware.write(json);
+  json.newline().key("thread_stacks");
+  threads.write_stacks(json);
   json.end_object();
   output_file file(options.output, out);
   write_page(file, first, data);

@@ -41,14 +41,47 @@ std::string demangled(const char* name) {
   return status == 0 && text ? bare_function(text.get()) : std::string(name);
 }
 
+std::string name_of(Dwarf_Die& die);
+
+/// Returns "a::Loader::" for a function of the class a::Loader; "" for one in no class or
+/// namespace.
+std::string scope_of(const Dwarf_Die& die) {
+  Dwarf_Die declared = die;
+  Dwarf_Attribute reference;
+  while (dwarf_attr(&declared, DW_AT_abstract_origin, &reference) != nullptr ||
+         dwarf_attr(&declared, DW_AT_specification, &reference) != nullptr) {
+    if (dwarf_formref_die(&reference, &declared) == nullptr) return {};
+  }
+  Dwarf_Die* all = nullptr;
+  const int count = dwarf_getscopes_die(&declared, &all);
+  const std::unique_ptr<Dwarf_Die, free_memory> owner(all);
+  std::string scope;
+  for (int i = 1; i < count; ++i) {  // from the function outwards
+    const int tag = dwarf_tag(&all[i]);
+    if (tag == DW_TAG_subprogram) return name_of(all[i]) + "::" + scope;
+    const bool is_named = tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
+                          tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+    if (!is_named) continue;
+    const char* const name = dwarf_diename(&all[i]);
+    std::string text = name != nullptr           ? name
+                       : tag == DW_TAG_namespace ? "(anonymous namespace)"
+                                                 : "{lambda}";
+    // As in demangled names: g++ writes <lambda(int)>.
+    if (text.rfind("<lambda", 0) == 0) text = '{' + text.substr(1, text.size() - 2) + '}';
+    scope.insert(0, text + "::");
+  }
+  return scope;
+}
+
 /// Returns a function's name from its debug info entry (DIE), demangled if it has a linkage name.
-std::string name_of(Dwarf_Die& die) {
+/// Functions that only their own source file can call have none.
+std::string name_of(Dwarf_Die& die) {  // NOLINT(misc-no-recursion): a lambda in a function
   Dwarf_Attribute attribute;
   if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
     if (const char* linkage = dwarf_formstring(&attribute)) return demangled(linkage);
   }
   const char* plain = dwarf_diename(&die);
-  return plain != nullptr ? plain : "";
+  return plain != nullptr ? scope_of(die) + plain : "";
 }
 
 /// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. This is the

@@ -1,14 +1,13 @@
 #include "threads/analysis/collapsed.hpp"
 
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/sample_times.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -37,21 +36,9 @@ std::string calls_of(const named_stack& stack) {
 std::string collapsed_stacks(const thread_samples& samples, const named_stacks& stacks,
                              const std::vector<thread_activity>& groups) {
   std::map<std::string, double> lines;
-  for (const thread_activity& group : groups) {
-    std::uint64_t waits = 0;
-    for (const thread_sample& s : samples.samples) {
-      if (s.waits && group.members.count(s.thread) != 0) waits += s.count;
-    }
-    for (const thread_sample& s : samples.samples) {
-      if (group.members.count(s.thread) == 0) continue;
-      const std::uint64_t all = s.waits ? waits : group.cpu_samples;
-      const double share = s.waits ? group.blocked_share() : group.running;
-      const char* const state =
-          s.waits ? lotus::detail::wait_reason_words[static_cast<std::size_t>(s.reason)]
-                  : "running";
-      lines[element(group.start) + ';' + state + calls_of(stacks.of(s.stack))] +=
-          1e6 * group.time_s * share * static_cast<double>(s.count) / static_cast<double>(all);
-    }
+  for (const timed_sample& one : sample_times(samples, groups)) {
+    lines[element(unique_name(groups[one.group])) + ';' + state_word(*one.of) +
+          calls_of(stacks.of(one.of->stack))] += 1e6 * one.time_s;
   }
   std::string text;
   for (const auto& [line, us] : lines) {

@@ -59,15 +59,20 @@ bool is_c_function(std::string_view function) {
          std::find(names.begin(), names.end(), function) != names.end();
 }
 
-/// Returns "main" of "main::{lambda(int)#1}::operator()", and "" of names without a lambda.
+/// Returns "main" of "main::{lambda(int)#1}::operator()", and "" of names without a lambda. A
+/// lambda among template arguments does not count.
 std::string owner_of_lambda(std::string_view function) {
-  const std::size_t at = function.find("{lambda");
-  if (at == std::string_view::npos) return {};
-  std::string_view owner = function.substr(0, at);
-  if (owner.size() >= 2 && owner.substr(owner.size() - 2) == "::") {
-    owner.remove_suffix(2);
+  constexpr std::string_view lambda = "{lambda";
+  int depth = 0;
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    if (function[i] == '<') ++depth;
+    if (function[i] == '>') --depth;
+    if (depth != 0 || function.compare(i, lambda.size(), lambda) != 0) continue;
+    std::string_view owner = function.substr(0, i);
+    if (owner.size() >= 2 && owner.substr(owner.size() - 2) == "::") owner.remove_suffix(2);
+    return bare_function(owner);
   }
-  return bare_function(owner);
+  return {};
 }
 
 /// Returns a function's name without the version and prefix of glibc's internal names.
@@ -108,11 +113,28 @@ std::string_view file_name(std::string_view path) noexcept {
   return path.substr(path.rfind('/') + 1);
 }
 
+std::string short_function(const std::string& function) {
+  constexpr std::size_t long_name = 60;
+  if (function.size() <= long_name) return function;
+  std::string text;
+  int depth = 0;
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char c = function[i];
+    // "->" and the operators with < or > in their names open and close nothing.
+    const bool is_operator = text.size() >= 8 && text.compare(text.size() - 8, 8, "operator") == 0;
+    if (depth == 0 && is_operator) return function;
+    if (c == '>' && (i == 0 || function[i - 1] != '-') && --depth < 0) return function;
+    if (depth == 0) text += c;
+    if (c == '<' && depth++ == 0) text += "...";
+  }
+  return depth == 0 ? text : function;
+}
+
 std::string shown_place(const source_place& place) {
-  const std::string owner = owner_of_lambda(place.function);
+  const std::string owner = short_function(owner_of_lambda(place.function));
   std::string text = !owner.empty()                   ? "a lambda in `" + owner + '`'
                      : place.function == "operator()" ? "a lambda"
-                                                      : '`' + place.function + '`';
+                                                      : '`' + short_function(place.function) + '`';
   if (!place.file.empty() && place.line > 0) {
     text.append(" (").append(file_name(place.file)).append(1, ':');
     text += std::to_string(place.line) + ')';
@@ -143,6 +165,10 @@ named_stacks::named_stacks(const thread_samples& samples) {
     }
     stacks_.push_back(std::move(named));
   }
+}
+
+bool is_lambda(const source_place& place) {
+  return place.function == "operator()" || !owner_of_lambda(place.function).empty();
 }
 
 std::string class_of(const std::string& function) {

@@ -33,6 +33,9 @@ struct source_place {
   }
 };
 
+/// Returns a function's name in which long template arguments are replaced by "...".
+std::string short_function(const std::string& function);
+
 /// Returns a text such as "`Loader::next` (loader.h:61)" or "`inflate` (libz.so.1)".
 std::string shown_place(const source_place& place);
 
@@ -63,6 +66,9 @@ std::size_t waiting_call(const named_stack& stack);
 /// Returns the name of the function with which the thread began, such as "worker_loop" or "a lambda
 /// in main"; "" if the stack does not reach it.
 std::string start_of_thread(const named_stack& stack);
+
+/// Whether the function is a lambda.
+bool is_lambda(const source_place& place);
 
 /// Returns "a::Loader" of "a::Loader::next"; "" of a function without a class or namespace.
 std::string class_of(const std::string& function);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,29 +47,55 @@ class place_votes {
   std::uint64_t all_ = 0;
 };
 
-/// Returns the call from which the consumer's loop waits: the innermost call outside of the class
-/// in whose function the thread waits; that function itself if it has no class.
-std::optional<source_place> consumer_call(const named_stack& stack) {
-  const std::size_t waits_in = waiting_call(stack);
-  if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
-  const std::string scope = class_of(stack[waits_in].function);
-  for (std::size_t i = waits_in; i < stack.size(); ++i) {
-    if (is_of_runtime(stack[i])) continue;
-    if (scope.empty() || class_of(stack[i].function) != scope) return stack[i];
+/// Returns the functions of the program that call others while the threads of a group run.
+std::set<std::string> calling_functions(const thread_samples& samples, const named_stacks& stacks,
+                                        const thread_activity& group) {
+  std::set<std::string> found;
+  for (const thread_sample& s : samples.samples) {
+    if (s.waits || group.members.count(s.thread) == 0) continue;
+    bool is_caller = false;
+    for (const source_place& call : stacks.of(s.stack)) {
+      if (is_of_runtime(call)) continue;
+      if (is_caller) found.insert(call.function);
+      is_caller = true;
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
-/// Returns the call in the function with which the thread began: the outermost call outside of the
-/// C and C++ libraries, if it has called another function of the program.
+/// Returns the call from which the consumer's loop waits: the innermost call outside of the class
+/// in whose function the thread waits. If this function has no class, it is the one that contains
+/// the loop if it also calls others to work; otherwise it only waits, and its caller has the loop.
+std::optional<source_place> consumer_call(const named_stack& stack,
+                                          const std::set<std::string>& calling) {
+  const std::size_t waits_in = waiting_call(stack);
+  if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
+  const source_place& waiting = stack[waits_in];
+  const std::string scope = class_of(waiting.function);
+  if (scope.empty() && calling.count(waiting.function) != 0) return waiting;
+  for (std::size_t i = waits_in; i < stack.size(); ++i) {
+    if (is_of_runtime(stack[i])) continue;
+    const bool is_same = scope.empty() ? stack[i].function == waiting.function
+                                       : class_of(stack[i].function) == scope;
+    if (!is_same) return stack[i];
+  }
+  return scope.empty() ? std::optional(waiting) : std::nullopt;
+}
+
+/// Returns the call that builds a batch: the outermost call of a function of the program by another
+/// one. The loop of a pool of threads calls tasks through the C++ library, such as std::function;
+/// then it is the call in the task. Returns nullopt if there is no such call.
 std::optional<source_place> loop_call(const named_stack& stack) {
-  std::optional<std::size_t> loop;
+  std::optional<std::size_t> first;
+  std::optional<std::size_t> caller;
   for (std::size_t i = stack.size(); i-- > 0;) {
     if (is_of_runtime(stack[i])) continue;
-    if (loop) return stack[*loop];
-    loop = i;
+    if (caller && *caller == i + 1) return stack[*caller];
+    if (caller && !first) first = caller;
+    caller = i;
   }
-  return std::nullopt;
+  if (!first) return std::nullopt;
+  return stack[*first];
 }
 
 }  // namespace
@@ -86,6 +113,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   const bool is_queue = wait.reason == wait_reason::condition && wait.what.empty();
   if (!is_queue || !wait.of || *wait.of == subject || wait.share < min_wait) return {};
   const thread_activity& workers = groups[*wait.of];
+  const std::set<std::string> calling = calling_functions(samples, stacks, groups[subject]);
   place_votes consumer;
   place_votes worker;
   for (const thread_sample& s : samples.samples) {
@@ -93,7 +121,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
     if (s.waits && groups[subject].members.count(s.thread) != 0) {
       if (s.reason != wait.reason || stack.empty()) continue;
       if (!(stack[waiting_call(stack)] == wait.function)) continue;
-      const auto call = consumer_call(stack);
+      const auto call = consumer_call(stack, calling);
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
     } else if (!s.waits && workers.members.count(s.thread) != 0) {
@@ -105,7 +133,8 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   const auto consumed = consumer.winner(most);
   const auto preprocessed = worker.winner(most);
   if (!consumed || !preprocessed) return {};
-  return {{*consumed, true, "LOTUS_BATCH_CONSUMED(i);", wait.sure},
+  return {{*consumed, false, "lotus::wait_for_batch wait;", wait.sure},
+          {*consumed, true, "wait.consumed(i);", wait.sure},
           {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};
 }
 

@@ -1,4 +1,4 @@
-// Suggests where to put the first two markers (Lotus macros) into a program without markers.
+// Suggests where a program without markers should have its first ones.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 

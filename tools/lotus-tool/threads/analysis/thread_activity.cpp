@@ -20,10 +20,23 @@ namespace {
 
 using lotus::detail::wait_reason;
 
-/// Assigns threads to groups by the function with which they began.
+/// What the threads of a group have in common: whether they are the main thread, main threads of
+/// other processes (1) or started threads (2); their program; their function or name.
+struct group_key {
+  int kind = 0;
+  std::string program;
+  std::string start;
+
+  friend bool operator<(const group_key& a, const group_key& b) {
+    return std::tie(a.kind, a.program, a.start) < std::tie(b.kind, b.program, b.start);
+  }
+};
+
+/// Assigns threads to groups by their program and the function with which they began.
 class grouping {
  public:
   grouping(const thread_samples& samples, const named_stacks& stacks) : samples_(samples) {
+    for (const sampled_process& p : samples.processes) program_[p.pid] = p.program;
     std::vector<std::map<std::string, std::uint64_t>> starts(samples.threads.size());
     seen_.resize(samples.threads.size());
     for (const thread_sample& s : samples.samples) {
@@ -32,28 +45,31 @@ class grouping {
       if (!start.empty()) starts[s.thread][start] += s.count;
     }
     for (std::size_t i = 0; i < samples.threads.size(); ++i) {
-      if (samples.threads[i].wait_samples > 0) seen_[i] = true;
+      if (samples.threads[i].wait_samples > 0 || samples.threads[i].span_ns > 0) seen_[i] = true;
       key_.push_back(key_of(i, starts[i]));
     }
   }
 
   bool is_seen(std::size_t thread) const { return seen_[thread]; }
-  const std::string& key(std::size_t thread) const { return key_[thread]; }
+  const group_key& key(std::size_t thread) const { return key_[thread]; }
 
  private:
-  std::string key_of(std::size_t thread, const std::map<std::string, std::uint64_t>& starts) const {
+  group_key key_of(std::size_t thread, const std::map<std::string, std::uint64_t>& starts) const {
     const sampled_thread& t = samples_.threads[thread];
-    if (thread == 0) return "main";
-    if (t.pid == t.tid) return "main of " + t.name;
+    const auto known = program_.find(t.pid);
+    const std::string program = known == program_.end() ? std::string() : known->second;
+    if (thread == 0) return {0, program, "main"};
+    if (t.pid == t.tid) return {1, program, "main of " + t.name};
     const auto most =
         std::max_element(starts.begin(), starts.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most != starts.end() ? most->first : t.name;
+    return {2, program, most != starts.end() ? most->first : t.name};
   }
 
   const thread_samples& samples_;
   std::vector<bool> seen_;
-  std::vector<std::string> key_;
+  std::vector<group_key> key_;
+  std::map<std::uint32_t, std::string> program_;  // of each process
 };
 
 /// The samples of a group.
@@ -63,6 +79,7 @@ struct collected {
   std::uint64_t span_ns = 0;
   std::uint64_t cpu_ns = 0;
   std::uint64_t queue_ns = 0;
+  std::set<std::uint32_t> processes;
   std::vector<const thread_sample*> running;
   std::vector<const thread_sample*> waiting;
   // Classes of the called functions, with their modules.
@@ -82,7 +99,8 @@ class analysis {
       add_states(group);
       add_functions(group);
     }
-    // This comes last, because what a group waits for depends on what the others do.
+    name_programs();
+    // What a group waits for depends on what the others do.
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i);
   }
 
@@ -110,7 +128,7 @@ class analysis {
 
  private:
   void collect() {
-    std::map<std::string, std::size_t> known;
+    std::map<group_key, std::size_t> known;
     group_of_.resize(samples_.threads.size());
     for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
       if (!grouping_.is_seen(i)) continue;
@@ -120,11 +138,14 @@ class analysis {
       collected& group = groups_[at->second];
       group_of_[i] = at->second;
       group_of_tid_[t.tid] = at->second;
-      group.of.start = grouping_.key(i);
+      group.of.start = grouping_.key(i).start;
+      group.of.program = grouping_.key(i).program;
       group.of.is_main = i == 0;
       group.of.is_process = i != 0 && t.pid == t.tid;
       ++group.of.threads;
       group.of.members.insert(i);
+      group.processes.insert(t.pid);
+      group.of.processes = group.processes.size();
       group.of.wait_samples += t.wait_samples;
       group.span_ns += t.span_ns;
       group.waits += t.waits;
@@ -141,23 +162,41 @@ class analysis {
     }
   }
 
+  /// Sets `of_program` of groups that have the name of another one, or belong to another program
+  /// than the main thread.
+  void name_programs() {
+    for (collected& group : groups_) {
+      thread_activity& of = group.of;
+      if (of.is_main) continue;
+      bool is_needed = !of.is_process && of.program != groups_.front().of.program;
+      bool same_file = false;  // whether the programs' files have the same name
+      for (const collected& other : groups_) {
+        if (other.of.program == of.program) continue;
+        is_needed = is_needed || (other.of.start == of.start && !other.of.is_main &&
+                                  other.of.is_process == of.is_process);
+        same_file = same_file || file_name(other.of.program) == file_name(of.program);
+      }
+      if (is_needed) of.of_program = same_file ? of.program : file_name(of.program);
+    }
+  }
+
   void add_states(collected& group) const {
     thread_activity& of = group.of;
-    if (of.wait_samples == 0) {
-      // These threads were so short-lived that they have only CPU samples.
+    constexpr double min_span_s = 0.1;
+    if (of.wait_samples == 0 && static_cast<double>(group.span_ns) * 1e-9 < min_span_s) {
+      // Only CPU samples have seen these threads, which were short-lived.
       of.running = 1;
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
     // The threads' clocks are exact, whereas there may be too few wait samples.
-    constexpr double min_span_s = 0.1;
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);
     of.time_s = static_cast<double>(group.span_ns) * 1e-9;
     double awake = std::min(1.0, (ran + queued) * 1e-9 / of.time_s);
     if (of.time_s < min_span_s) {
       awake = 1 - static_cast<double>(group.waits) / static_cast<double>(of.wait_samples);
-    } else if (group.waits == 0) {
+    } else if (group.waits == 0 && of.wait_samples > 0) {
       awake = 1;
     }
     of.run_queue = ran + queued > 0 ? awake * queued / (ran + queued) : 0;
@@ -363,16 +402,30 @@ std::size_t subject_of(const std::vector<thread_activity>& groups) {
 
 std::string shown_group(const thread_activity& group) {
   if (group.is_main) return "main";
+  const std::string program = printable_line(group.of_program);
   if (group.is_process) {
-    const std::string program = printable_line(group.start.substr(8));
-    return group.threads == 1 ? "the process `" + program + '`'
-                              : std::to_string(group.threads) + " processes `" + program + '`';
+    const std::string name = printable_line(group.start.substr(8));
+    const std::string path = program.empty() || program == name ? "" : " (" + program + ')';
+    return (group.threads == 1 ? "the process `" : std::to_string(group.threads) + " processes `") +
+           name + '`' + path;
   }
   const bool is_lambda = group.start.rfind("a lambda in ", 0) == 0;
-  std::string start = printable_line(is_lambda ? group.start.substr(12) : group.start);
-  start = is_lambda ? "a lambda in `" + start + '`' : '`' + start + '`';
-  return group.threads == 1 ? "1 thread in " + start
-                            : std::to_string(group.threads) + " threads in " + start;
+  const std::string start =
+      printable_line(short_function(is_lambda ? group.start.substr(12) : group.start));
+  std::string text =
+      (group.threads == 1 ? "1 thread" : std::to_string(group.threads) + " threads") +
+      (is_lambda ? " in a lambda in `" : " in `") + start + '`';
+  if (group.processes > 1) {
+    text += " of " + std::to_string(group.processes) + " processes";
+    if (!program.empty()) text += " `" + program + '`';
+  } else if (!program.empty()) {
+    text += " of `" + program + '`';
+  }
+  return text;
+}
+
+std::string unique_name(const thread_activity& group) {
+  return group.of_program.empty() ? group.start : group.start + " of " + group.of_program;
 }
 
 }  // namespace lotus::tool

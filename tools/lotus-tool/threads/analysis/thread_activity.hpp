@@ -31,12 +31,17 @@ struct function_share {
   double share = 0;       ///< share of the group's CPU time, 0..1
 };
 
-/// Threads that began with the same function.
+/// Threads of one program that began with the same function.
 struct thread_activity {
   std::string start;        ///< name of the function; "main" for the main thread
+  std::string program;      ///< path of the program whose threads they are; "" if unknown
   bool is_main = false;     ///< whether this is the main thread of the started program
   bool is_process = false;  ///< whether these are the main threads of other processes
+  /// What tells these threads from those of other programs that began with a function of the same
+  /// name: name or path of the program. "" if nothing is needed.
+  std::string of_program;
   std::size_t threads = 0;
+  std::size_t processes = 0;      ///< the number of processes to which the threads belong
   std::set<std::size_t> members;  ///< indices in thread_samples::threads
   std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
@@ -60,6 +65,9 @@ std::size_t subject_of(const std::vector<thread_activity>& groups);
 
 /// Returns a text such as "4 threads in `worker_loop`" or "main".
 std::string shown_group(const thread_activity& group);
+
+/// Returns a name that no other group has, such as "worker_loop" or "worker_loop of decoder".
+std::string unique_name(const thread_activity& group);
 
 }  // namespace lotus::tool
 

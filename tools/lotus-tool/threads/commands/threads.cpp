@@ -54,6 +54,7 @@ void write_place(json_writer& to, const source_place& place) {
 void write_group(json_writer& to, const thread_activity& group,
                  const std::vector<thread_activity>& groups) {
   to.begin_object().member("threads", group.threads).member("start", group.start);
+  to.member("processes", group.processes).member("program", group.program);
   to.member("looks", group.wait_samples).member("cpu_samples", group.cpu_samples);
   to.member("seconds", group.time_s).member("running", group.running);
   to.member("run_queue", group.run_queue).key("blocked").begin_array();
@@ -64,7 +65,10 @@ void write_group(json_writer& to, const thread_activity& group,
     to.member("module", part.function.module);
     write_place(to, part.function);
     to.member("share", part.share);
-    if (part.of) to.member("waits_for", groups[*part.of].start).member("sure", part.sure);
+    if (part.of) {
+      to.member("waits_for", groups[*part.of].start).member("waits_for_group", *part.of);
+      to.member("sure", part.sure);
+    }
     to.end_object();
   }
   to.end_array().key("functions").begin_array();
@@ -82,7 +86,8 @@ void print_json(const thread_samples& samples, const threads_result& result, std
   json_writer to(text);
   to.begin_object().member("headline", result.headline);
   to.key("sampling").begin_object().member("cpu_interval_ns", samples.interval_ns);
-  to.member("looks_per_s", samples.wait_samples_per_s).member("cost", samples.cost).end_object();
+  to.member("looks_per_s", samples.wait_samples_per_s).member("cost", samples.cost);
+  to.member("late_s", samples.late_s).end_object();
   to.key("groups").begin_array();
   for (const thread_activity& group : result.groups) {
     to.newline(1);
@@ -144,14 +149,16 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
 void print_markers(const std::vector<suggested_marker>& markers, std::ostream& out) {
   if (markers.empty()) return;
   out << '\n'
-      << fitted(out, markers.front().sure
-                         ? "For times per batch, add these two lines; i is the batch's number:"
-                         : "For times per batch, add these two lines, of which the places are a "
-                           "guess; i is the batch's number:")
+      << fitted(out,
+                std::string("For times per batch, add these lines") +
+                    (markers.front().sure ? "" : ", of which the places are a guess") +
+                    "; i is the batch's number. If a call stands in the head of a loop, move it "
+                    "into the body first.")
       << '\n';
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
-        << (marker.after ? "after" : "before") << " this line: " << marker.text << '\n';
+        << (marker.after ? "after" : "before") << " this line"
+        << (is_lambda(marker.at) ? ", inside the lambda: " : ": ") << marker.text << '\n';
   }
 }
 
@@ -165,6 +172,20 @@ void print_text(const thread_samples& samples, const threads_result& result, std
   }
   print_markers(result.markers, out);
   out << '\n';
+  if (samples.interval_ns == 0) {
+    out << fitted(out,
+                  "The functions in which threads run are unknown, because the kernel did not "
+                  "permit perf_event_open. The shares are the kernel's own, of "
+                  "/proc/PID/task/TID/schedstat.")
+        << '\n';
+  }
+  constexpr double much_too_late_s = 0.003;
+  if (samples.late_s >= much_too_late_s) {
+    out << fitted(out, "The machine was so busy that wait samples were taken " +
+                           std::to_string(std::lround(1e3 * samples.late_s)) +
+                           " ms late on average, so the shares of short waits are too high.")
+        << '\n';
+  }
   std::string how =
       std::to_string(std::lround(samples.wait_samples_per_s)) + " wait samples a second";
   if (samples.interval_ns != 0) {

@@ -20,10 +20,12 @@ namespace fs = std::filesystem;
 // A file of samples consists of lines. A module, place, stack or thread has the number of lines of
 // the same kind before its own line. A wait sample is one observation of a thread.
 //   lotus-threads,1                                  the first line
-//   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>
+//   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>,
+//     <seconds by which wait samples were late>
 //   module,<path>
 //   place,<module>,<offset in the file, hexadecimal>
 //   stack,<place>[;<place>...]                       the innermost call first; may be empty
+//   process,<pid>,<path of its program>
 //   thread,<pid>,<tid>,<wait samples>,<waits>,<span ns>,<CPU ns>,<queue ns>,<name>
 //   cpu,<thread>,<stack>,<count>
 //   wait,<thread>,<stack>,<count>,<reason>,<address, hexadecimal>,<holder's tid>,<what>
@@ -123,7 +125,7 @@ bool take_line(std::string_view line, thread_samples& to) {
   const std::string_view kind = of.text();
   if (kind == "sampling") {
     return of.number(to.interval_ns) && of.decimal(to.wait_samples_per_s) && of.decimal(to.cost) &&
-           of.number(to.time_ns);
+           of.number(to.time_ns) && (of.rest().empty() || of.decimal(to.late_s));
   }
   if (kind == "module") {
     to.modules.push_back(of.rest());
@@ -139,6 +141,13 @@ bool take_line(std::string_view line, thread_samples& to) {
     return true;
   }
   if (kind == "stack") return take_stack(of.rest(), to);
+  if (kind == "process") {
+    sampled_process process;
+    if (!of.number(process.pid)) return false;
+    process.program = of.rest();
+    to.processes.push_back(std::move(process));
+    return true;
+  }
   if (kind == "thread") {
     sampled_thread t;
     if (!of.number(t.pid) || !of.number(t.tid) || !of.number(t.wait_samples) ||
@@ -153,13 +162,30 @@ bool take_line(std::string_view line, thread_samples& to) {
   return (kind == "cpu" || kind == "wait") && take_sample(of, kind == "wait", to);
 }
 
+/// Returns the path of the newest file of samples in a folder; "" if there is none.
+std::string newest_file(const std::string& dir) {
+  std::string newest;
+  fs::file_time_type time{};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind(thread_samples_start, 0) != 0 || !is_found_file(entry)) continue;
+    const auto changed = entry.last_write_time(error);
+    if (!newest.empty() && changed < time) continue;
+    newest = entry.path().string();
+    time = changed;
+  }
+  return newest;
+}
+
 }  // namespace
 
 std::string thread_samples_text(const thread_samples& samples) {
   const auto number = [](auto value) { return std::to_string(value); };
   std::string text(first_line);
   text += "\nsampling," + number(samples.interval_ns) + ',' + number(samples.wait_samples_per_s) +
-          ',' + number(samples.cost) + ',' + number(samples.time_ns) + '\n';
+          ',' + number(samples.cost) + ',' + number(samples.time_ns) + ',' +
+          number(samples.late_s) + '\n';
   for (const std::string& path : samples.modules) text += "module," + on_one_line(path) + '\n';
   for (const code_offset& place : samples.places) {
     text += "place," + number(place.module) + ',' + hexadecimal(place.offset) + '\n';
@@ -168,6 +194,9 @@ std::string thread_samples_text(const thread_samples& samples) {
     text += "stack,";
     for (std::size_t i = 0; i < stack.size(); ++i) text += (i == 0 ? "" : ";") + number(stack[i]);
     text += '\n';
+  }
+  for (const sampled_process& p : samples.processes) {
+    text += "process," + number(p.pid) + ',' + on_one_line(p.program) + '\n';
   }
   for (const sampled_thread& t : samples.threads) {
     text += "thread," + number(t.pid) + ',' + number(t.tid) + ',' + number(t.wait_samples) + ',' +
@@ -211,18 +240,12 @@ thread_samples parse_thread_samples(std::string_view text, const std::string& pa
   return samples;
 }
 
+bool has_thread_samples(const std::string& dir) {
+  return !newest_file(dir).empty();
+}
+
 thread_samples read_thread_samples(const std::string& dir, diagnostic_log& diagnostics) {
-  std::string newest;
-  fs::file_time_type time{};
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind(thread_samples_start, 0) != 0 || !is_found_file(entry)) continue;
-    const auto changed = entry.last_write_time(error);
-    if (!newest.empty() && changed < time) continue;
-    newest = entry.path().string();
-    time = changed;
-  }
+  const std::string newest = newest_file(dir);
   if (newest.empty()) {
     throw input_error(dir + ": no sampled threads; record them with 'lotus-tool run -- PROGRAM'");
   }

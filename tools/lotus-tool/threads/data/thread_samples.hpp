@@ -21,6 +21,12 @@ struct code_offset {
 /// The calls that a thread had open, as indices in thread_samples::places, the innermost first.
 using sampled_stack = std::vector<std::uint32_t>;
 
+/// A process of the program.
+struct sampled_process {
+  std::uint32_t pid = 0;
+  std::string program;  ///< path of the program that it ran last; "" if unknown
+};
+
 /// A thread of the program. `wait_samples` counts the random times at which its state was read.
 struct sampled_thread {
   std::uint32_t pid = 0;
@@ -52,16 +58,23 @@ struct thread_samples {
   std::uint64_t interval_ns = 0;  ///< CPU time between two samples of a thread; 0: not sampled
   double wait_samples_per_s = 0;  ///< wait samples per second of all threads together
   double cost = 0;                ///< CPU seconds that the sampling took per second
-  std::int64_t time_ns = 0;       ///< end of the recording, in ns since 1970
+  /// How late the wait samples were taken on average because all CPUs were busy, in seconds. Late
+  /// samples contain short waits too often.
+  double late_s = 0;
+  std::int64_t time_ns = 0;  ///< end of the recording, in ns since 1970
   std::vector<std::string> modules;
   std::vector<code_offset> places;
   std::vector<sampled_stack> stacks;
+  std::vector<sampled_process> processes;
   std::vector<sampled_thread> threads;  ///< the first thread is the program's main thread
   std::vector<thread_sample> samples;
 };
 
 /// Returns the samples as the text of a file.
 std::string thread_samples_text(const thread_samples& samples);
+
+/// Whether a run's folder has a file of samples.
+bool has_thread_samples(const std::string& dir);
 
 /// Reads the file of samples in a run's folder; of several files the newest. Reports damaged lines.
 /// Throws input_error if there is no file.

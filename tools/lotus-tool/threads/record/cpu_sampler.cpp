@@ -1,6 +1,7 @@
 #include "threads/record/cpu_sampler.hpp"
 
 #include <asm/perf_regs.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -123,28 +124,47 @@ bool take_stack(record_parts& record, stack_copy& to) {
 
 }  // namespace
 
-cpu_sampler::cpu_sampler(pid_t process, std::uint64_t interval_ns) {
-  perf_event_attr attr = attributes(interval_ns);
-  const long processors = ::sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < processors; ++cpu) {
-    int event = layout::open_event(attr, process, cpu);
-    if ((event == -EACCES || event == -EPERM) && attr.exclude_kernel == 0 && events_.empty()) {
-      attr.exclude_kernel = 1;
-      event = layout::open_event(attr, process, cpu);
-    }
-    if (event < 0) {
-      error_ = -event;
-      continue;  // usually because this processor is offline
-    }
+/// Opens the event of a thread on a processor. Returns 0 or an errno.
+int cpu_sampler::open_on(int cpu, pid_t thread, perf_event_attr& attr) {
+  int event = layout::open_event(attr, thread, cpu);
+  if ((event == -EACCES || event == -EPERM) && attr.exclude_kernel == 0 && events_.empty()) {
+    attr.exclude_kernel = 1;
+    event = layout::open_event(attr, thread, cpu);
+  }
+  if (event < 0) return -event;
+  int error = 0;
+  const auto [first, is_first] = event_of_cpu_.try_emplace(cpu, event);
+  if (is_first) {
     layout::perf_ring ring;
-    const int error = ring.map(event, ring_pages);
-    if (error != 0) {
-      error_ = error;
-      ::close(event);
-      continue;
-    }
+    error = ring.map(event, ring_pages);
+    if (error == 0) rings_.push_back(ring);
+    if (error != 0) event_of_cpu_.erase(first);
+  } else if (::ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, first->second) != 0) {  // NOLINT(*-vararg)
+    error = errno;
+  }
+  if (error == 0) {
     events_.push_back(event);
-    rings_.push_back(ring);
+  } else {
+    ::close(event);
+  }
+  return error;
+}
+
+cpu_sampler::cpu_sampler(const std::vector<pid_t>& threads, std::uint64_t interval_ns,
+                         sampling_start start) {
+  perf_event_attr attr = attributes(interval_ns);
+  if (start == sampling_start::now) attr.enable_on_exec = attr.disabled = 0;
+  const long processors = ::sysconf(_SC_NPROCESSORS_CONF);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    for (int cpu = 0; cpu < processors; ++cpu) {
+      const int error = open_on(cpu, threads[i], attr);
+      if (error == ESRCH) break;  // the thread has ended
+      if (error == 0) continue;
+      error_ = error;  // usually because this processor is offline
+      if (error != EMFILE && error != ENFILE) continue;
+      left_out_ = threads.size() - i;
+      return;
+    }
   }
 }
 

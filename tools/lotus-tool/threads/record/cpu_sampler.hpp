@@ -4,9 +4,11 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <lotus/sampling/perf_ring.hpp>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +17,14 @@
 
 namespace lotus::tool {
 
-/// Uses events of perf_event_open(2), which the kernel enables when the process calls exec, and
-/// which its threads and descendants inherit.
+/// When sampling begins.
+enum class sampling_start : std::uint8_t {
+  at_exec,  ///< when the process, which has one thread, calls exec
+  now,
+};
+
+/// Uses events of perf_event_open(2), which the threads and processes that are started later
+/// inherit.
 class cpu_sampler {
  public:
   struct listener {
@@ -28,9 +36,9 @@ class cpu_sampler {
     std::function<void(std::uint32_t pid)> mapping;
   };
 
-  /// Prepares sampling of a process that is about to exec. If the kernel does not permit sampling,
+  /// Samples threads and everything that they start. If the kernel does not permit sampling,
   /// works() is false.
-  cpu_sampler(pid_t process, std::uint64_t interval_ns);
+  cpu_sampler(const std::vector<pid_t>& threads, std::uint64_t interval_ns, sampling_start start);
   cpu_sampler(const cpu_sampler&) = delete;
   cpu_sampler& operator=(const cpu_sampler&) = delete;
   ~cpu_sampler();
@@ -38,17 +46,23 @@ class cpu_sampler {
   bool works() const noexcept { return !rings_.empty(); }
   /// The error of perf_event_open(2); 0 if sampling works.
   int error() const noexcept { return works() ? 0 : error_; }
+  /// How many of the threads are not sampled although sampling works. Each needs a descriptor per
+  /// processor, of which a process may have only so many.
+  std::size_t left_out() const noexcept { return works() ? left_out_ : 0; }
 
   /// Passes all records since the last call to `to`.
   void drain(const listener& to);
 
  private:
+  int open_on(int cpu, pid_t thread, perf_event_attr& attr);
   static void take(std::string_view records, const listener& to);
 
   int error_ = 0;
+  std::size_t left_out_ = 0;
   std::vector<int> events_;
   std::vector<lotus::detail::perf_ring> rings_;
-  std::string bytes_;  // buffer for the records of one ring
+  std::map<int, int> event_of_cpu_;  // the event whose ring all events of the processor use
+  std::string bytes_;                // buffer for the records of one ring
 };
 
 }  // namespace lotus::tool

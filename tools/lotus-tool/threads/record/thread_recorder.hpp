@@ -20,12 +20,12 @@
 
 namespace lotus::tool {
 
-/// Watches a process that is about to exec, with all its threads and descendants, from outside:
-/// samples where they use the CPU, and what they wait for. The copies of stacks stay in memory, and
+/// Watches a process with all its threads and descendants, from outside: samples where they use the
+/// CPU, and what they wait for. The copies of stacks stay in memory, and
 /// result() keeps only addresses of code.
 class thread_recorder {
  public:
-  explicit thread_recorder(pid_t pid);
+  thread_recorder(pid_t pid, sampling_start start);
   thread_recorder(const thread_recorder&) = delete;
   thread_recorder& operator=(const thread_recorder&) = delete;
   ~thread_recorder();
@@ -35,8 +35,12 @@ class thread_recorder {
 
   /// Returns why the use of the CPU cannot be sampled, as an errno; 0 if it is sampled.
   int cpu_error() const noexcept { return cpu_.error(); }
-  /// Whether the kernel forbids reading what the threads wait for.
-  bool waits_forbidden() const noexcept { return forbidden_; }
+  /// How many threads are not sampled while they run, because too many files would be open.
+  std::size_t left_out() const noexcept { return cpu_.left_out(); }
+  /// The name of a process of which the kernel forbids reading what its threads wait for; "" if
+  /// there is none. Of these threads, only their CPU time and their time waiting for a CPU are
+  /// known.
+  const std::string& not_permitted() const noexcept { return not_permitted_; }
 
   /// Unwinds all stacks and returns the samples; they contain no threads if nothing was observed.
   thread_samples result();
@@ -52,9 +56,11 @@ class thread_recorder {
   struct process {
     std::optional<watched_process> watched;  // nullopt after the end of the process
     std::size_t image = 0;                   // index in images_
+    std::string program;                     // path
     clock::time_point read_code_at{};
     clock::duration read_code_after{};
-    bool mapped = true;  // whether code may have been mapped since it was read
+    bool forbidden = false;  // whether the kernel does not permit reading what the threads wait for
+    bool mapped = true;      // whether code may have been mapped since it was read
   };
   struct thread {
     sampled_thread of;
@@ -102,8 +108,10 @@ class thread_recorder {
   raw_sample* next_running_ = nullptr;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
-  bool forbidden_ = false;
+  std::string not_permitted_;
   std::uint64_t wait_samples_ = 0;
+  std::uint64_t rounds_ = 0;
+  double late_s_ = 0;  // sum over all rounds
   clock::time_point begun_;
   clock::time_point next_round_;
   clock::time_point next_list_;

@@ -43,6 +43,13 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
+/// Returns the path to which a symbolic link points, "" if it cannot be read.
+std::string target_of(const std::string& link) {
+  std::array<char, 4096> target{};
+  const ssize_t got = ::readlink(link.c_str(), target.data(), target.size());
+  return got > 0 ? std::string(target.data(), static_cast<std::size_t>(got)) : std::string();
+}
+
 std::vector<std::uint32_t> numbers_in(std::string_view text) {
   std::vector<std::uint32_t> all;
   const std::string copy(text);
@@ -169,11 +176,8 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
     return;
   }
   if (row->of_descriptor) {
-    std::array<char, 4096> link{};
     const auto fd = static_cast<int>(call.arguments[0]);
-    const std::string path = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd);
-    const ssize_t got = ::readlink(path.c_str(), link.data(), link.size());
-    if (got > 0) to.what.assign(link.data(), static_cast<std::size_t>(got));
+    to.what = target_of("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd));
     const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
     if (row->reason == wait_reason::file) {
       if (begins("pipe:")) to.reason = wait_reason::pipe;
@@ -220,6 +224,10 @@ std::string watched_process::name(std::uint32_t tid) const {
   std::string text = read_all(task_path(tid, "comm"));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+std::string watched_process::program() const {
+  return target_of("/proc/" + std::to_string(pid_) + "/exe");
 }
 
 std::vector<mapped_code> watched_process::code() const {

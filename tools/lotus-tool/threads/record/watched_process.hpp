@@ -72,6 +72,8 @@ class watched_process {
   /// Returns the name of a thread, "" if it has ended.
   std::string name(std::uint32_t tid) const;
 
+  /// Returns the path of the program that the process runs; "" if it cannot be read.
+  std::string program() const;
   /// Reads which code is mapped, sorted by address.
   std::vector<mapped_code> code() const;
 

@@ -232,12 +232,36 @@ function foldedCard(run) {
   return card;
 }
 
+/** Returns a card with the result for a program without markers. */
+function threadsCard(of) {
+  const box = element("article", undefined, "verdict");
+  box.append(element("p", of.name + ": threads", "title"));
+  const sentence = element("p", of.headline ? of.headline + "." : "Too little was seen to say what the threads do.", "sentence");
+  sentence.setAttribute("elementtiming", "verdict");
+  box.append(sentence);
+  if (of.markers.length) {
+    box.append(element("p", "For times per batch, add these lines" + (of.markers[0].sure ? "" : ", of which the places are a guess") +
+      "; i is the batch's number. If a call stands in the head of a loop, move it into the body first."));
+    const list = element("ul");
+    for (const { file, line, place, text } of of.markers) {
+      const item = element("li", file + ":" + line + " " + place + ": ");
+      item.append(element("code", text));
+      list.append(item);
+    }
+    box.append(list);
+  }
+  return box;
+}
+
 function showVerdicts() {
   const place = byId("verdicts");
-  place.replaceChildren(...(report.runs.length > mostCards ? [runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox)));
+  const cards = report.runs.length > mostCards ? [runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
+  // A program with markers has a verdict, which says more than samples do.
+  const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir));
+  place.replaceChildren(...cards, ...sampledOnly.map(threadsCard));
   byId("compare-sentence").hidden = !report.comparison;
   if (report.comparison) byId("compare-sentence").textContent = comparisonSentence();
-  const names = report.runs.map((run) => run.name);
+  const names = [...report.runs, ...sampledOnly].map((run) => run.name);
   const title = names.length > 3 ? names.length + " runs" : names.join(" and ");
   byId("title").textContent = title;
   document.title = title + " – Lotus report";

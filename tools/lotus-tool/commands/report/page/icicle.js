@@ -78,8 +78,12 @@ class Icicle {
     return cell;
   }
 
+  textOf(node) {
+    return node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " call" : " calls");
+  }
+
   operation(node, from, share, depth, path) {
-    const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " call" : " calls");
+    const text = this.textOf(node);
     const cell = this.cell(fits(node.name, share * this.box.clientWidth) ? operationText(node.name) : "", text, from, share, depth);
     cell.style.background = operationBackground(node.name);
     cell.addEventListener("click", () => {

@@ -70,11 +70,14 @@ function readRest() {
   const rest = JSON.parse(byId("data").textContent);
   rest.runs.forEach((run, i) => Object.assign(report.runs[i], run));
   report.hardware = rest.hardware;
+  report.thread_stacks = rest.thread_stacks;
 }
 
 async function showRest() {
   readRest();
   await pause();
+  showThreads();
+  if (!report.runs.length) return showOnlyThreads();
   const choice = byId("run");
   fillChoice("run", report.runs.map((run) => run.name), async () => {
     await chooseRun(Number(choice.value));

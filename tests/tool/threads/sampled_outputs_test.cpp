@@ -1,0 +1,275 @@
+// Tests what follows from samples of threads: groups of several programs, profiles of pprof, and
+// what is left without perf events.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "sampled_program.hpp"
+#include "tool/report/browser.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+const std::string planted = PLANTED_THREADS;
+
+struct sampled {
+  int status = -1;
+  std::string err;
+  json threads = parse_json("{}");
+};
+
+/// Samples a shell's commands, and reads what the threads did.
+sampled sample(const temp_dir& dir, const std::string& commands, const std::string& before = "") {
+  const std::string script = dir.file("script.sh", commands + "\n");
+  const std::string out = dir.path() + "/out";
+  std::vector<std::string> command{LOTUS_TOOL_PROGRAM, "run", "--dir", dir.path() + "/run", "--",
+                                   "/bin/sh",          script};
+  if (!before.empty()) command.insert(command.begin(), before);
+  sampled done;
+  done.status = running_program(command, out).wait();
+  done.err = read_file(out + ".err");
+  const result printed = run({"threads", dir.path() + "/run", "--json"});
+  INFO(done.err + printed.err);
+  REQUIRE(printed.status == 0);
+  done.threads = parse_json(printed.out);
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("threads of two programs are two groups, also if their functions have one name") {
+  const temp_dir dir;
+  const sampled two = sample(
+      dir, "'" + planted + "' pool 1500 & '" + std::string(PLANTED_STATIC) + "' pool 1500 & wait");
+  INFO(two.err);
+  for (const auto* program : {"/planted_threads", "/planted_static"}) {
+    INFO(program);
+    const json workers = group_of(two.threads, "worker_loop", program);
+    CHECK(workers["threads"].integer() == 2);
+    CHECK(workers["processes"].integer() == 1);
+  }
+  CHECK(contains(two.err, "2 threads in `worker_loop` of `planted_threads`"));
+  CHECK(contains(two.err, "2 threads in `worker_loop` of `planted_static`"));
+}
+
+TEST_CASE("programs with one name in two folders are two groups") {
+  const temp_dir dir;
+  const std::string copy = dir.path() + "/planted_threads";
+  REQUIRE(std::system(("cp '" + planted + "' '" + copy + "'").c_str()) == 0);
+  const sampled two =
+      sample(dir, "'" + planted + "' sleeps 1000 & '" + copy + "' sleeps 1000 & wait");
+  INFO(two.err);
+  const json ours = group_of(two.threads, "main of planted_threads", planted);
+  const json other = group_of(two.threads, "main of planted_threads", copy);
+  for (const json& group : {ours, other}) {
+    CHECK(group["threads"].integer() == 1);
+    CHECK(group["processes"].integer() == 1);
+  }
+  CHECK(contains(two.err, "the process `planted_threads` (" + planted + ")"));
+  CHECK(contains(two.err, "the process `planted_threads` (" + copy + ")"));
+}
+
+TEST_CASE("a group of threads of several processes says so") {
+  const temp_dir dir;
+  const sampled two =
+      sample(dir, "'" + planted + "' pool 1500 & '" + planted + "' pool 1500 & wait");
+  INFO(two.err);
+  const json workers = group_of(two.threads, "worker_loop");
+  CHECK(workers["threads"].integer() == 4);
+  CHECK(workers["processes"].integer() == 2);
+  const json mains = group_of(two.threads, "main of planted_threads");
+  CHECK(mains["threads"].integer() == 2);
+  CHECK(contains(two.err, "4 threads in `worker_loop` of 2 processes `planted_threads`"));
+}
+
+TEST_CASE("markers for a pool of tasks belong into the task and after the waiting function") {
+  const temp_dir dir;
+  const sampled pool = sample(dir, "exec '" + planted + "' tasks 2000");
+  INFO(pool.err);
+  if (pool.threads["sampling"]["cpu_interval_ns"].integer() == 0) return;
+  const std::string source =
+      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
+  const auto line_of = [&source](const std::string& text) {
+    return 1 + std::count(source.begin(),
+                          source.begin() + static_cast<std::ptrdiff_t>(source.find(text)), '\n');
+  };
+  const std::vector<json> markers = pool.threads["suggested_markers"].array();
+  REQUIRE(markers.size() == 3);
+  CHECK(markers[0]["line"].integer() == line_of("    get_batch(i);"));
+  CHECK(markers[2]["line"].integer() == line_of("    build_batch(batch);"));
+  CHECK(contains(pool.err, "before this line, inside the lambda: LOTUS_BATCH_PREPROCESSED(i);"));
+}
+
+TEST_CASE("late wait samples are reported") {
+  const temp_dir dir;
+  const std::string rest =
+      "\nmodule,/nowhere\nplace,0,10\nstack,0\nthread,1,1,100,100,1000000000,0,0,prog\n"
+      "wait,0,0,100,sleep,0,0,\n";
+  const std::string words = "so busy that wait samples were taken 12 ms late on average";
+  dir.file(".lotus_threads_1_1", "lotus-threads,1\nsampling,0,10,0.01,1,0.012" + rest);
+  CHECK(contains(run({"threads", dir.path(), "--wide"}).out, words));
+  dir.file(".lotus_threads_1_1", "lotus-threads,1\nsampling,0,10,0.01,1" + rest);
+  const result on_time = run({"threads", dir.path(), "--wide"});
+  CHECK(on_time.status == 0);
+  CHECK_FALSE(contains(on_time.out, "late on average"));
+}
+
+TEST_CASE("without perf events, shares are still right, and one line says what is missing") {
+  const temp_dir dir;
+  const sampled burns = sample(dir, "exec '" + planted + "' burn 900", WITHOUT_PERF_EVENTS);
+  if (burns.status == 77) {
+    lotus_test::skip("no seccomp");
+    return;
+  }
+  INFO(burns.err);
+  CHECK(burns.status == 0);
+  CHECK(burns.threads["sampling"]["cpu_interval_ns"].integer() == 0);
+  const json main = group_of(burns.threads, "main");
+  CHECK(main["running"].number() + main["run_queue"].number() > 0.9);
+  CHECK(main["functions"].array().empty());
+  CHECK(contains(burns.err,
+                 "cannot see where threads run (perf_event_open: Operation not "
+                 "permitted): "));
+  const result text = run({"threads", dir.path() + "/run"});
+  CHECK(contains(text.out, "The functions in which threads run are unknown"));
+
+  const temp_dir second;
+  const sampled sleeps = sample(second, "exec '" + planted + "' sleeps 900", WITHOUT_PERF_EVENTS);
+  const json asleep = group_of(sleeps.threads, "main");
+  CHECK(asleep["blocked"].array().front()["function"].text() == "sleeps");
+  CHECK(asleep["blocked"].array().front()["share"].number() > 0.4);
+}
+
+TEST_CASE("protoc decodes the profile for pprof, which has the times of the groups") {
+  const std::string protoc = LOTUS_PROTOC;
+  if (protoc.empty()) {
+    lotus_test::skip("protoc is absent");
+    return;
+  }
+  const temp_dir dir;
+  const sampled pool = sample(dir, "exec '" + planted + "' pool 1500");
+  INFO(pool.err);
+  const std::string profile = dir.path() + "/profile.pb.gz";
+  const result exported = run({"export", dir.path() + "/run", "--format", "pprof", "-o", profile});
+  INFO(exported.err);
+  REQUIRE(exported.status == 0);
+  const std::string folder = std::string(LOTUS_SOURCE) + "/tests/tool/threads";
+  REQUIRE(
+      std::system(("gzip -dc '" + profile + "' | '" + protoc + "' --decode=Profile --proto_path='" +
+                   folder + "' '" + folder + "/pprof_subset.proto' >'" + dir.path() + "/text'")
+                      .c_str()) == 0);
+  // The text has a line "field: value" for each value, and "message {" ... "}" for each message.
+  std::istringstream lines(read_file(dir.path() + "/text"));
+  std::vector<std::string> texts;
+  std::vector<std::vector<std::int64_t>> values;
+  std::vector<std::map<std::int64_t, std::int64_t>> labels;
+  std::size_t types = 0;
+  std::size_t no_calls = 0;
+  bool has_call = true;
+  std::int64_t key = 0;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(' '));
+    const std::size_t colon = line.find(": ");
+    const std::string name = line.substr(0, colon);
+    const std::string value = colon == std::string::npos ? "" : line.substr(colon + 2);
+    if (line == "sample_type {") ++types;
+    if (line == "sample {") {
+      no_calls += has_call ? 0 : 1;
+      has_call = false;
+      values.emplace_back();
+      labels.emplace_back();
+    }
+    if (name == "location_id") has_call = true;
+    if (name == "value") values.back().push_back(std::stoll(value));
+    if (name == "key") key = std::stoll(value);
+    if (name == "str") labels.back()[key] = std::stoll(value);
+    if (name == "string_table") texts.push_back(value.substr(1, value.size() - 2));
+  }
+  CHECK(types == 3);
+  CHECK(no_calls == 0);
+  REQUIRE(!texts.empty());
+  CHECK(texts.front().empty());
+  for (const auto* wanted : {"samples", "running", "waiting", "nanoseconds", "group", "reason",
+                             "condition", "Loader::next", "worker_loop"}) {
+    INFO(wanted);
+    CHECK(std::count(texts.begin(), texts.end(), wanted) == 1);
+  }
+  std::map<std::string, std::pair<double, double>> seconds;  // running and waiting of each group
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    REQUIRE(values[i].size() == 3);
+    CHECK((values[i][1] == 0 || values[i][2] == 0));
+    std::string group;
+    bool has_reason = false;
+    for (const auto& [label, text] : labels[i]) {
+      if (texts[label] == "group") group = texts[text];
+      has_reason = has_reason || texts[label] == "reason";
+    }
+    CHECK(has_reason == (values[i][2] > 0));
+    seconds[group].first += static_cast<double>(values[i][1]) * 1e-9;
+    seconds[group].second += static_cast<double>(values[i][2]) * 1e-9;
+  }
+  for (const auto* start : {"main", "worker_loop"}) {
+    INFO(start);
+    const json group = group_of(pool.threads, start);
+    const double time = group["seconds"].number();
+    CHECK(std::abs(seconds[start].second - time * blocked_share(group)) < 0.001);
+    if (group["cpu_samples"].integer() == 0) continue;
+    CHECK(std::abs(seconds[start].first - time * group["running"].number()) < 0.001);
+  }
+}
+
+TEST_CASE("the report has a table of the threads and charts of running and waiting time") {
+  const temp_dir dir;
+  const sampled pool = sample(dir, "exec '" + planted + "' pool 1500");
+  INFO(pool.err);
+  const std::string page = dir.path() + "/report.html";
+  const result written = run({"report", dir.path() + "/run", "-o", page});
+  INFO(written.err);
+  REQUIRE(written.status == 0);
+  auto found = browse(dir, page, 1280, R"(<script>
+pageReady.then(function () {
+  var lines = [];
+  var put = function (key, value) { lines.push(key + "=" + value); };
+  var cells = function (id) { return [...document.querySelectorAll("#" + id + " button")]; };
+  put("errors", seen.length ? seen.join("; ") : "none");
+  put("headline", document.querySelector("#verdicts .sentence").textContent);
+  put("groups", [...document.querySelectorAll("#threads tbody th")].map(function (th) { return th.textContent; }).join("|"));
+  put("shown", [...document.querySelectorAll("main > section")].filter(function (s) { return !s.hidden; }).length);
+  ["running", "waiting"].forEach(function (id) {
+    put(id, cells(id).map(function (b) { return b.title.split(":")[0]; }).join("|"));
+    put(id + "_width", cells(id).filter(function (b) { return b.style.top === "0px"; })
+      .reduce(function (sum, b) { return sum + parseFloat(b.style.width); }, 0).toFixed(1));
+  });
+  cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).click();
+  put("told", document.getElementById("waiting-told").textContent);
+  put("widest", cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).style.width);
+  var out = document.createElement("pre");
+  out.id = "probed";
+  out.textContent = "\n" + lines.join("\n") + "\n";
+  document.body.append(out);
+});
+</script>)");
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["headline"] == pool.threads["headline"].text() + ".");
+  CHECK(found["groups"] == "main|2 threads in `worker_loop`");
+  CHECK(found["shown"] == "2");  // the verdict and the threads
+  CHECK(found["waiting_width"] == "100.0");
+  CHECK(contains(found["waiting"], "|Loader"));
+  CHECK(contains(found["waiting"], "|for a condition variable or the like"));
+  CHECK(contains(found["told"], "Loader::next (planted_threads.cpp): "));
+  CHECK(found["widest"] == "100%");
+  if (pool.threads["sampling"]["cpu_interval_ns"].integer() == 0) return;
+  CHECK(found["running_width"] == "100.0");
+  CHECK(contains(found["running"], "|burn (planted_threads.cpp)"));
+}

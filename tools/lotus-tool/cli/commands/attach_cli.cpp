@@ -1,0 +1,77 @@
+#include "cli/commands/attach_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
+#include "launch/attach.hpp"
+#include "threads/commands/threads.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct command_options {
+  attach_options process;
+  std::string seconds;
+  bool json = false;
+  bool quiet = false;
+};
+
+int attach_and_report(command_options& options, std::ostream& out, std::ostream& err) {
+  if (!options.seconds.empty()) {
+    options.process.seconds = positive_number(options.seconds, "s", "--for");
+  }
+  diagnostic_log diagnostics(err, options.quiet);
+  diagnostics.note("sampling process " + std::to_string(options.process.pid) + " (" +
+                   sampled_name(options.process.pid) + "); Ctrl-C ends the sampling");
+  const attached done = attach(options.process);
+  threads_options threads;
+  threads.dir = done.dir;
+  threads.json = options.json;
+  threads.quiet = options.quiet;
+  run_threads(threads, out, err);
+  if (!done.not_sampled.empty()) diagnostics.warning(done.not_sampled);
+  diagnostics.note((done.ended ? "the process has ended; samples: " : "samples: ") + done.dir);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_attach(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<command_options>();
+  CLI::App* command =
+      app.add_subcommand("attach", "Show what the threads of a running process do and wait for");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool attach $(pidof train) --for 10\n"
+      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline\n"
+      "Samples the process, and those that it has started, from outside: nothing is added to it, "
+      "and it is never stopped. Ends after the time of --for, at Ctrl-C, or with the process, and "
+      "prints the output of 'threads'.");
+  command->add_option("PID", options->process.pid, "number of the process")
+      ->check(whole_number(1))
+      ->required();
+  command->add_option("--for", options->seconds, "how long to sample, in seconds")
+      ->option_text("SECONDS");
+  command
+      ->add_option("--dir", options->process.dir,
+                   "folder for the samples; default: run, or run-2, ... if run is not empty")
+      ->option_text("DIR")
+      ->check(not_empty());
+  command->add_flag("--json", options->json, "print JSON");
+  add_wide(*command);
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return attach_and_report(*options, out, err);
+    };
+  });
+}
+
+}  // namespace lotus::tool

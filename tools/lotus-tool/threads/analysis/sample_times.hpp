@@ -1,0 +1,30 @@
+// Calculates how much time each sample of a thread stands for.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
+
+#include <cstddef>
+#include <vector>
+
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+
+/// A sample with its time. The times of a group's samples add up to the time of its threads,
+/// without the time for which they waited for a CPU.
+struct timed_sample {
+  std::size_t group = 0;  ///< index in the groups
+  const thread_sample* of = nullptr;
+  double time_s = 0;
+};
+
+/// @param samples  must outlive the result.
+std::vector<timed_sample> sample_times(const thread_samples& samples,
+                                       const std::vector<thread_activity>& groups);
+
+/// Returns "running", or the word for the reason for which the thread waited.
+const char* state_word(const thread_sample& sample) noexcept;
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP

@@ -1,0 +1,180 @@
+#include "threads/page/thread_stacks.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "threads/analysis/headline.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/sample_times.hpp"
+#include "threads/analysis/suggested_markers.hpp"
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Numbers names, each with the place that the page shows with it.
+class stack_names {
+ public:
+  std::size_t number(const std::string& name, const std::string& place) {
+    const auto [at, is_new] = known_.try_emplace({name, place}, all_.size());
+    if (is_new) all_.emplace_back(name, place);
+    return at->second;
+  }
+  void write(json_writer& json) const {
+    json.begin_array();
+    for (const auto& [name, place] : all_) {
+      json.begin_array().value(name).value(place).end_array();
+    }
+    json.end_array();
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> known_;
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+/// Calls below their callers, with the time of all samples that have them.
+class stack_tree {
+ public:
+  /// Adds `time_s` to the call of `name` by `caller`. Returns the call's number.
+  std::int64_t add(std::int64_t caller, std::size_t name, const timed_sample& of) {
+    const auto [at, is_new] = places_.try_emplace({caller, name}, nodes_.size());
+    if (is_new) nodes_.push_back({caller, name});
+    node& found = nodes_[at->second];
+    found.time_s += of.time_s;
+    found.count += of.of->count;
+    return static_cast<std::int64_t>(at->second);
+  }
+  void write(json_writer& json) const {
+    json.begin_array();
+    for (const node& of : nodes_) {
+      json.begin_array().value(of.caller).value(of.name).value(std::llround(1e9 * of.time_s));
+      json.value(of.count).end_array();
+    }
+    json.end_array();
+  }
+
+ private:
+  struct node {
+    std::int64_t caller = -1;
+    std::size_t name = 0;
+    double time_s = 0;
+    std::uint64_t count = 0;
+  };
+  std::vector<node> nodes_;
+  std::map<std::pair<std::int64_t, std::size_t>, std::size_t> places_;
+};
+
+void write_groups(const std::vector<thread_activity>& groups, json_writer& json) {
+  json.key("groups").begin_array();
+  for (const thread_activity& group : groups) {
+    json.begin_object().member("name", shown_group(group)).member("ns", 1e9 * group.time_s);
+    json.member("running", group.running).member("run_queue", group.run_queue);
+    json.member("blocked", group.blocked_share());
+    if (!group.blocked.empty()) {
+      json.member("wait", shown_place(group.blocked.front().function));
+    }
+    if (!group.functions.empty()) {
+      json.member("function", shown_place(group.functions.front().function));
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_markers(const std::vector<suggested_marker>& markers, json_writer& json) {
+  json.key("markers").begin_array();
+  for (const suggested_marker& marker : markers) {
+    json.begin_object().member("file", marker.at.file).member("line", marker.at.line);
+    json.member("place", std::string(marker.after ? "after" : "before") + " this line" +
+                             (is_lambda(marker.at) ? ", inside the lambda" : ""));
+    json.member("text", marker.text);
+    json.member("sure", marker.sure).end_object();
+  }
+  json.end_array();
+}
+
+std::string first_of(const std::string& dir, const thread_samples& samples,
+                     const named_stacks& named, const std::vector<thread_activity>& groups) {
+  const fs::path path = fs::path(dir).lexically_normal();
+  const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  std::string text;
+  json_writer json(text);
+  json.begin_object().member("name", name).member("dir", dir);
+  json.member("headline", headline_of(groups)).member("cpu_sampled", samples.interval_ns != 0);
+  write_groups(groups, json);
+  write_markers(suggested_markers(samples, named, groups), json);
+  json.end_object();
+  return text;
+}
+
+std::string stacks_of(const thread_samples& samples, const named_stacks& named,
+                      const std::vector<thread_activity>& groups) {
+  stack_names names;
+  stack_tree running;
+  stack_tree waiting;
+  for (const timed_sample& one : sample_times(samples, groups)) {
+    const thread_sample& s = *one.of;
+    stack_tree& tree = s.waits ? waiting : running;
+    std::int64_t at = tree.add(-1, names.number(shown_group(groups[one.group]), ""), one);
+    if (s.waits) {
+      blocked_part wait;
+      wait.reason = s.reason;
+      wait.what = s.what;
+      at = tree.add(at, names.number(shown_wait(wait), ""), one);
+    }
+    const named_stack& calls = named.of(s.stack);
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      const std::string& place = call->file.empty() ? call->module : call->file;
+      at = tree.add(at, names.number(call->function, std::string(file_name(place))), one);
+    }
+  }
+  std::string text;
+  json_writer json(text);
+  json.begin_object().key("names");
+  names.write(json);
+  json.newline().key("running");
+  running.write(json);
+  json.newline().key("waiting");
+  waiting.write(json);
+  json.end_object();
+  return text;
+}
+
+void write_all(const std::vector<std::string>& parts, json_writer& json) {
+  json.begin_array();
+  for (const std::string& part : parts) json.newline().raw(part);
+  json.end_array();
+}
+
+}  // namespace
+
+void sampled_threads::add(const std::string& dir, diagnostic_log& diagnostics) {
+  if (has(dir) || !has_thread_samples(dir)) return;
+  const thread_samples samples = read_thread_samples(dir, diagnostics);
+  const named_stacks named(samples);
+  const std::vector<thread_activity> groups = activity_of(samples, named);
+  dirs_.insert(dir);
+  first_.push_back(first_of(dir, samples, named, groups));
+  stacks_.push_back(stacks_of(samples, named, groups));
+}
+
+void sampled_threads::write_first(json_writer& json) const {
+  write_all(first_, json);
+}
+
+void sampled_threads::write_stacks(json_writer& json) const {
+  write_all(stacks_, json);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,78 @@
+// Shows what the threads of sampled programs did: a table of their groups, and flame graphs of running and waiting time.
+"use strict";
+
+/** Returns the tree of calls of sampled threads. @param {any[][]} names of calls, each with the file @param
+ * {number[][]} calls as thread_stacks.hpp writes them */
+function stackTree(names, calls) {
+  const root = { name: "", place: "", ns: 0, count: 0, inner: [] };
+  const nodes = [];
+  for (const [caller, number, ns, count] of calls) {
+    const [name, place] = names[number];
+    const node = { name, place, ns, count, inner: [] };
+    (caller < 0 ? root : nodes[caller]).inner.push(node);
+    nodes.push(node);
+  }
+  for (const node of root.inner) root.ns += node.ns;
+  return root;
+}
+
+/** Sampled calls as an icicle chart: groups of threads, and below them their calls. */
+class StackIcicle extends Icicle {
+  /** @param {string} name of the chart, with which the ids of its elements begin */
+  constructor(name) {
+    super(byId(name), byId(name + "-told"), undefined, () => {});
+    this.part = byId(name + "-part");
+    byId(name + "-all").addEventListener("click", () => this.draw([this.root]));
+  }
+
+  showStacks(root) {
+    this.root = root;
+    this.functions = new Map();
+    this.part.hidden = !root.inner.length;
+    this.told.textContent = "";
+    if (root.inner.length) this.draw([root]);
+  }
+
+  textOf(node) {
+    return node.name + (node.place ? " (" + node.place + ")" : "") + ": " + humanTime(node.ns) + ", " +
+      percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + (node.count === 1 ? " sample" : " samples");
+  }
+}
+
+const groupColumns = [
+  timeColumn("time", "ns", "Sum of the times of the group's threads"),
+  shareColumn("running", "running", "Share of this time for which they used a CPU"),
+  shareColumn("for a CPU", "run_queue", "Share for which they were ready to run, but all CPUs were busy"),
+  shareColumn("blocked", "blocked", "Share for which they waited for something else"),
+  column("runs most in", "The function in which they use the CPU most", (group) => group.function || "–", undefined),
+  column("waits most in", "The function in which they wait most; the chart of waiting time shows what for", (group) => group.wait || "–", undefined),
+];
+
+/** Shows the threads of all sampled programs. */
+function showThreads() {
+  if (!report.threads.length) return;
+  byId("threads-part").hidden = false;
+  const table = byId("threads");
+  new SortedTable(table, ["threads", "Threads that began with the same function"], groupColumns, (group) => group.name,
+    (of) => of.groups, report.threads);
+  const running = new StackIcicle("running");
+  const waiting = new StackIcicle("waiting");
+  const choose = (number) => {
+    const { names, running: runs, waiting: waits } = report.thread_stacks[number];
+    running.showStacks(stackTree(names, runs));
+    waiting.showStacks(stackTree(names, waits));
+    byId("running-unknown").hidden = report.threads[number].cpu_sampled;
+  };
+  fillChoice("threads-run", report.threads.map((of) => of.name), () => choose(Number(byId("threads-run").value)));
+  byId("threads-run-choice").hidden = report.threads.length < 2;
+  choose(0);
+}
+
+/** Hides everything that needs records of the program itself. */
+function showOnlyThreads() {
+  for (const part of document.querySelectorAll("main > section")) {
+    if (part.id !== "threads-part" && part.id !== "verdicts") part.setAttribute("hidden", "");
+  }
+  document.querySelector("a.skip").setAttribute("href", "#threads-title");
+  document.querySelector("a.skip").textContent = "To the threads";
+}
