@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* reported =
-    "1,234,160 of 1,398,000 records were dropped: figures are of the rest";
+    "1,234,160 of 1,398,000 records were dropped: all numbers cover only the others";
 const std::string blank_room(51, ' ');
 
 std::string whole_run() {

@@ -109,8 +109,8 @@ TEST_CASE("the first sentence says how much preprocessing changed, and why") {
   CHECK(contains(sentence, " ms more a batch ("));
   CHECK_FALSE(contains(sentence, "Crop"));
   CHECK(r.out.rfind("throughput: ", 0) == 0);
-  CHECK(contains(r.out, "one run a side"));
-  CHECK_FALSE(contains(r.out, "unlike: "));
+  CHECK(contains(r.out, "one run per side"));
+  CHECK_FALSE(contains(r.out, "the runs differ: "));
   CHECK(contains(conclusion_in(run({"compare", b, a}).out), " times faster, because Load takes "));
   // The columns of the table have the runs' names.
   CHECK(contains(r.out, "  mean of "));
@@ -178,12 +178,12 @@ TEST_CASE("compare also reports other differences between the runs") {
   const result r = run({"compare", dir.path() + "/old", dir.path() + "/new"});
   INFO(r.out);
   CHECK(contains(r.out,
-                 "unlike: batches are of different sizes: Load is called 8 times a batch "
+                 "the runs differ: batches are of different sizes: Load is called 8 times a batch "
                  "before, 16 times after"));
   CHECK(contains(r.out, " times slower, but batches are of different sizes\n"));
-  CHECK(contains(r.out, "unlike: workers: 2 before, 4 after"));
-  CHECK(contains(r.out, "unlike: machines: node1 before, node2 after"));
-  CHECK(contains(r.out, "unlike: CPUs that could be used: 4 before, 8 after"));
+  CHECK(contains(r.out, "the runs differ: workers: 2 before, 4 after"));
+  CHECK(contains(r.out, "the runs differ: machines: node1 before, node2 after"));
+  CHECK(contains(r.out, "the runs differ: CPUs that could be used: 4 before, 8 after"));
 }
 
 TEST_CASE("a change by more than a factor of two is printed as a factor") {
@@ -241,7 +241,7 @@ TEST_CASE("five runs per side get a permutation test") {
   CHECK(contains(r.out, "  p "));
   CHECK(contains(r.out, "throughput: "));
   CHECK(contains(r.out, ", p = 0.00794"));  // 2 of the 252 possible assignments are as extreme
-  CHECK_FALSE(contains(r.out, "one run a side"));
+  CHECK_FALSE(contains(r.out, "one run per side"));
   arguments.insert(arguments.end(), {"--json", "--fail-above", "5%"});
   const result failed = run(arguments);
   CHECK(failed.status == 3);
@@ -256,5 +256,5 @@ TEST_CASE("five runs per side get a permutation test") {
   // A folder that is given twice counts as one run.
   const std::string& at = dir.path();
   CHECK(contains(run({"compare", "--a", at + "/a0", at + "/a0", "--b", at + "/b0"}).out,
-                 "one run a side"));
+                 "one run per side"));
 }

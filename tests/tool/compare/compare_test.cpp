@@ -115,6 +115,46 @@ TEST_CASE("--fail-above ignores a longer delay") {
   CHECK(run({"compare", a, dir.path() + "/b", "--fail-above", "5%"}).status == 0);
 }
 
+TEST_CASE("--fail-above does not fail for a slower operation if throughput rose") {
+  constexpr std::int64_t ms = 1'000'000;
+  const temp_dir dir;
+  // Writes a run in which each of the workers loads a batch in `load` ms, all at the same time.
+  const auto write = [&](const std::string& name, int workers, std::int64_t load) {
+    std::string consumer;
+    std::vector<std::string> logs(static_cast<std::size_t>(workers));
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t start = 1 + i / workers * load * ms;
+      const std::string times =
+          ',' + std::to_string(start) + ',' + std::to_string(load * ms) + '\n';
+      const std::string number = std::to_string(i);
+      logs[static_cast<std::size_t>(i % workers)] +=
+          "SLoad" + times + "SBatchPreprocessed_" + number + times;
+      const std::string end = std::to_string(start + load * ms + i % workers * 1000);
+      consumer += "SBatchWait_" + number + ',' + std::to_string(start + 1) + ',' +
+                  std::to_string(load * ms - 1) + '\n';
+      consumer += "SBatchConsumed_" + number + ',' + end + ",1\n";
+    }
+    for (std::size_t w = 0; w < logs.size(); ++w) {
+      dir.file(name + "/lotustrace_log_worker_pid_" + std::to_string(w + 2), logs[w]);
+    }
+    dir.file(name + "/lotustrace_log_main_pid_1", consumer);
+  };
+  write("one", 1, 10);
+  write("two", 2, 13);
+  write("slower", 1, 13);
+  const auto compare = [&](const char* a, const char* b) {
+    return run({"compare", dir.path() + '/' + a, dir.path() + '/' + b, "--fail-above", "5%"});
+  };
+  const result faster = compare("one", "two");
+  INFO(faster.out);
+  CHECK(faster.status == 0);
+  CHECK(contains(faster.out, "Passed (--fail-above 5 %) although slower: Load, preprocess"));
+  CHECK(contains(faster.out, "the runs differ: workers: 1 before, 2 after"));
+  const result slower = compare("one", "slower");
+  CHECK(slower.status == 3);
+  CHECK(contains(slower.out, "Failed (--fail-above 5 %), slower: Load, preprocess"));
+}
+
 TEST_CASE("shares are parsed, and invalid ones are incorrect use") {
   CHECK(parse_share("5%", "x") == Approx(0.05));
   CHECK(parse_share("2.5 %", "x") == Approx(0.025));

@@ -169,8 +169,7 @@ TEST_CASE("every command reports records that were only in a killed process's me
   ring.commits[0].in_memory = 1234;
   std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
   std::ofstream{run.path() / ".lotus_info_1_1"} << "lotus 0.1.0\npid 1\n";
-  const std::string lost =
-      "1,234 records of killed processes were in their memory only and are lost";
+  const std::string lost = "1,234 records of killed processes existed only in memory and are lost";
   CHECK(contains(run_tool({"stats", run.path().c_str()}).err, lost));
   CHECK(contains(run_tool({"viz", run.path().c_str(), "-o", "-"}).err, lost));
   CHECK(contains(run_tool({"recover", run.path().c_str()}).err, lost));

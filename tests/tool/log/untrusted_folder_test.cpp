@@ -118,10 +118,10 @@ TEST_CASE("recover fails if rings cannot be recovered, and stats continues") {
   const outcome recover = run_tool({"recover", run.path().string()});
   CHECK(recover.status == 1);
   CHECK(contains(recover.err, ".lotus_ring_"));
-  CHECK(contains(recover.err, "and 2 more: of another version"));
+  CHECK(contains(recover.err, "and 2 more: written by another version"));
   const outcome stats = run_tool({"stats", run.path().string()});
   CHECK(stats.status == 0);
-  CHECK(contains(stats.err, "of another version"));
+  CHECK(contains(stats.err, "by another version"));
 }
 
 TEST_CASE("recover keeps a damaged ring and says what to do with it") {
@@ -130,8 +130,8 @@ TEST_CASE("recover keeps a damaged ring and says what to do with it") {
   const outcome recover = run_tool({"recover", run.path().string()});
   CHECK(recover.status == 1);
   CHECK(contains(recover.err,
-                 ".lotus_ring_1_1: no ring file, or damaged: nothing of it can be "
-                 "read, it may be deleted; left as it is"));
+                 ".lotus_ring_1_1: not a ring file, or damaged: it cannot be read and may be "
+                 "deleted; left as it is"));
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
@@ -238,5 +238,5 @@ TEST_CASE("records in rings are included only up to a limit on memory") {
   CHECK(bytes > 1000);
   // The tool must have read only one portion, the amount that it reads from a ring at once.
   CHECK(bytes < 4096 * 40);
-  CHECK(contains(err.str(), "holds more than is counted in; `lotus-tool recover`"));
+  CHECK(contains(err.str(), "has more records than are counted; `lotus-tool recover`"));
 }

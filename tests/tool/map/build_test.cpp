@@ -109,7 +109,7 @@ TEST_CASE("build does not overwrite a report") {
   const std::string before = read_file(path);
   const result r = run({"map", "build", dir.path(), "-o", path});
   CHECK(r.status == 2);
-  CHECK(r.err == "lotus-tool: " + path + ": is read here; choose another output\n");
+  CHECK(r.err == "lotus-tool: " + path + ": is an input of this command; choose another output\n");
   CHECK(read_file(path) == before);
 }
 

@@ -110,10 +110,9 @@ TEST_CASE("join reports a program that was rebuilt after the run") {
   CHECK(run(join).err.empty());
   std::filesystem::copy_file(LOTUS_MAP_PROBE, dir.path() + "/rebuilt");
   std::filesystem::rename(dir.path() + "/rebuilt", program);
-  CHECK(run(join).err ==
-        "warning: " + program +
-            ": has changed since it was sampled; if it was built anew, its functions are named "
-            "wrongly: record again\n");
+  CHECK(run(join).err == "warning: " + program +
+                             ": has changed since it was sampled; if it was rebuilt, names of "
+                             "functions are wrong: record again\n");
 }
 
 TEST_CASE("samples of perf are joined by thread and time") {

@@ -158,15 +158,15 @@ TEST_CASE("if other programs used the CPUs, predictions use only the CPU time th
   CHECK(more["changes"][0]["high"].number() < 2.2 * was);
   std::string assumed;
   for (const json& text : more["assumptions"].array()) assumed += text.text() + '\n';
-  CHECK(contains(assumed, "other programs had"));
+  CHECK(contains(assumed, "other programs leave"));
   const json without = asked({"--without", "Decode"});
   CHECK(without["changes"][0]["batches_per_s"].number() == Approx(2 * was).epsilon(0.2));
   const answer diagnosed = diagnose(logs);
   CHECK(diagnosed.verdict() == "preprocessing-bound");
-  CHECK(diagnosed.text.find("Warning: other programs had") < diagnosed.text.find("bound:"));
+  CHECK(diagnosed.text.find("Warning: other programs used") < diagnosed.text.find("bound:"));
 }
 
-TEST_CASE("whatif gives no answers for a run that its own records do not explain") {
+TEST_CASE("whatif gives no predictions for a run that its own records do not explain") {
   const temp_dir dir;
   planted_logs logs;
   for (int i = 0; i < 30; ++i) {  // no record explains why each batch begins so late
@@ -177,7 +177,7 @@ TEST_CASE("whatif gives no answers for a run that its own records do not explain
   logs.write(dir);
   const result r = ask_logs(dir, {});
   CHECK(r.status == 0);
-  CHECK(contains(r.out, "no answers: a simulation of the run makes"));
+  CHECK(contains(r.out, "no predictions: a simulation of the run reaches"));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
   // With a target, a missing answer must be an error for scripts.
   CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);
@@ -259,10 +259,17 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     const result target = ask_logs(dir, {"--target", "700/s"});
     INFO(target.out);
     CHECK(target.status == 0);
-    CHECK(contains(target.out, "3 in Decode instead of 1"));
+    CHECK(contains(target.out, "3 threads in Decode instead of 1"));
     // Of equally slow stages, one alone with more threads gains nothing.
-    CHECK(contains(target.out, "3 in Pack instead of 1") == equal);
+    CHECK(contains(target.out, "3 threads in Pack instead of 1") == equal);
     CHECK_FALSE(contains(target.out, "in Read instead"));
+    // Single changes add no threads to a stage that is mostly idle.
+    const result changes = ask_logs(dir, {});
+    INFO(changes.out);
+    CHECK(contains(changes.out, "threads in Decode instead of 1"));
+    CHECK_FALSE(contains(changes.out, "in Read instead"));
+    const result misspelled = ask_logs(dir, {"--workers", "Dekode=2"});
+    CHECK(contains(misspelled.err, "did you mean 'Decode'?"));
   }
 }
 
@@ -278,7 +285,8 @@ TEST_CASE("invalid arguments are reported in one line") {
     CHECK(contains(r.err, part));
     CHECK(std::count(r.err.begin(), r.err.end(), '\n') <= 2);
   };
-  refused({"--faster", "Decoed=2"}, 1, "no operation or stage Decoed");
+  refused({"--faster", "Decoed=2"}, 1,
+          "no operation or stage 'Decoed' is part of building a batch; did you mean 'Decode'?");
   refused({"--faster", "Decode"}, 2, "--faster: expected NAME=NUMBER");
   refused({"--faster", "Decode=0"}, 2, "a number above 0");
   refused({"--faster", "Decode=nan"}, 2, "a number above 0");

@@ -82,7 +82,7 @@ TEST_CASE("diagnose, stats and whatif name a missing marker") {
     const std::string why = one.slip == "one-number" ? "batch numbers repeat"
                             : one.slip == "no-wait"  ? "no SBatchWait"
                                                      : "no SBatchCons";
-    CHECK(contains(joined(whatif.out), "no answers: "));
+    CHECK(contains(joined(whatif.out), "no predictions: "));
     CHECK(contains(joined(whatif.out), why));
   }
 }
@@ -147,7 +147,7 @@ TEST_CASE("run finds the logs of a program that calls lotus::start itself") {
         shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' operations own/lotustrace_log");
     INFO(followed.err);
     CHECK(followed.status == 0);
-    CHECK(contains(followed.err, "logs: own\n"));
+    CHECK(contains(followed.err, "the recording is in own"));
     CHECK(contains(followed.err, "Slowest operation: Decode"));
     CHECK_FALSE(contains(followed.err, "no such directory"));
     CHECK_FALSE(std::filesystem::exists(dir.path() + "/run"));

@@ -49,7 +49,7 @@ TEST_CASE("stats shows CPU time of operations, stages, batches, waits and steps"
   check(run_json["wait"], 5, 15, 150);
   check(run_json["step"], 10, 20, 0);
   const result table = run({"stats", dir.path()});
-  CHECK(contains(table.out, "run queue"));
+  CHECK(contains(table.out, "waits for CPU"));
   CHECK(contains(run({"stats", dir.path(), "--csv"}).out, ",cpu_ns,run_queue_ns,blocked_ns"));
   // If the time in the run queue is unknown, the number must be missing instead of 0.
   thread_logs unsplit = worker;
@@ -114,8 +114,8 @@ TEST_CASE("if a process can no longer notice context switches, only batches have
   CHECK_FALSE(contains(run_json["stages"].canonical(), "cpu_ns"));
   CHECK(run_json["preprocess"]["cpu_ns"].integer() == 50 * ms);
   const result table = run({"stats", dir.path()});
-  CHECK_FALSE(contains(table.out.substr(0, table.out.find("per batch")), "cpu"));
-  CHECK(contains(table.out.substr(table.out.find("per batch")), "cpu"));
+  CHECK_FALSE(contains(table.out.substr(0, table.out.find("per batch")), "on CPU"));
+  CHECK(contains(table.out.substr(table.out.find("per batch")), "on CPU"));
   const std::string trace = dir.path() + "/trace.json";
   REQUIRE(run({"viz", dir.path(), "-o", trace}).status == 0);
   CHECK_FALSE(contains(read_file(trace), "off the CPU"));

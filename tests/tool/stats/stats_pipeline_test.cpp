@@ -77,10 +77,16 @@ TEST_CASE("stats shows stages in the table and in CSV") {
   CHECK(r.status == 0);
   CHECK(r.err.empty());
   for (const char* part :
-       {"could make", "starved", "in steady state 50", "30 batches", "Huffman"}) {
+       {"capacity", "starved", "output full", "in steady state 50", "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }
+  // Without --slowest, one line names the slowest item, and no table follows it.
+  const result brief = run({"stats", dir.path()});
+  CHECK(contains(brief.out, "the slowest, batch "));
+  CHECK(contains(brief.out, "'stats --slowest 3'"));
+  CHECK_FALSE(contains(brief.out, "thread "));
+  CHECK_FALSE(contains(brief.out, "\n  preprocess "));
   const result csv = run({"stats", dir.path(), "--csv"});
   CHECK(contains(csv.out, ",stage,Decode,30,2e+07,"));
   CHECK_FALSE(contains(csv.out, "cpu_ns"));

@@ -80,6 +80,9 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   CHECK(contains(headline, "main waits "));
   CHECK(contains(headline, "`Loader::next` (planted_threads.cpp:"));
   CHECK(contains(headline, "for 2 threads in `worker_loop`, which "));
+  const result stats = run({"stats", dir.path() + "/run"});
+  CHECK(stats.status == 1);
+  CHECK(contains(stats.err, "'lotus-tool threads "));
   const json main = group_of(pool, "main");
   CHECK(main["threads"].integer() == 1);
   REQUIRE(!main["blocked"].array().empty());

@@ -1,6 +1,7 @@
 #include "cli/arguments.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -30,6 +31,14 @@ namespace {
                     (meant.empty() ? "there are " + all : meant));
 }
 
+/// Returns the message for a word that an option does not accept.
+std::string none_of(const std::string& text, const std::vector<std::string>& known) {
+  const std::string meant = did_you_mean(text, known);
+  std::string all;
+  for (const std::string& word : known) all += (all.empty() ? "" : ", ") + word;
+  return "'" + text + "' is none of " + all + (meant.empty() ? "" : "; " + meant);
+}
+
 }  // namespace
 
 CLI::Validator whole_number(std::size_t least) {
@@ -38,7 +47,7 @@ CLI::Validator whole_number(std::size_t least) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool good = error == std::errc{} && end == text.data() + text.size() && value >= least;
     if (good) return {};
-    return "'" + text + "' is no whole number of at least " + std::to_string(least);
+    return "'" + text + "' is not a whole number of at least " + std::to_string(least);
   };
   return {check, ""};
 }
@@ -49,17 +58,25 @@ CLI::Validator not_empty() {
 
 CLI::Validator one_of_words(word_choices words) {
   const auto choose = [words = std::move(words)](std::string& text) -> std::string {
-    std::string all;
+    std::vector<std::string> known;
     for (const auto& [word, value] : words) {
       if (text == word) {
         text = std::to_string(value);
         return {};
       }
-      all += (all.empty() ? "" : ", ") + word;
+      known.push_back(word);
     }
-    return "'" + text + "' is none of " + all;
+    return none_of(text, known);
   };
   return {choose, ""};
+}
+
+CLI::Validator known_word(std::vector<std::string> words) {
+  const auto check = [words = std::move(words)](std::string& text) -> std::string {
+    const bool known = std::find(words.begin(), words.end(), text) != words.end();
+    return known ? "" : none_of(text, words);
+  };
+  return {check, ""};
 }
 
 double positive_number(const std::string& text, std::string_view unit, const std::string& option) {

@@ -22,6 +22,9 @@ CLI::Validator not_empty();
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 
+/// Accepts only the given words; suggests a similar one for any other.
+CLI::Validator known_word(std::vector<std::string> words);
+
 /// Accepts the words for an enumeration's values: `one_of<form>({{"json", form::json}, …})`.
 template <class Enum>
 CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words) {

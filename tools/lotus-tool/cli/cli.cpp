@@ -82,7 +82,7 @@ std::string one_line(const CLI::App* app, const CLI::Error& error) {
 int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, int terminal) {
   try {
     action chosen;
-    CLI::App app("Reads the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
+    CLI::App app("Analyzes the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
     app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
     app.require_subcommand(1);
     app.failure_message(one_line);

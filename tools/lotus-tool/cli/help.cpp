@@ -76,7 +76,7 @@ std::string option_entry(const CLI::Option& option) {
   if (option.get_items_expected_max() > 0) {
     std::string value = option.get_option_text();
     if (value.size() > max_choices) {
-      text += ": " + listed(value);
+      text += "; one of " + listed(value);
       value = "WORD";
     }
     name += ' ' + (value.empty() ? "VALUE" : value);
@@ -95,8 +95,8 @@ std::string environment_topic() {
           help_columns) +
       "\n\nVariables:\n";
   for (const detail::variable_row& row : detail::environment_table) {
-    text += described(row.name, std::string(row.meaning) + ": " + listed(row.values) + " (" +
-                                    row.otherwise + ')');
+    text += described(row.name, std::string(row.meaning) + " (value: " + listed(row.values) +
+                                    "; default: " + row.otherwise + ')');
   }
   return text;
 }

@@ -32,7 +32,7 @@ inline void add_table_options(CLI::App& command) {
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
-                  "exclude the first N batches of every epoch from figures per batch")
+                  "exclude the first N batches of every epoch from the times per batch")
       ->check(whole_number(0))
       ->option_text("N");
 }

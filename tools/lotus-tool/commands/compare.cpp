@@ -1,6 +1,7 @@
 #include "commands/compare.hpp"
 
 #include <charconv>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ double parse_share(const std::string& text, const std::string& option) {
   const bool bare_per_cent = unit == 1 && value >= 1;
   if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
       bare_per_cent) {
-    throw usage_error(option + ": '" + text + "' is no share; write 5% or 0.05");
+    throw usage_error(option + ": '" + text + "' is not a share; write 5% or 0.05");
   }
   return value * unit;
 }
@@ -69,10 +70,10 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
   bool compared = false;
   bool slower = false;
   for (const compared_loader& loader : found.loaders) {
-    for (const compared_times& r : loader.rows) {
-      compared = compared || r.mean_ns.common();
-      slower = slower || (options.fail_above && r.is_slower(*options.fail_above));
-    }
+    for (const compared_times& r : loader.rows) compared = compared || r.mean_ns.common();
+    const std::optional<double> allowed = options.fail_above;
+    slower = slower ||
+             (allowed && !is_faster(loader, *allowed) && !slower_rows(loader, *allowed).empty());
   }
   if (!compared) {
     throw input_error(options.before.front() + " and " + options.after.front() +

@@ -86,6 +86,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   text.spare({"count " + sides.before, "count " + sides.after, "CPU " + sides.before,
               "CPU " + sides.after});
   for (const compared_times& r : rows) {
+    if (r.count_before == 0 && r.count_after == 0) continue;
     const bool common = r.mean_ns.common();
     const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
     std::vector<std::string> cells{title_of(r), time(r.typical_ns.before), time(r.typical_ns.after),
@@ -107,9 +108,9 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
 void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
                   std::ostream& out) {
   table text;
-  text.spare({"service " + sides.before, "service " + sides.after});
-  text.row({"stage", "service " + sides.before, "service " + sides.after, "service change",
-            "could make " + sides.before, "could make " + sides.after, "could make change"});
+  text.spare({"mean " + sides.before, "mean " + sides.after});
+  text.row({"stage", "mean " + sides.before, "mean " + sides.after, "mean change",
+            "capacity " + sides.before, "capacity " + sides.after, "capacity change"});
   for (const compared_stage& s : stages) {
     text.row({s.name, time(s.service_ns.before), time(s.service_ns.after), growth(s.service_ns),
               rate(s.capacity_per_s.before), rate(s.capacity_per_s.after),
@@ -131,11 +132,14 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
     out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
   }
   for (const std::string& text : unlike_of(l, found)) {
-    out << styled(out, style::yellow, fitted(out, "unlike: " + printable_line(text), "", "  "))
+    out << styled(out, style::yellow,
+                  fitted(out, "the runs differ: " + printable_line(text), "", "  "))
         << '\n';
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
-    tell("one run a side: by how much runs of the same program differ is in no interval");
+    tell(
+        "one run per side: the intervals do not include how much runs of the same program differ; "
+        "record several");
   }
   out << '\n';
 }
@@ -152,6 +156,8 @@ void print_comparison_table(const compared_sides& given, const comparison& found
     print_conclusion(l, found, out);
     print_rows(l.rows, sides, given.fail_above, out);
     between = "\n";
+    const std::string slower = given.fail_above ? failure_text(l, *given.fail_above) : "";
+    if (!slower.empty()) out << fitted(out, printable_line(slower), "  ", "    ") << '\n';
     if (l.stages.empty()) continue;
     out << '\n';
     print_stages(l.stages, sides, out);

@@ -47,7 +47,7 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   if (!d.checks.empty()) out << '\n';
 }
 
-/// The sums of the columns "running", "no CPU" and "blocked" of a table.
+/// The sums of the columns "on CPU", "waits for CPU" and "blocked" of a table.
 class cpu_columns {
  public:
   void add(double running, double no_cpu, double blocked) {
@@ -67,7 +67,7 @@ class cpu_columns {
 
  private:
   std::array<std::pair<double, const char*>, 3> sums_{
-      {{0, "running"}, {0, "no CPU"}, {0, "blocked"}}};
+      {{0, "on CPU"}, {0, "waits for CPU"}, {0, "blocked"}}};
 };
 
 void print_attacks(const diagnosis& d, std::ostream& out) {
@@ -83,8 +83,8 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
              static_cast<double>(a.path.cpu->blocked_ns.value_or(0)));
   }
   table ops;
-  ops.row({"optimize first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
-           "if free"});
+  ops.row({"optimize first", "of the run", "on CPU", "waits for CPU", "blocked",
+           "gain if 1.25x faster", "gain if free"});
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
     ops.row({printable_line(a.path.name), share(a.path.ns),
@@ -118,8 +118,8 @@ void print_path(const diagnosis& d, std::ostream& out) {
   table path(table_form::facts);
   for (const path_share& share : d.path.shares) {
     if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
-    path.row({"of the run's time, " + std::string(path_kind_name(share.kind)),
-              human_share(static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns))});
+    const double of_run = static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns);
+    path.row({path_title(share.kind, share.name), human_share(of_run) + " of the run"});
   }
   path.print(out);
 }
@@ -144,8 +144,8 @@ void print_slow(const diagnosis& d, std::ostream& out) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
   for (const slow_worker& w : d.slow_workers) {
-    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " a batch, " +
-         three_digits(w.slower_than) + " times the median worker's");
+    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " per batch, " +
+         three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) {
     tell("slow sample: " + printable_line(shown_name(s.name)) + " took " +
@@ -212,6 +212,7 @@ class screen_printer {
       text += std::to_string(s.warnings.size() - max_warnings) + " more with --details\n";
     }
     if (!s.advice.empty()) text += '\n' + advice_of(s);
+    if (!s.assumption.empty()) text += fitted(out_, s.assumption, "  ", "    ") + '\n';
     std::string not_worth;
     for (const std::string& one : s.not_worth) not_worth += (not_worth.empty() ? "" : ", ") + one;
     if (!not_worth.empty()) {
@@ -241,8 +242,8 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where the run's time went", "share"};
-    if (cpu) head.insert(head.end(), {"running", "no CPU", "blocked"});
+    std::vector<std::string> head{"where time went (% of the run)", "all"};
+    if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
     for (const shown_share& row : s.where) {
@@ -301,8 +302,8 @@ void print_details(const diagnosis& d, std::ostream& out) {
   print_moves(d, out);
   if (d.accelerator.empty()) {
     out << fitted(out,
-                  "No trace of an accelerator: whether one computes or is idle in a step is "
-                  "unknown (see 'lotus-tool accelerator').",
+                  "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "
+                  "accelerator' shows whether it is busy.",
                   "  ", "    ")
         << "\n\n";
   }
@@ -311,29 +312,29 @@ void print_details(const diagnosis& d, std::ostream& out) {
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at once", std::to_string(d.workers)});
-    facts.row({"waiting, in all", human_time(d.wait_ns)});
-    facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
-    facts.row({"consumer's steps, in all", human_time(d.step_ns)});
+    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
+    facts.row({"consumer's waits, total", human_time(d.wait_ns)});
+    facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, no thread builds a whole batch, so these times do not exist.
     if (d.workers > 0) {
-      facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
-      facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+      facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
+      facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
     }
   }
   facts.row({"measured throughput", rate(d.achieved)});
   facts.row({"steady-state throughput", rate(d.steady)});
-  facts.row({d.slowest_stage.empty() ? "the workers alone could make"
-                                     : "stage " + d.slowest_stage + " could make",
-             rate(d.preprocessing_capacity, d.preprocessing_interval)});
+  facts.row(
+      {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
+       rate(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
-    facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
+    facts.row({"capacity of the consumer", rate(d.consumer_capacity, d.consumer_interval)});
   }
   if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
-    facts.row({"the workers alone, samples/s",
+    facts.row({"capacity of the workers, samples/s",
                three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
     if (d.consumer_capacity) {
-      facts.row({"the consumer alone, samples/s",
+      facts.row({"capacity of the consumer, samples/s",
                  three_digits(*d.consumer_capacity * d.samples_per_batch)});
     }
   }

@@ -180,8 +180,9 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
         return !fresh.empty();
       });
       if (!created) {
-        throw input_error(options.dir +
-                          ": the process has made no snapshot; it says why, on its stderr");
+        throw input_error(
+            options.dir +
+            ": the process could not make a snapshot; its standard error has the reason");
       }
       out << fresh.rbegin()->string() << '\n';
       return exit_fine;

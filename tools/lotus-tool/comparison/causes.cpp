@@ -101,9 +101,19 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
   return text.empty() || !all_differ ? "" : "batches are of different sizes: " + text;
 }
 
-std::string other_workers(const pooled_loader& before, const pooled_loader& after) {
-  if (before.workers.empty() || after.workers.empty() || before.workers == after.workers) return {};
-  return "workers: " + numbers(before.workers) + " before, " + numbers(after.workers) + " after";
+std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after) {
+  std::vector<std::string> all;
+  const auto compare = [&all](const std::string& of, const std::set<std::size_t>& was,
+                              const std::set<std::size_t>& is) {
+    if (was.empty() || is.empty() || was == is) return;
+    all.push_back(of + ": " + numbers(was) + " before, " + numbers(is) + " after");
+  };
+  compare("workers", before.workers, after.workers);
+  for (const auto& [stage, threads] : before.stage_threads) {
+    const auto same = after.stage_threads.find(stage);
+    if (same != after.stage_threads.end()) compare("threads in " + stage, threads, same->second);
+  }
+  return all;
 }
 
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,

@@ -17,13 +17,13 @@ namespace lotus::tool {
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// Each of these functions returns a sentence about one difference between the sides: the size of
-/// batches, or the number of workers. Returns "" if there is no difference or it is unknown.
+/// Returns a sentence about a different size of batches; "" if there is none or it is unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
-std::string other_workers(const pooled_loader& before, const pooled_loader& after);
-/// Returns a sentence if preprocessing takes longer only because more workers share the CPUs: a
-/// batch takes longer, but its CPU time is unchanged. Otherwise returns "".
-/// @param cpus_after  numbers of CPUs that the runs of `after` could use.
+/// Returns sentences about different numbers of workers and of threads in stages.
+std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);
+/// Returns a sentence if preprocessing takes longer only because more workers share the CPUs, which
+/// is the case if the CPU time of a batch is unchanged. Else returns "".
+/// @param cpus_after  how many CPUs the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,
                         const std::set<double>& cpus_after);

@@ -105,7 +105,7 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before, p
   }
   of.causes = causes_of(before, after, of.rows);
   of.other_size = other_size(before, after);
-  of.other_workers = other_workers(before, after);
+  of.other_threads = other_threads(before, after);
   of.shared_cpus = shared_cpus(before, after, of.rows, cpus_after);
   for (const std::string& stage : names_of(before.stages, after.stages)) {
     const pooled_stage& was = before.stages[stage];
@@ -127,6 +127,21 @@ comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics
     found.loaders.push_back(compare_loader(name, loader, after.loaders[name], after.cpus));
   }
   return found;
+}
+
+std::vector<const compared_times*> slower_rows(const compared_loader& loader, double allowed) {
+  std::vector<const compared_times*> slower;
+  for (const compared_times& r : loader.rows) {
+    if (r.is_slower(allowed)) slower.push_back(&r);
+  }
+  return slower;
+}
+
+bool is_faster(const compared_loader& loader, double allowed) noexcept {
+  constexpr double runs_differ = 0.1;
+  const std::optional<change>& likely = loader.rate_change;
+  if (likely) return likely->value > allowed && likely->low > 0;
+  return loader.batches_per_s.grown_by().value_or(0) > std::fmax(allowed, runs_differ);
 }
 
 bool compared_times::is_slower(double allowed) const noexcept {

@@ -87,11 +87,19 @@ struct compared_loader {
   std::optional<double> rate_p;
   std::vector<cause> causes;  ///< causes of the change; the largest comes first
   std::string other_size;     ///< sentence about a different size of batches; "" if there is none
-  std::string other_workers;  ///< sentence about a different number of workers; "" if there is none
-  std::string shared_cpus;    ///< sentence about workers that share the CPUs; see shared_cpus()
+  std::vector<std::string> other_threads;  ///< sentences about different numbers of threads
+  std::string shared_cpus;  ///< sentence about workers that share the CPUs; see shared_cpus()
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };
+
+/// Returns the rows that became slower than `allowed`.
+std::vector<const compared_times*> slower_rows(const compared_loader& loader, double allowed);
+
+/// Whether throughput rose by more than `allowed`, and, with several runs per side, significantly.
+/// With one run per side at least 10 % are required, because runs of one program differ. Slower
+/// rows are then a side effect of an improvement, such as more workers, and do not count.
+bool is_faster(const compared_loader& loader, double allowed) noexcept;
 
 struct comparison {
   std::vector<compared_loader> loaders;

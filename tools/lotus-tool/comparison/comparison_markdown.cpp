@@ -86,7 +86,7 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
 void add_stages(const std::vector<compared_stage>& stages, comment& to) {
   if (stages.empty()) return;
   std::vector<std::vector<std::string>> rows{
-      {"stage", "service before", "service after", "change", "could make before", "after"}};
+      {"stage", "mean before", "mean after", "change", "capacity before", "capacity after"}};
   for (const compared_stage& s : stages) {
     rows.push_back({s.name, shown_time(s.service_ns.before), shown_time(s.service_ns.after),
                     growth(s.service_ns), rate(s.capacity_per_s.before),
@@ -157,14 +157,16 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     to.line("### " + markdown_text(head) + '\n');
     if (!throughput.empty()) to.line(markdown_text(conclusion) + '\n');
     const std::vector<std::string> unlike = unlike_of(l, found);
-    for (const std::string& text : unlike) to.line("- unlike: " + markdown_text(text));
+    for (const std::string& text : unlike) to.line("- the runs differ: " + markdown_text(text));
     if (!unlike.empty()) to.line("");
     add_rows(l, sides.fail_above, to);
+    const std::string slower = sides.fail_above ? failure_text(l, *sides.fail_above) : "";
+    if (!slower.empty()) to.line(markdown_text(slower) + '\n');
     add_stages(l.stages, to);
     std::string runs =
         count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
     if (l.runs_before < 2 && l.runs_after < 2) {
-      runs += ": by how much runs of the same program differ is in no interval";
+      runs += ": the intervals do not include how much runs of the same program differ";
     }
     to.line("<sub>" + runs + "; lotus-tool " LOTUS_TOOL_VERSION "</sub>\n");
   }

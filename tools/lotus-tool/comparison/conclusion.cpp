@@ -180,10 +180,21 @@ std::string conclusion_of(const compared_loader& l) {
 
 std::vector<std::string> unlike_of(const compared_loader& l, const comparison& found) {
   std::vector<std::string> all = found.unlike;
-  for (const std::string& text : {l.other_size, l.other_workers}) {
-    if (!text.empty()) all.push_back(text);
-  }
+  if (!l.other_size.empty()) all.push_back(l.other_size);
+  all.insert(all.end(), l.other_threads.begin(), l.other_threads.end());
   return all;
+}
+
+std::string failure_text(const compared_loader& l, double allowed) {
+  std::string names;
+  for (const compared_times* const r : slower_rows(l, allowed)) {
+    names += (names.empty() ? "" : ", ") + title_of(*r);
+  }
+  if (names.empty()) return {};
+  const std::string limit = " (--fail-above " + three_digits(100 * allowed) + " %)";
+  return is_faster(l, allowed)
+             ? "Passed" + limit + " although slower: " + names + ", because throughput rose."
+             : "Failed" + limit + ", slower: " + names + '.';
 }
 
 std::string throughput_of(const compared_loader& l) {

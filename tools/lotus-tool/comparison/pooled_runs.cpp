@@ -125,6 +125,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
     }
     if (data.side.stages.empty()) return;
     for (const stage_figures& stage : measure_stages(data)) {
+      if (!stage.pool) loader.stage_threads[stage.name].insert(stage.slots);
       loader.stages[stage.name].add(stage.mean_service_ns, stage.numbers, stage.batches_per_s);
     }
   };

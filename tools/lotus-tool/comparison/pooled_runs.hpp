@@ -91,6 +91,7 @@ struct pooled_by_name {
 };
 
 struct pooled_loader {
+  std::map<std::string, std::set<std::size_t>> stage_threads;  ///< threads of a stage, in each run
   pooled_by_name<pooled_times> ops;
   pooled_by_name<pooled_counts> aggregated;
   std::map<quantity, pooled_times> quantities;

@@ -74,7 +74,7 @@ const char* blame(std::string_view text) noexcept {
   log_line line;
   line.name = text.substr(0, first);
   what = classify_batch(line);
-  return what != nullptr ? what : "a newline stands in the name";
+  return what != nullptr ? what : "the name contains a newline";
 }
 
 }  // namespace lotus::tool::internal

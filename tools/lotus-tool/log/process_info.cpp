@@ -48,11 +48,11 @@ std::string grouped(std::uint64_t number) {
 
 std::string dropped_text(const record_counts& records) {
   return grouped(records.dropped) + " of " + grouped(records.all()) +
-         " records were dropped: figures are of the rest";
+         " records were dropped: all numbers cover only the others";
 }
 
 std::string lost_text(std::uint64_t records) {
-  return grouped(records) + " records of killed processes were in their memory only and are lost";
+  return grouped(records) + " records of killed processes existed only in memory and are lost";
 }
 
 std::string deleted_text(const record_counts& records) {
@@ -65,7 +65,7 @@ std::string deleted_text(const record_counts& records) {
   std::snprintf(megabytes, sizeof(megabytes), "%.1f MB",
                 static_cast<double>(records.deleted_bytes) * 1e-6);
   return "limits have deleted " + std::string(megabytes) +
-         " of logs: figures are of what began after " + when + " UTC";
+         " of logs: all numbers cover only what began after " + when + " UTC";
 }
 
 double usable_cpus::count() const noexcept {

@@ -95,7 +95,7 @@ const char* read_columns(std::string_view text, side_line& line) noexcept {
   line.name = field[1];
   line.blanks = false;
   if (row->named != !line.name.empty()) {
-    return row->named ? "the name is empty" : "a name stands where there is none";
+    return row->named ? "the name is empty" : "an unexpected name";
   }
   if (row->named && line.name.front() != 'S') return "the name does not begin with S";
   std::int64_t* const to[] = {&line.time_ns, &line.columns[0], &line.columns[1]};

@@ -1,5 +1,6 @@
 #include "replay/change_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iomanip>
@@ -40,20 +41,28 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   }
   for (const auto& [name, wanted] : c.threads) {
     for (const recorded_stage& s : p.stages) {
-      if (s.name == name) threads(wanted, " in " + name, s.threads);
+      if (s.name != name) continue;
+      threads(wanted, (wanted == 1 ? " thread in " : " threads in ") + name, s.threads);
     }
   }
-  if (c.prefetch) add("prefetch " + std::to_string(*c.prefetch) + " a worker");
+  if (c.prefetch) add("prefetch " + std::to_string(*c.prefetch) + " per worker");
   if (c.in_flight) add(std::to_string(*c.in_flight) + " batches in flight");
-  if (c.unordered) add("in any order");
+  if (c.unordered) add(text.empty() ? "delivery in any order" : "in any order");
   for (const auto& [name, faster] : c.faster) {
-    add(std::isfinite(faster) ? name + ' ' + number(faster) + "x faster" : "without " + name);
+    const bool is_stage = p.stages.size() > 1 && std::any_of(p.stages.begin(), p.stages.end(),
+                                                             [n = &name](const recorded_stage& s) {
+                                                               return s.name == *n;
+                                                             });
+    const std::string what = (is_stage ? "stage " : "") + name;
+    add(std::isfinite(faster) ? what + ' ' + number(faster) + "x faster" : "without " + what);
   }
   if (c.preprocessing_faster != 1)
     add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
-  if (c.step != 1) add("the step " + number(c.step) + " times as long");
-  if (c.cpus) add(number(*c.cpus) + " CPUs");
-  if (c.no_start_up) add("no start-up");
+  if (c.step != 1) add("step " + number(c.step) + " times as long");
+  if (c.cpus) {
+    add(number(*c.cpus) + " CPUs" + (p.cpus ? " instead of " + number(*p.cpus) : std::string()));
+  }
+  if (c.no_start_up) add("no start-up time");
   if (c.batch_size != 1) add("batches " + number(c.batch_size) + " times as large");
   return text;
 }

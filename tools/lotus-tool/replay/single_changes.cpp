@@ -51,17 +51,16 @@ void add_threads(const recorded_pipeline& p, std::vector<pipeline_change>& to) {
   const std::size_t now = p.workers();
   for (const std::size_t wanted : std::set<std::size_t>{now - 1, now + 1, 2 * now, 4 * now}) {
     if (wanted == 0) continue;
-    to.emplace_back();
     if (p.stages.size() == 1 || p.stages.front().pool) {
-      to.back().workers = wanted;
-    } else {
-      to.back().threads[p.stages.front().name] = wanted;
+      to.emplace_back().workers = wanted;
+    } else if (wanted < now || may_need_threads(p, {}, 0)) {
+      to.emplace_back().threads[p.stages.front().name] = wanted;
     }
   }
   for (std::size_t s = 1; s < p.stages.size(); ++s) {
-    if (p.stages[s].pool) continue;
-    for (const std::size_t more : {p.stages[s].threads + 1, 2 * p.stages[s].threads}) {
-      if (more == p.stages[s].threads + 1 && p.stages[s].threads == 1) continue;
+    if (p.stages[s].pool || !may_need_threads(p, {}, s)) continue;
+    const std::size_t threads = p.stages[s].threads;
+    for (const std::size_t more : std::set<std::size_t>{threads + 1, 2 * threads}) {
       to.emplace_back();
       to.back().threads[p.stages[s].name] = more;
     }
@@ -91,6 +90,20 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
   if (p.cpus && p.cpu_known) add().cpus = 2 * *p.cpus;
   if (p.has_consumer) add().step = 0.8;
   return all;
+}
+
+bool may_need_threads(const recorded_pipeline& p, const pipeline_change& change,
+                      std::size_t stage) {
+  std::vector<double> ns_per_thread(p.stages.size());
+  for (const planned_unit& u : p.units) {
+    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
+      const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
+      ns_per_thread[s] +=
+          (w.cpu_ns + w.blocked_ns + w.queued_ns) / static_cast<double>(threads_with(change, p, s));
+    }
+  }
+  return ns_per_thread[stage] >=
+         0.5 * *std::max_element(ns_per_thread.begin(), ns_per_thread.end());
 }
 
 std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const name_table& names) {

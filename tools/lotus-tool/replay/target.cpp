@@ -92,7 +92,7 @@ void remove_needless_threads(const what_if& run, path_to_target& path) {
 }
 
 /// Adds threads one by one, each to the stage where it gains most. If no thread gains 1 %, because
-/// several stages are equally slow, adds one thread to each stage.
+/// several stages are equally slow, adds one thread to each of them.
 void find_threads(const what_if& run, path_to_target& path) {
   const std::size_t stages = run.recorded().stages.size();
   double best_per_s = run.guess(path.best_settings).steady_per_s;
@@ -102,6 +102,7 @@ void find_threads(const what_if& run, path_to_target& path) {
     double next_per_s = 1.01 * best_per_s;
     pipeline_change one_each = path.best_settings;
     for (std::size_t s = 0; s < stages; ++s) {
+      if (!may_need_threads(run.recorded(), path.best_settings, s)) continue;
       one_each = with_one_more(run, one_each, s);
       const pipeline_change more = with_one_more(run, path.best_settings, s);
       const double per_s = run.guess(more).steady_per_s;

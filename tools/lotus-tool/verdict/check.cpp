@@ -101,11 +101,11 @@ class checker {
     for (const work_of_op& op : work_.outside) names.push_back(op.name);
     fail("unrecorded-work", true,
          human_share(work_.outside_ns / all_ns) +
-             " of the operations' time lies in no batch and "
-             "no stage: " +
+             " of the operations' time is outside any batch or "
+             "stage: " +
              listed(names),
-         "put LOTUS_STAGE(name, i) around what works for batch or item i, or "
-         "LOTUS_BATCH_PREPROCESSED(i) around all that one thread does for batch i");
+         "put LOTUS_STAGE(name, i) around the work on batch or item i, or "
+         "LOTUS_BATCH_PREPROCESSED(i) around everything that one thread does for batch i");
   }
 
   void markers() {
@@ -120,40 +120,45 @@ class checker {
     const std::size_t early = consumed_too_early(run_.batches, before_it_began);
     if (!before_it_began && (early < 2 || 20 * early <= run_.batches.all().size())) return;
     fail("negative-delay", true,
-         counted(early, "batch was", "batches were") + " consumed before made",
-         "give LOTUS_BATCH_CONSUMED the number that the batch was made under, and each loader a "
-         "name of its own with LOTUS_LOADER(name)");
+         counted(early, "batch was", "batches were") + " received before being built",
+         "pass LOTUS_BATCH_CONSUMED the number under which the batch was built, and give each "
+         "loader "
+         "its own name with LOTUS_LOADER(name)");
   }
 
   void loaders_mixed() {
     if (has("same-number")) return;
     const std::string by = mixed_sequences(run_, work_);
     if (by.empty()) return;
-    fail("loaders-mixed", true, "batches of several loaders are recorded as one's: " + by,
-         "give each loader a name with LOTUS_LOADER(name), each process without one a folder");
+    fail("loaders-mixed", true, "several loaders are recorded as one: " + by,
+         "give each loader a name with LOTUS_LOADER(name), or record each process into its own "
+         "folder");
   }
 
   void twice() {
     if (work_.copies < 2 || 5 * work_.copies <= run_.batches.all().size()) return;
     fail("twice", true,
-         listed(work_.copied) + " ran again outside batches as they do in a batch, " +
+         listed(work_.copied) + " ran outside batches in the same way as inside a batch, " +
              counted(work_.copies, "time", "times") + ": work may be done twice",
-         "make each batch once, inside LOTUS_BATCH_PREPROCESSED(i)");
+         "build each batch once, inside LOTUS_BATCH_PREPROCESSED(i)");
   }
 
   void overlap() {
     if (work_.overlaps == 0) return;
     fail("overlap", work_.overlaps_in_batches > 0,
-         counted(work_.overlaps, "span overlaps another", "spans overlap others") +
-             " of the same thread partly (" + work_.overlap.first + " and " + work_.overlap.second +
-             " in " + run_.files->files[work_.overlap.file].path + "): a scope crossed threads",
-         "use lotus::async_scope for what pauses or goes on on another thread");
+         counted(work_.overlaps, "span partly overlaps another", "spans partly overlap others") +
+             " of the same thread (" + work_.overlap.first + " and " + work_.overlap.second +
+             " in " + run_.files->files[work_.overlap.file].path +
+             "): a scope began on one thread and ended on another",
+         "use lotus::async_scope for an operation that pauses or continues on another thread");
   }
 
   void segments() {
     if (!run_.batches.in_parts() || !run_.side.stages.empty()) return;
     fail("pieces", false,
-         "several threads preprocessed parts of one batch: the time in which any did counts",
+         "several threads preprocessed parts of one batch: its preprocess time is the time in "
+         "which at "
+         "least one of them worked",
          "name the parts with LOTUS_STAGE(name, i) to tell them apart");
   }
 
@@ -163,9 +168,9 @@ class checker {
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
          human_share(run_.batches.late_share()) +
-             " of the consumer's time lies between a wait's "
-             "end and SBatchConsumed, which seems to come after the step: steps are counted "
-             "from the wait's end",
+             " of the consumer's time is between the end of a wait and "
+             "LOTUS_BATCH_CONSUMED, which seems to come after the step: steps are measured from "
+             "the end of the wait",
          "put LOTUS_BATCH_CONSUMED(i) right after the wait");
   }
 
@@ -181,7 +186,7 @@ class checker {
                                       [](const log_file& file) { return !file.tail.empty(); });
     if (killed > 0) {
       texts.emplace_back(
-          "a process was killed, and what it left is in no log yet (counted in here)");
+          "a process was killed, and its last records are not in the logs yet (they count here)");
     }
     if (texts.empty()) return;
     std::string text;
@@ -191,16 +196,17 @@ class checker {
                       100 * run_.damaged_lines > lines + run_.damaged_lines;
     fail("dropped", many, std::move(text),
          records.dropped > 0 || records.lost > 0
-             ? "record with full_ring::drain, more options::ring_records and room on the disk"
+             ? "record with full_ring::drain, a larger options::ring_records and free disk space"
          : run_.damaged_lines > 0 ? "see the messages on stderr"
-                                  : "lotus-tool recover puts it into the logs");
+                                  : "'lotus-tool recover' appends them to the logs");
   }
 
   void short_run() {
     const std::size_t n = run_.batches.all().size();
     if (n == 0 || n >= few_batches) return;
     fail("short", false,
-         counted(n, "batch is", "batches are") + " few: rates are given as intervals",
+         "only " + counted(n, "batch was", "batches were") +
+             " recorded: rates are given as intervals",
          "record " + std::to_string(few_batches) + " batches or more");
   }
 
@@ -211,9 +217,8 @@ class checker {
     cpus.erase(cpus.find_last_not_of('0') + 1);
     if (cpus.back() == '.') cpus.pop_back();
     fail("oversubscribed", false,
-         "up to " + std::to_string(busy.most) + " threads were busy at once on " + cpus +
-             (cpus == "1" ? " CPU" : " CPUs") +
-             ": the rates hold only while the CPUs are this crowded",
+         "up to " + std::to_string(busy.most) + " threads were busy at the same time on " + cpus +
+             (cpus == "1" ? " CPU" : " CPUs") + ", so times and rates include waiting for a CPU",
          "use fewer threads, or more CPUs");
   }
 

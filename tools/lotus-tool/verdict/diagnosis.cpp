@@ -102,7 +102,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
 void simulate(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
-    if (d.why_silent.empty()) d.why_silent = "it cannot be replayed: " + recorded.why_not;
+    if (d.why_silent.empty()) d.why_silent = "the run cannot be simulated: " + recorded.why_not;
     return;
   }
   d.path = find_critical_path(run);
@@ -183,8 +183,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   if (batches.consumers() > 1) {
     diagnostics.note(
         dir + ": " + std::to_string(batches.consumers()) +
-        " processes consumed at the same time, and this is about all of them together; give "
-        "each a folder of its own to judge it alone");
+        " processes consumed at the same time; this diagnosis is for all of them together. Record "
+        "each into its own folder to diagnose it alone");
   }
   std::vector<std::int64_t> preprocessed = values_of(batches, quantity::preprocess, skip_batches);
   const std::vector<std::int64_t> waits = values_of(batches, quantity::wait, skip_batches);

@@ -146,14 +146,14 @@ std::string verdict_sentence(const diagnosis& d) {
       d.pushed ? "batches leave the pipeline with its last stage, at " + rate(d.steady)
                : "the consumer waits " + human_share(d.wait_share) + " of its time";
   const std::string could_take =
-      " where the consumer could take " + rate(d.consumer_capacity, d.consumer_interval);
+      ", but the consumer could receive " + rate(d.consumer_capacity, d.consumer_interval);
   std::string text = std::string(verdict_name(*d.is)) + ": ";
   switch (*d.is) {
     case verdict::consumer_bound:
-      text += waits + ", and its steps are what the run's time is made of";
+      text += waits + ", and most of the run is its own work";
       break;
     case verdict::preprocessing_bound:
-      text += waits + ", because " + workers_text(d.workers) + " can make " +
+      text += waits + ", because " + workers_text(d.workers) + " can build " +
               rate(d.preprocessing_capacity, d.preprocessing_interval) + could_take;
       break;
     case verdict::stage_bound:
@@ -170,16 +170,16 @@ std::string verdict_sentence(const diagnosis& d) {
       text += waits + ", because too few batches are in flight";
       break;
     case verdict::start_up_bound:
-      text += waits + ", mostly until workers and their first batches are there";
+      text += waits + ", mostly for the first batches of an epoch";
       break;
     case verdict::balanced:
       text += waits + ", and no single change would gain 5 %";
       break;
   }
-  if (d.limited_by_cpus) text += "; limited by CPUs";
+  if (d.limited_by_cpus) text += "; more CPUs would help";
   if (d.suggestions.empty()) {
     return text + (*d.is == verdict::consumer_bound && d.possible.empty()
-                       ? ": leave the input pipeline as it is."
+                       ? ": a faster loader would not help."
                        : ".");
   }
   return text + ". First: " + d.suggestions.front().text + '.';

@@ -42,7 +42,9 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   std::vector<pipeline_change> all;
   if (p.stages.size() > 1 && !p.makes_itself && !p.stages.front().pool) {
     for (const recorded_stage& s : p.stages) {
-      if (s.pool) continue;
+      if (s.pool || !may_need_threads(p, {}, static_cast<std::size_t>(&s - p.stages.data()))) {
+        continue;
+      }
       for (const std::size_t more : {s.threads + 1, 2 * s.threads, 4 * s.threads}) {
         all.emplace_back().threads[s.name] = more;
         all.back().unordered = unordered;
@@ -173,17 +175,24 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
   p.high = std::min(p.high, most);
 }
 
-/// Returns advice how to find out whether a change gains anything.
-std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
-  if (run.is_bracket(change)) {
-    return "; it is not known how many CPUs there are for them: whatif --recorded-cpus";
-  }
-  if (run.others_share() > 0) return "; record again without other programs";
+/// For a change that may gain nothing, sets the reason and the advice how to find out.
+void explain_doubt(const what_if& run, move& m) {
+  std::string to_do;
   const std::size_t now = workers_now(run.recorded());
-  const bool more = (change.workers && *change.workers > now) || !change.threads.empty();
-  if (!more) return "; it may gain nothing";
-  return "; this run does not show whether so many can work at once: record once with " +
-         std::to_string(2 * now) + " workers, then whatif --also";
+  if (run.is_bracket(m.change)) {
+    m.condition = "if CPUs are free";
+    to_do = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
+  } else if (run.others_share() > 0) {
+    m.condition = "if other programs end";
+    to_do = "; record again without other programs";
+  } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
+    m.condition = "if they run in parallel";
+    to_do = ", which this run does not show: record a run with " + std::to_string(2 * now) +
+            (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
+  } else {
+    m.condition = "if the prediction is exact";
+  }
+  m.text += "; " + m.condition + to_do;
 }
 
 /// Returns those assumptions behind the prediction for `change` that the recording cannot confirm.
@@ -192,21 +201,23 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   const recorded_pipeline& p = run.recorded();
   const bool more = run.beyond_seen(change);
   if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
-    all.push_back("that busy CPUs slow each other by " + human_share(run.law().law.slowing) +
+    all.push_back("each busy CPU slows the others by " + human_share(run.law().law.slowing) +
                   ", which this run does not show");
   }
-  if (more && !p.cpu_known) all.emplace_back("that all blocked time is private to each worker");
+  if (more && !p.cpu_known)
+    all.emplace_back(
+        "workers never wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
-    all.emplace_back("that at least two batches a worker may be in flight");
+    all.emplace_back("at least two batches per worker may be in flight");
   }
-  if (change.unordered) all.emplace_back("that training may see batches in another order");
+  if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;
 }
 
 void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggested_changes& to) {
   const auto add = [&](const found_setting& chosen) {
     if (chosen.gain < 1 + worthwhile) return;
-    move found{{}, chosen.change, run.predict(chosen.change), {}};
+    move found{{}, chosen.change, run.predict(chosen.change), {}, {}};
     bound(found.would_be, found.change, run.achieved(), consumer_per_s);
     if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
     found.what = change_text(found.change, run.recorded());
@@ -215,9 +226,9 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
     with_faster_step.step = 1 / a_bit_faster;
     const bool sure = found.would_be.low > run.achieved();
     if (!sure) {
-      found.text += how_to_find_out(run, found.change);
+      explain_doubt(run, found);
     } else if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
-      found.text += "; beyond that the consumer is the limit";
+      found.text += "; the consumer then limits the run";
     }
     (sure ? to.suggestions : to.possible).push_back(std::move(found));
   };
@@ -300,14 +311,14 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
-    return "a simulation of the run makes only " + rate(run.fitted()) + ", not " +
-           rate(run.achieved()) + ": the run did more at once than its logs show";
+    return "a simulation of the run reaches only " + rate(run.fitted()) + ", not " +
+           rate(run.achieved()) + ": more work ran in parallel than the logs show";
   }
   if (!run.recorded().has_consumer) {
     return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
            rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
   }
-  std::string text = "a simulation of the run makes " + rate(run.fitted()) + ", not " +
+  std::string text = "a simulation of the run reaches " + rate(run.fitted()) + ", not " +
                      rate(run.achieved()) + ": its logs do not show what slows it down";
   constexpr double worth_saying = 0.1;
   const double no_cpu = share_without_cpu(run.recorded());
@@ -332,18 +343,18 @@ std::string limit_text(const what_if& run) {
   const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
                                                   : "a lock, a device, a limit or CPUs";
   if (found.most == 1) {
-    return found.name + " is serial (" + by +
+    return found.name + " runs only once at a time (" + by +
            "): more workers do not help; make it faster, use several locks or devices, or hold the "
            "lock for a shorter time";
   }
   return "at most " + std::to_string(found.most) + " calls of " + found.name +
-         " are served at once (" + by + "): more workers do not help beyond that";
+         " are served at once (" + by + "): more workers than that do not help";
 }
 
 std::string others_text(const what_if& run) {
-  return "other programs had " + human_share(run.others_share()) +
-         " of the CPUs that this run wanted: record again on an idle machine; predictions are "
-         "rough";
+  return "other programs used " + std::to_string(std::lround(100 * run.others_share())) +
+         " % of the CPU time that this run could have used, so predictions are rough: record again "
+         "on an idle machine";
 }
 
 suggested_changes suggest(const what_if& run, const run_data& data,
@@ -370,7 +381,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     one.what = change_text(one.change, run.recorded());
     one.text = move_text(run, one.change, one.would_be);
     const bool sure = one.would_be.low > run.achieved();
-    if (!sure) one.text += how_to_find_out(run, one.change);
+    if (!sure) explain_doubt(run, one);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
   // Do not suggest more CPUs if other programs used the CPUs: a warning says so already.
@@ -380,7 +391,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     more.would_be = run.predict(more.change);
     bound(more.would_be, more.change, run.achieved(), consumer_per_s);
     more.what = change_text(more.change, run.recorded());
-    more.text = "with " + move_text(run, more.change, more.would_be);
+    more.text = move_text(run, more.change, more.would_be);
     found.possible.push_back(std::move(more));
   }
   if (!found.suggestions.empty())
@@ -403,7 +414,7 @@ void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
   found.what = change_text(found.change, run.recorded());
   found.text = move_text(run, found.change, found.would_be);
   const bool sure = found.would_be.low > run.achieved();
-  if (!sure) found.text += how_to_find_out(run, found.change);
+  if (!sure) explain_doubt(run, found);
   std::vector<move>& moves = sure ? to.suggestions : to.possible;
   moves.insert(moves.begin(), std::move(found));
 }

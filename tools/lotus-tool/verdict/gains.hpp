@@ -43,6 +43,8 @@ struct move {
   pipeline_change change;
   prediction would_be;
   std::string what;  ///< the change as text, without the effect
+  /// Why the change may gain nothing, such as "if CPUs are free"; "" if it surely gains.
+  std::string condition;
 };
 
 /// Changes that are worth making, and changes that may be worth making.
@@ -77,12 +79,12 @@ std::optional<move> faster_step(const what_if& run);
 /// Returns whether twice as many CPUs would gain another 5 % after `change`.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
-/// Returns a text such as "Fetch is serial (a lock or a device): ..."; "" if the recording does not
-/// show any limit.
+/// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..."; "" if the
+/// recording does not show any limit.
 std::string limit_text(const what_if& run);
 
-/// Returns a text such as "Other programs had 26 % of the CPUs". Call it only if others_share() >
-/// 0.
+/// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
+/// others_share() > 0.
 std::string others_text(const what_if& run);
 
 /// An operation or a stage, with its share of the critical path. Both gains are factors by which

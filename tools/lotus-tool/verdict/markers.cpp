@@ -63,12 +63,12 @@ std::vector<marker_fault> marker_faults(const run_data& run) {
   if (!marked.has_consumer()) return found;
   if (!marked.has_builders()) {
     missing("no-preprocessed", "SBatchPreprocessed", "it is unknown when batches were built",
-            "put LOTUS_BATCH_PREPROCESSED(i) at the begin of the block that builds batch i");
+            "put LOTUS_BATCH_PREPROCESSED(i) at the beginning of the block that builds batch i");
   }
   if (marked.wait.count() == 0) {
     missing("no-wait", "SBatchWait", "it is unknown how long the consumer waited",
             "create lotus::wait_for_batch before the consumer asks for the next batch, and call "
-            "its consumed(i) when batch i is there");
+            "its consumed(i) when it has received batch i");
   }
   if (marked.consumed.count() == 0) {
     missing("no-consumed", "SBatchConsumed", "it is unknown when the consumer's steps began",

@@ -195,7 +195,8 @@ bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const a
 }  // namespace
 
 std::string mixed_sequences(const run_data& run, const recorded_work& work) {
-  if (threads_wait_at_once(run)) return "two threads of one process wait for batches at once";
+  if (threads_wait_at_once(run))
+    return "two threads of one process wait for batches at the same time";
   std::set<consumer_id> consumers;
   for (const batch_record& r : run.batches.records()) {
     if (r.kind == record_kind::consumed) consumers.insert(r.consumer);
@@ -209,11 +210,11 @@ std::string mixed_sequences(const run_data& run, const recorded_work& work) {
     const std::vector<std::int64_t> all(numbers.begin(), numbers.end());
     for (std::size_t i = 0; i < sequences.size() && sequences.size() > 1; ++i) {
       if (has_holes(sequences[i], all, i == 0)) {
-        return "batch numbers that count through are mixed with others that come again";
+        return "numbers that continue over all epochs are mixed with numbers that begin again";
       }
       if (is_shorter_loader(sequences[i], i + 1 == sequences.size(), before, together, work)) {
         return "among epochs of " + std::to_string(together.longest) +
-               " batches there is a whole one of " + std::to_string(sequences[i].numbers.size());
+               " batches there is a complete one of " + std::to_string(sequences[i].numbers.size());
       }
       before = std::max(before, sequences[i].numbers.size());
     }

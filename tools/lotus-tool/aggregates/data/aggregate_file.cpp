@@ -78,7 +78,7 @@ class section_reader {
         section_.push_back(std::move(one));
       } else {
         diagnostics_.malformed(file_.path, number_,
-                               "no aggregate: expected S<name>,TID,COUNT,TOTAL,...");
+                               "not an aggregate: expected S<name>,TID,COUNT,TOTAL,...");
         broken_ = true;
       }
       return;

@@ -52,7 +52,7 @@ void add_stats(CLI::App& app, action& chosen) {
           ->add_option_function<std::string>(
               "--style", [options](const std::string&) { options->form = stats_form::profile; },
               "print calls and times as Python's cProfile does")
-          ->check(CLI::IsMember({"profile"}).description(""))
+          ->check(known_word({"profile"}))
           ->option_text("profile");
   command->add_option("--sort", options->order, "order of the operations")
       ->transform(one_of<stats_order>({{"logged", stats_order::logged},
@@ -74,7 +74,7 @@ void add_stats(CLI::App& app, action& chosen) {
       ->option_text("N");
   command
       ->add_option("--slowest", options->slowest,
-                   "how many of a stage's slowest items to show with all their stages (3)")
+                   "show the N slowest items or batches with the times of all their stages")
       ->check(whole_number(0))
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
@@ -107,11 +107,11 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   exits 3 if it is\n"
-      "The run is simulated again with one limit loosened at a time; the limit whose loosening "
-      "gains most is the verdict: consumer-bound, preprocessing-bound or stage-bound (that work "
-      "takes 1.25 times less), order-bound, prefetch-bound or start-up-bound (removed); balanced "
-      "if nothing gains 5 %. It is lock-bound if wait samples show that preprocessing "
-      "mostly waits for one lock.\n"
+      "The run is simulated once for each possible bottleneck, with this bottleneck reduced: the "
+      "consumer's step, preprocessing or a stage becomes 1.25 times faster, or the limit on order, "
+      "prefetch depth or start-up is removed. The verdict is the bottleneck whose reduction gains "
+      "most; balanced if none gains 5 %; lock-bound if wait samples show that "
+      "preprocessing mostly waits for one lock.\n"
       "Exit status: 0 success, 1 bad input, 2 usage error, 3 the verdict is one of --fail-if, 4 "
       "--fail-if was given and there is no verdict.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -120,8 +120,8 @@ void add_diagnose(CLI::App& app, action& chosen) {
                    "exit with 3 if this is the verdict, and with 4 if there is none; several are "
                    "separated by commas; preprocessing-bound includes stage-bound and lock-bound")
       ->delimiter(',')
-      ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
-                             "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
+      ->check(known_word({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
+                          "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
@@ -186,15 +186,17 @@ void add_compare(CLI::App& app, action& chosen) {
       "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
       "  lotus-tool compare before/ after/ --format markdown   for a pull request\n"
-      "Runs of one program differ from each other, so give several runs a side: the intervals then "
-      "cover the difference between the sides' means (Welch), and from five runs a side on, a "
-      "permutation test is printed too. With one run a side, the intervals come from a bootstrap "
-      "of its values. A slowdown counts if it exceeds the limit and its interval lies above 0, or "
-      "if there was almost no time before. Where a side has fewer than 5 values there is no "
-      "interval, and the change does not count. The delay never counts, because it grows when "
-      "preprocessing becomes faster; nor do CPU time and stages. Loaders are matched by name.\n"
+      "Runs of one program differ from each other, so give several runs per side: the intervals "
+      "then cover the difference between the means of both sides (Welch), and from five runs per "
+      "side on, a permutation test is printed too. With one run per side, the intervals come from "
+      "a bootstrap of its values. --fail-above: an operation or a time per batch fails if it "
+      "became slower by more than the limit and its interval lies above 0, or if it took almost no "
+      "time before. Nothing fails if throughput rose by more than the limit (with one run per "
+      "side, by at least 10 %), because more workers, for example, make single operations slower. "
+      "The delay never fails, because it grows when preprocessing becomes faster; nor do CPU "
+      "times, stages, and rows with fewer than 5 values. Loaders are matched by name.\n"
       "Exit status: 0 success, 1 bad input, 2 usage error, 3 something became slower than "
-      "--fail-above.");
+      "--fail-above allows.");
   CLI::Option* const before = command->add_option(
       "BEFORE", given->before, "folder of the logs before the change; may hold several runs");
   CLI::Option* const after =
@@ -209,7 +211,7 @@ void add_compare(CLI::App& app, action& chosen) {
       ->excludes(after);
   command
       ->add_option("--fail-above", given->fail_above,
-                   "exit with 3 if a mean grew by more than this")
+                   "exit with 3 if a mean grew by more than this, unless throughput rose")
       ->check(not_empty())
       ->option_text("5%");
   CLI::Option* const json = command->add_flag_callback(

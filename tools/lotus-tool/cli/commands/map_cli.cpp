@@ -226,11 +226,14 @@ void add_map_join(CLI::App& map, action& chosen) {
 
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options) {
   attribution_arguments added{};
-  added.mapping =
-      command.add_option("--mapping", options.mapping, "mapping_funcs.json")->option_text("FILE");
-  added.counters =
-      command.add_option("--counters", options.counters, "a table for each configuration")
-          ->option_text("FILE...");
+  added.mapping = command
+                      .add_option("--mapping", options.mapping,
+                                  "functions of the operations, from 'map build' or 'map run'")
+                      ->option_text("FILE");
+  added.counters = command
+                       .add_option("--counters", options.counters,
+                                   "tables of hardware counters, one per configuration")
+                       ->option_text("FILE...");
   added.elapsed = command
                       .add_option("--elapsed", options.elapsed,
                                   "CSV of the operations' times: config,operation,...")

@@ -106,7 +106,12 @@ int run_and_report(const run_options& options, std::ostream& err) {
     });
   }
 #endif
-  diagnostics.note("logs: " + run.dir);
+  diagnostics.note("the recording is in " + run.dir +
+                   (options.program.threads && run.not_sampled.empty()
+                        ? "; what its threads do was sampled too: lotus-tool "
+                          "threads " +
+                              run.dir
+                        : std::string()));
   return run.status;
 }
 
@@ -122,8 +127,10 @@ void add_run(CLI::App& app, action& chosen) {
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
       "Sets LOTUS_LOG_FILE for the program, passes terminal, signals and exit status through, and "
-      "prints the output of 'stats' and 'diagnose' to standard error. For a program without "
-      "markers, prints the output of 'threads'.\n"
+      "prints the output of 'stats' and 'diagnose' to standard error. Also samples what all "
+      "threads "
+      "of the program do and wait for; 'lotus-tool threads' shows it, and for a program without "
+      "markers, 'run' prints it.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,

@@ -75,7 +75,7 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
       ->check(not_empty())
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
-                   "the consumer takes batches in any order");
+                   "the consumer receives batches in any order");
   command
       .add_option("--faster", given.faster,
                   "an operation or stage is this many times as fast; may be repeated")
@@ -86,7 +86,9 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
                   "an operation or stage takes no time, as if cached or done in advance")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  command.add_option("--step", given.step, "the consumer's step takes this many times as long")
+  command
+      .add_option("--step", given.step,
+                  "the consumer's step takes this many times its recorded time")
       ->check(not_empty())
       ->option_text("0.5");
   command.add_option("--cpus", given.cpus, "number of CPUs")->check(not_empty())->option_text("N");
@@ -94,9 +96,9 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
       ->check(not_empty())
       ->option_text("2x");
   command.add_flag("--own-thread", options.change.own_thread,
-                   "a worker preprocesses the batches that the consumer's own thread does now");
+                   "a worker builds the batches that the consumer's own thread builds now");
   command.add_flag("--no-start-up", options.change.no_start_up,
-                   "workers start at once, and a first batch takes no longer than others");
+                   "workers start immediately, and their first batch takes no longer than others");
 }
 
 }  // namespace
@@ -113,7 +115,8 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
       "The run is simulated event by event with the changes. Predictions are corrected by the "
       "simulation's error on the unchanged run: by all of it for changes near the recorded run, by "
-      "half of it for those far away. Intervals hold 90 %. A target counts as reached within 2 %.\n"
+      "half of it for those far away. Likely ranges contain the true value in 9 of 10 cases. A "
+      "target counts as reached within 2 %.\n"
       "Exit status: 0 success, 1 bad input, 2 usage error, 4 no number of workers and no prefetch "
       "depth reaches --target or --feed-consumer, or nothing can be predicted.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -126,19 +129,19 @@ void add_whatif(CLI::App& app, action& chosen) {
       ->option_text("DIR2");
   command
       ->add_option("--recorded-cpus", given->recorded_cpus,
-                   "CPUs that the run could use, for logs that do not say it")
+                   "number of CPUs that the run could use, if the logs do not contain it")
       ->check(not_empty())
       ->option_text("N");
   CLI::Option* const target =
       command
           ->add_option(
               "--target", given->target,
-              "find what reaches this many batches per second; exit with 4 if nothing does")
+              "find settings that reach this many batches per second; exit with 4 if none does")
           ->check(not_empty())
           ->option_text("30/s");
   command
       ->add_flag("--feed-consumer", options->feed_consumer,
-                 "find what keeps the consumer from waiting")
+                 "find settings with which the consumer never waits")
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,

@@ -114,7 +114,7 @@ void refuse_report_as_output(const std::string& output, const std::string& dir) 
     std::error_code ignored;
     if (is_report_name(at->path().filename().native()) &&
         fs::equivalent(at->path(), output, ignored)) {
-      throw usage_error(output + ": is read here; choose another output");
+      throw usage_error(output + ": is an input of this command; choose another output");
     }
   }
 }

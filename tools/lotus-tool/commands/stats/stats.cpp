@@ -123,7 +123,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
     result.aggregated.push_back(figures_of(result.run.aggregated[index]));
   }
   describe_batches(result, options);
-  collect_pipeline(result, options.slowest);
+  collect_pipeline(result, options.slowest.value_or(3));
   result.blocked_on = join_waits(result.run, diagnostics);
   result.accelerators = find_accelerators(result.run);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};

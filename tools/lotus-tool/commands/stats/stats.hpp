@@ -45,9 +45,10 @@ struct stats_options {
   stats_order order = stats_order::logged;
   std::optional<std::size_t> limit;  ///< maximum number of operations to show
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
-  std::size_t slowest = 3;       ///< number of slowest items that are shown with their stages
-  bool memory = false;           ///< whether the table also shows allocations
-  bool per_worker = false;       ///< whether the table also shows every worker
+  /// Number of slowest items that are shown with their stages; the table shows none if not given.
+  std::optional<std::size_t> slowest;
+  bool memory = false;      ///< whether the table also shows allocations
+  bool per_worker = false;  ///< whether the table also shows every worker
   /// Whether calls with different arguments count as different operations.
   bool group_by_args = false;
   bool remove_outliers = false;

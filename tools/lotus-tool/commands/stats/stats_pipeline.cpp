@@ -27,8 +27,8 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
                                [](const figures& of) { return of.cpu.has_value(); });
   table rows;
   std::vector<std::string> head{"stage", "count", "mean", "p50", "p99", "max", "total"};
-  if (cpu) head.insert(head.end(), {"cpu", "run queue", "blocked for"});
-  head.insert(head.end(), {"at once", "could make", "busy", "starved", "blocked"});
+  if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
+  head.insert(head.end(), {"at once", "capacity", "busy", "starved", "output full"});
   rows.row(head);
   const auto time = [](const std::optional<std::int64_t>& ns) {
     return ns ? human_time(static_cast<double>(*ns)) : std::string("-");
@@ -54,35 +54,50 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
     }
     rows.row(row);
   }
-  rows.spare({"p50", "total", "max", "run queue", "blocked for", "cpu", "p99", "count"});
+  rows.spare({"p50", "total", "max", "waits for CPU", "blocked", "on CPU", "p99", "count"});
   out << '\n';
   rows.print(out);
   out << fitted(out,
                 "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
                     ", in steady state " + rate(run.run.batches.steady_per_s()) +
-                    "; 'could make' assumes that CPUs, locks and disks stay as busy as in this run",
+                    "; 'capacity' is that of a stage that never waits for input or output",
                 "  ", "    ")
       << '\n';
 }
 
-void print_items(const item_stats& of, std::ostream& out) {
+/// Returns a text such as "item 7 took 48.34 ms, 42.06 ms of it in queues".
+std::string item_text(const item& it, const std::string& kind) {
+  std::string text =
+      (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
+  if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
+  return text + ", took " + human_time(static_cast<double>(it.life.duration_ns())) + ", " +
+         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues";
+}
+
+void print_items(const item_stats& of, bool slowest, std::ostream& out) {
   if (of.slowest.empty()) return;
-  const bool items = of.name == "items";
-  out << "\n  " << of.time.count << ' ' << of.name << ": p50 " << human_time(of.time.p50_ns)
-      << ", p99 " << human_time(of.time.p99_ns) << "; the slowest:\n";
+  const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name +
+                           ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
+                           human_time(of.time.p99_ns);
+  if (!slowest) {
+    out << fitted(out,
+                  text + "; the slowest, " + item_text(of.slowest.front(), of.name) +
+                      " ('stats --slowest 3' shows where)",
+                  "  ", "    ")
+        << '\n';
+    return;
+  }
+  out << "\n  " << text << "; the slowest:\n";
   for (std::size_t i = 0; i < of.slowest.size(); ++i) {
-    const item& it = of.slowest[i];
-    out << "  " << (items ? "item " : "batch ") << shown_number(it.number);
-    if (it.epoch > 0) out << " of epoch " << it.epoch;
-    out << ": " << human_time(static_cast<double>(it.life.duration_ns())) << ", "
-        << human_time(static_cast<double>(it.queueing_ns)) << " of it in queues\n";
+    out << "  " << item_text(of.slowest[i], of.name) << '\n';
     table tree(table_form::rows);
     for (const item_node& node : of.trees[i]) {
       const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
-      tree.row({std::string(2 + 2 * node.depth, ' ') + name,
-                human_time(static_cast<double>(node.duration_ns)),
-                "at " + human_time(static_cast<double>(node.start_ns - it.life.start_ns)),
-                "thread " + std::to_string(node.thread)});
+      tree.row(
+          {std::string(2 + 2 * node.depth, ' ') + name,
+           human_time(static_cast<double>(node.duration_ns)),
+           "at " + human_time(static_cast<double>(node.start_ns - of.slowest[i].life.start_ns)),
+           "thread " + std::to_string(node.thread)});
     }
     tree.print(out);
   }
@@ -144,9 +159,9 @@ void collect_pipeline(run_stats_result& result, std::size_t slowest) {
   result.counters = counters_of(result.run);
 }
 
-void print_pipeline_table(const run_stats_result& run, std::ostream& out) {
+void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out) {
   if (!run.stages.empty()) print_stages(run, out);
-  for (const item_stats& of : run.items) print_items(of, out);
+  for (const item_stats& of : run.items) print_items(of, slowest, out);
   print_async(run, out);
   print_counters(run, out);
 }

@@ -14,7 +14,8 @@ namespace lotus::tool {
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
 /// Prints the tables of this data. Prints nothing if there is no data.
-void print_pipeline_table(const run_stats_result& run, std::ostream& out);
+/// @param slowest  whether to print the stages of the slowest items.
+void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out);
 /// Writes the same data as members of the run's JSON object. Leaves out members without data.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);
 

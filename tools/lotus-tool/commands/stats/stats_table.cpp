@@ -32,7 +32,7 @@ void print_figures(const std::string& head, std::size_t count, bool cpu, const F
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
   lines.spare({"< 100 us", "iqr", "p25", "min", "< 10 ms", "std/mean", "p75", "p90", "std",
-               "run queue", "> 500 ms", "p50", "max", "p99"});
+               "waits for CPU", "> 500 ms", "p50", "max", "p99"});
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
@@ -69,7 +69,12 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
 void print_batches(const run_stats_result& run, std::ostream& out) {
   // In a service, no consumer waits for the results, so there are no batch records.
   if (run.run.batches.records().empty()) return;
-  print_figures("per batch", run.quantities, &figure_field::quantity_column, out);
+  std::vector<figures> quantities = run.quantities;
+  // In a run of stages no thread builds whole batches.
+  if (!run.stages.empty() && run.of(quantity::preprocess).time.count == 0) {
+    quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
+  }
+  print_figures("per batch", quantities, &figure_field::quantity_column, out);
   out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
       << " batches\n";
 }
@@ -118,7 +123,7 @@ void print_blocked_on(const run_stats_result& run, std::ostream& out) {
     const std::string name = shown_name(op.name);
     const std::string text =
         printable_line(name) + ' ' + wait_phrases(*waits, name, blocked_ns / total_ns);
-    out << fitted(out, text, "", "  ") << '\n';
+    out << fitted(out, text, "  ", "    ") << '\n';
   }
 }
 
@@ -175,7 +180,7 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
       out << '\n';
     }
     print_batches(run, out);
-    print_pipeline_table(run, out);
+    print_pipeline_table(run, options.slowest.has_value(), out);
     if (options.memory) print_memory_table(run.run, run.calls_of_operations(), out);
     if (options.per_worker) print_workers(run, out);
     if (!run.accelerators.empty()) {

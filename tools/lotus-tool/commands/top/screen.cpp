@@ -134,7 +134,7 @@ part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
   table rows;
-  rows.row({"stage", "threads", "1/s", "busy", "starved", "blocked", "queue behind"});
+  rows.row({"stage", "threads", "done/s", "busy", "starved", "output full", "output queue"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
@@ -188,7 +188,7 @@ part batches_part(const live_run& run, std::size_t columns) {
   part found;
   if (run.now.slowest.empty()) return found;
   table rows;
-  rows.row({"slowest batches", "made in", "waited for", "taken"});
+  rows.row({"slowest batches", "built in", "wait", "received"});
   for (const live_batch& b : run.now.slowest) {
     rows.row({std::to_string(shown_number(b.number)), human(b.preprocessing_ns),
               b.wait_ns ? human(*b.wait_ns) : "-", b.received_ns ? ago(run, *b.received_ns) : "-"});

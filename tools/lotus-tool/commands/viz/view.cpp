@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "base/nearest.hpp"
 #include "log/operation_names.hpp"
 #include "log/window/log_window.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/side_data.hpp"
+#include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
@@ -84,7 +86,7 @@ std::int64_t parse_duration_ns(const std::string& text, const std::string& optio
   }
   double value = 0;
   if (!read_whole(number, value) || !(value >= 0) || value * unit_ns > 9e18) {
-    throw usage_error(option + ": '" + text + "' is no time; write seconds, or 300ms, 5s, 2m");
+    throw usage_error(option + ": '" + text + "' is not a time; write seconds, or 300ms, 5s, 2m");
   }
   return static_cast<std::int64_t>(std::llround(value * unit_ns));
 }
@@ -117,7 +119,7 @@ slowest parse_slowest(const std::string& text) {
       std::string_view(text).substr(colon == std::string::npos ? 0 : colon + 1);
   if (!read_whole(number, wanted.count) || wanted.count == 0 ||
       (colon != std::string::npos && wanted.stage.empty())) {
-    throw usage_error("--only-slowest: '" + text + "' is no number from 1 on, nor STAGE:N");
+    throw usage_error("--only-slowest: '" + text + "' is neither a number from 1 nor STAGE:N");
   }
   return wanted;
 }
@@ -207,7 +209,13 @@ void view::choose_batches(std::size_t count, const run_batches& batches) {
 
 void view::choose_items(const slowest& wanted, const run_data& run) {
   const std::optional<stage_id> stage = look_for_stage(wanted.stage, run);
-  if (!stage) throw usage_error("--only-slowest: there is no stage '" + wanted.stage + "'");
+  if (!stage) {
+    std::vector<std::string> known;
+    for (const stage_figures& one : measure_stages(run)) known.push_back(one.name);
+    const std::string meant = did_you_mean(wanted.stage, known);
+    throw usage_error("--only-slowest: there is no stage '" + wanted.stage + "'" +
+                      (meant.empty() ? "" : "; " + meant));
+  }
   const std::vector<preprocessing_span>& preprocessing = run.batches.preprocessing_spans();
   const std::vector<item> items = items_of(run.batches);
   // Time in the stage and index of each item.

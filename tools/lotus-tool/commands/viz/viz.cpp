@@ -212,7 +212,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
     longest_ns = std::max(longest_ns, run.last_ns - run.first_ns);
   }
   if (!reached) {
-    throw usage_error("nothing lies in this window; the run takes " +
+    throw usage_error("this window contains nothing; the run takes " +
                       human_time(static_cast<double>(longest_ns)));
   }
   if (!options.coarse) refuse_unknown_ops(options.view.ops, names);

@@ -40,16 +40,18 @@ std::string way_text(const path_to_target& way, const what_if& run) {
   const std::string target = three_digits(way.target_per_s) + " batches/s: ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
-    return target + (text.empty() ? "as it is" : text) +
-           (run.is_bracket(*way.settings) ? "; if there are CPUs for them" : "");
+    return target + (text.empty() ? "reached without a change" : text) +
+           (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "");
   }
   const std::string best = change_text(way.best_settings, pipeline);
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
-    return target + "no number of " + workers + " and no single operation or stage brings that";
+    return target + "not reached with any number of " + workers +
+           " and any single faster operation or stage";
   }
-  return target + workers + " alone do not bring that; " + way.work + " would have to be " +
-         three_digits(way.faster) + " times as fast" + (best.empty() ? "" : ", with " + best);
+  return target + "not reached with more " + workers + " alone; " + way.work +
+         " would have to be " + three_digits(way.faster) + " times as fast" +
+         (best.empty() ? "" : ", with " + best);
 }
 
 }  // namespace
@@ -61,45 +63,52 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!p.cpu_known) {
     all.emplace_back(
         run.law().law.cpus > 0
-            ? "CPU time was not recorded: all preprocessing is taken to be on the CPU"
-            : "CPU time was not recorded, nor how many CPUs there were (--recorded-cpus): with "
-              "more at once there may be less than is said, or none");
+            ? "CPU time was not recorded: all preprocessing counts as time on a CPU"
+            : "neither CPU time nor the number of CPUs was recorded (pass --recorded-cpus): more "
+              "workers may gain less than predicted, or nothing");
   } else if (run.law().law.cpus <= 0) {
-    all.emplace_back("how many CPUs the run might use is not known (--recorded-cpus)");
+    all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
-    all.emplace_back("how much busy CPUs slow each other was not seen, and is assumed to be " +
-                     human_share(run.law().law.slowing) +
-                     "; --also with a run with another number "
-                     "of workers shows it");
+    all.emplace_back("each busy CPU slows the others by " + human_share(run.law().law.slowing) +
+                     ", which this run does not show; pass a run with another number of workers "
+                     "(--also) to measure it");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(
-        "threads that share a CPU take turns of " + human_time(run.law().law.turn_ns) +
-        ", and a CPU without work takes over none in the middle of one: with that the replay, " +
-        human_share(run.replayed() / run.achieved() - 1) + " too fast without it, is like the run");
+        "threads that share a CPU run for " + human_time(run.law().law.turn_ns) +
+        " in turn, and do not move to an idle CPU earlier; without this assumption the simulation "
+        "would be " +
+        human_share(run.replayed() / run.achieved() - 1) + " too fast");
   }
   if (run.others_share() > 0) {
-    all.push_back(others_text(run) +
-                  ": the run gets no more than was left, and with fewer threads perhaps less, as "
-                  "CPUs are shared fairly");
+    all.push_back(
+        "other programs leave as much CPU time as in this run; with fewer threads, the run may "
+        "get a smaller share of it");
   }
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "the run never reached its prefetch limit, which is therefore unknown: at least two "
-        "batches per worker are assumed");
+        "at least two batches per worker may be in flight; this run never reached its limit");
   }
   all.emplace_back(
-      "waiting for something else than a CPU (disk, network, lock) is known to scale with workers "
-      "only as far as the recording shows, and the step to change with its own CPU time only");
+      "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "
+      "recorded, the likely range allows for workers that wait for each other");
+  all.emplace_back(
+      "the consumer's step waits as long as recorded, and its CPU time depends on how busy the "
+      "CPUs are");
+  if (run.others_share() <= 0 && p.cpu_known) {
+    all.emplace_back(
+        "no other program uses the CPUs: a thread whose wait ends continues at once unless this "
+        "run's own threads occupy them");
+  }
   return all;
 }
 
 void print_answers(const whatif_answers& answers, std::ostream& out) {
   out << printable_line(answers.dir) << '\n';
   if (answers.run == nullptr) {
-    out << fitted(out, "no answers: " + answers.why_not) << '\n';
+    out << fitted(out, "no predictions: " + answers.why_not) << '\n';
     return;
   }
   const what_if& run = *answers.run;
@@ -108,21 +117,22 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   out << styled(out, style::bold,
                 fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s over " +
                                 human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
-                                " in steady state); the simulation is " +
-                                human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
-                                ", and predictions are corrected by this, or by half of it for "
-                                "changes that differ "
-                                "much from the run"))
+                                " in steady state)"))
+      << '\n'
+      << fitted(out, "The simulation of the unchanged run is " + human_share(std::abs(off)) +
+                         (off < 0 ? " too slow" : " too fast") +
+                         "; predictions are corrected by this error (by half of it for large "
+                         "changes).")
       << "\n\n";
-  if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run)) << "\n\n";
+  if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
         << "\n\n";
   }
   table changes;
-  std::vector<std::string> head{"change",        "run's time", "batches/s",
-                                "90 % interval", "gain",       "batches out"};
-  if (answers.bytes_per_batch) head.emplace_back("memory");
+  std::vector<std::string> head{"simulated change", "run time", "batches/s",
+                                "likely range",     "gain",     "in flight"};
+  if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
   for (const answer& a : answers.changes) {
     const std::string text = change_text(a.change, p);

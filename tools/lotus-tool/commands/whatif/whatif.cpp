@@ -12,6 +12,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
+#include "base/nearest.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
 #include "log/folder/log_files.hpp"
@@ -53,8 +54,10 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
     if (!is_known(name) && !is_known(without_s)) {
       std::string all;
       for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
-      throw input_error("no operation or stage " + printable_line(name) +
-                        " is part of building a batch; choose from: " + all);
+      const std::string meant = printable_line(did_you_mean(name, known));
+      throw input_error("no operation or stage '" + printable_line(name) +
+                        "' is part of building a batch; " +
+                        (meant.empty() ? "there are " + all : meant));
     }
     found[is_known(name) ? name : without_s] = value;
   }

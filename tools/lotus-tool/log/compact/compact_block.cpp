@@ -85,7 +85,7 @@ bool compact_decoder::announce() {
   const bool lost = event == event_kind::none;
   if (kind > 255 || !lotus::detail::is_line_start(text) ||
       (!lost && !lotus::detail::has_name(lotus::detail::kind_of(event)))) {
-    return fail("a name that none of its kind can have");
+    return fail("a name that this kind of record cannot have");
   }
   names_.push_back({event, std::string(text.substr(0, text.size() - 1)), 0});
   if (names_.size() <= 0x80 - lotus::detail::first_named_code) {
@@ -130,7 +130,7 @@ bool compact_decoder::read_record(std::uint64_t code, compact_record& record) no
   }
   if (!go_on(coded, earlier, duration)) return false;
   constexpr std::uint64_t most = INT64_MAX - lotus::detail::placeholder_ns;
-  if (time_ns_ > most) return fail("a time that cannot be");
+  if (time_ns_ > most) return fail("an impossible time");
   record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
   record.duration_ns = row.duration == written_duration::placeholder
                            ? lotus::detail::placeholder_ns

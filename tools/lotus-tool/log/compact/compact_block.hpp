@@ -102,7 +102,7 @@ class compact_decoder {
     time_ns_ += coded == lotus::detail::earlier_time
                     ? 0 - earlier
                     : lotus::detail::end_of_coded_time(coded, duration);
-    return (time_ns_ <= INT64_MAX && duration <= time_ns_) || fail("a time that cannot be");
+    return (time_ns_ <= INT64_MAX && duration <= time_ns_) || fail("an impossible time");
   }
 
   bool next_of_any(compact_record& record);

@@ -168,6 +168,15 @@ bool is_snapshot(const fs::directory_entry& entry) {
          snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
 }
 
+/// Whether a folder contains samples of threads, which `lotus-tool run` takes of any program.
+bool has_thread_samples(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    if (entry.path().filename().string().rfind(".lotus_threads_", 0) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<log_file> log_named(const std::string& path, std::string_view prefix) {
@@ -243,7 +252,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
   std::error_code ignored;
   const auto refuse = [&](const std::string& input) {
     if (fs::equivalent(input, output, ignored)) {
-      throw usage_error(output + ": is read here; choose another output");
+      throw usage_error(output + ": is an input of this command; choose another output");
     }
   };
   for (const run_files& run : runs) {
@@ -259,8 +268,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
   const auto part = older_part_name_of(name, prefix);
   if (is_log_name(side_log_kind(name), prefix) ||
       (part && is_log_name(side_log_kind(part->log), prefix))) {
-    throw usage_error(output +
-                      ": would be taken for a log; choose a name that does not begin with " +
+    throw usage_error(output + ": looks like a log; choose a name that does not begin with " +
                       std::string(prefix));
   }
 }
@@ -290,7 +298,11 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   if (runs.empty()) {
     throw input_error(dir + ": no log found, no file is named " + std::string(prefix) +
                       "..._<number>" +
-                      (other.empty() ? std::string() : "; did you mean --prefix " + other + "?"));
+                      (!other.empty()            ? "; did you mean --prefix " + other + "?"
+                       : has_thread_samples(dir) ? "; the program has no markers, but 'lotus-tool "
+                                                   "threads " +
+                                                       dir + "' shows its threads"
+                                                 : std::string()));
   }
   for (const run_files& run : runs) {
     for (const log_file& file : run.files) {

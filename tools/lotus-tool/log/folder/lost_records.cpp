@@ -131,14 +131,15 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:
-      return "of another version of the library: read it with the lotus-tool of that version";
+      return "written by another version of the library: read it with the lotus-tool of that "
+             "version";
     case dead_ring_file::state::doubted:
       return "damaged: its invalid records are not in the logs";
     case dead_ring_file::state::refused:
       return (detail::is_refusal(error) ? "" : "cannot be opened: ") +
              std::string(detail::file_error_text(error));
     default:
-      return "no ring file, or damaged: nothing of it can be read, it may be deleted";
+      return "not a ring file, or damaged: it cannot be read and may be deleted";
   }
 }
 
@@ -168,7 +169,7 @@ class recoverer {
       // Limit the depth, because all directories on the path stay open.
       constexpr unsigned max_folders = 200;
       if (depth == max_folders) {
-        complain(deeper + ": too deep, not looked at");
+        complain(deeper + ": nested too deeply, not read");
         continue;
       }
       visit(directory(dir, name), deeper, depth + 1);
@@ -247,7 +248,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
       case dead_ring_file::state::refused:
         return left.add(path, why_left(state, ring_file.error()) + "; ignored");
       case dead_ring_file::state::busy:
-        return left.add(path, "is being recovered at this moment; look again when it is done");
+        return left.add(path, "is being recovered right now; run the command again later");
       case dead_ring_file::state::gone:
       case dead_ring_file::state::running:
         return;
@@ -263,11 +264,12 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     });
     if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");
     if (!logs.has_room(0)) {
-      left.add(path, "holds more than is counted in; `lotus-tool recover` puts it into the logs");
+      left.add(path,
+               "has more records than are counted; `lotus-tool recover` puts it into the logs");
     }
-    if (doubted > 0) left.add(path, "damaged; records that make no sense are ignored");
+    if (doubted > 0) left.add(path, "damaged; invalid records are ignored");
     if (ring_file.being_recovered()) {
-      left.add(path, "another process is recovering it; run the command again for exact figures");
+      left.add(path, "another process is recovering it; run the command again for exact numbers");
     }
   });
   left.tell([&](const std::string& text) { diagnostics.warning(text); });

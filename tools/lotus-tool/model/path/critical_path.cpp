@@ -316,7 +316,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::delivery:
       return "delivery to the consumer";
     case path_kind::prefetch:
-      return "no more batches in flight";
+      return "prefetch depth reached";
     case path_kind::start_up:
       return "start-up";
     case path_kind::unrecorded:

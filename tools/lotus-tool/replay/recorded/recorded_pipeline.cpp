@@ -58,11 +58,11 @@ class recorder_of_pipeline {
  private:
   std::string why_not() const {
     if (batches_.consumers() > 1) {
-      return "several processes consumed at the same time; a folder for each can be replayed";
+      return "several processes consumed at the same time; record each into its own folder";
     }
     if (!batches_.waits_known() && !batches_.pushed())
-      return "no SBatchWait records, so steps are not known";
-    if (!batches_.steady_per_s()) return "fewer than two batches were handed over";
+      return "no SBatchWait records, so the consumer's steps are unknown";
+    if (!batches_.steady_per_s()) return "the consumer received fewer than two batches";
     return {};
   }
 

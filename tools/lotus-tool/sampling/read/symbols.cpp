@@ -155,10 +155,9 @@ class symbol_source::module {
       return;
     }
     if (changed_ns(path) > seen_ns) {
-      diagnostics.warning(
-          path +
-          ": has changed since it was sampled; if it was built anew, its functions are "
-          "named wrongly: record again");
+      diagnostics.warning(path +
+                          ": has changed since it was sampled; if it was rebuilt, names of "
+                          "functions are wrong: record again");
     }
     if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
       diagnostics.note(path +

@@ -64,8 +64,8 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
 
 /// A sentence for verdicts that may be wrong if the program uses an accelerator.
 constexpr const char* unknown_device =
-    " Whether an accelerator computes or waits meanwhile is unknown without its trace (see "
-    "'lotus-tool accelerator').";
+    " If the steps use a GPU or other accelerator, 'lotus-tool accelerator' shows whether it is "
+    "busy.";
 
 /// Composes the first screen of one diagnosis.
 class composer {
@@ -84,6 +84,9 @@ class composer {
     // Suggestions come from a simulation that does not consider the accelerator.
     if (!d_.accelerator_busy) {
       advice();
+      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
+        s_.assumption = "The predictions assume that no other program uses the CPUs.";
+      }
       not_worth();
     }
     where();
@@ -207,7 +210,7 @@ class composer {
     const path_share* const most = largest_work();
     if (most != nullptr && most->cpu && most->cpu->run_queue_ns &&
         2 * *most->cpu->run_queue_ns > most->ns) {
-      return "Why: " + workers_text() + " wait for a CPU more than they run on one.";
+      return "Why: " + workers_text() + " wait for a CPU longer than they run on one.";
     }
     if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
     if (d_.mean_preprocess_ns <= 0) return {};
@@ -284,15 +287,21 @@ class composer {
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const move* const m : advised_) {
       const prediction& p = m->would_be;
-      const std::string certainty = min_gain(p) > 1 ? "" : "perhaps: ";
-      s_.advice.push_back({certainty + printable_line(m->what), time_with(1), time_with(p.gain),
+      s_.advice.push_back({printable_line(with_certainty(*m)), time_with(1), time_with(p.gain),
                            time_with(max_gain(p)), time_with(min_gain(p)),
                            target_of_change(m->change)});
     }
   }
 
-  /// Returns the operation or stage that a change concerns. A change of settings affects the waits
-  /// for batches, so its target is the batches.
+  /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
+  static std::string with_certainty(const move& m) {
+    if (min_gain(m.would_be) > 1) return m.what;
+    const std::string reason = m.condition.empty() ? "if the prediction is exact" : m.condition;
+    return "perhaps: " + m.what + ", " + reason;
+  }
+
+  /// Returns the operation or stage that a change concerns. For a change of settings, returns the
+  /// batches, because the change affects the waits for batches.
   shown_target target_of_change(const pipeline_change& change) const {
     shown_target to;
     if (change.faster.size() == 1) {
@@ -310,6 +319,16 @@ class composer {
       to.what = shown_target::kind::batches;
     }
     return to;
+  }
+
+  /// Whether the critical path is mostly blocked. The simulation assumes that a thread continues at
+  /// the end of its wait, which another program on the CPUs would delay.
+  bool mostly_blocked() const {
+    std::int64_t blocked_ns = 0;
+    for (const path_share& share : d_.path.shares) {
+      if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
+    }
+    return 2 * blocked_ns > d_.path.run_ns;
   }
 
   template <class Has>
@@ -340,7 +359,7 @@ class composer {
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("delivery in any order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
-        s_.not_worth.emplace_back("faster steps");
+        s_.not_worth.emplace_back("a faster consumer's step");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");
       }

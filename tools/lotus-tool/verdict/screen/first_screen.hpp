@@ -65,6 +65,7 @@ struct first_screen {
   std::string why;                     ///< the evidence, or what to do to get a verdict; may be ""
   std::vector<std::string> warnings;   ///< warnings that affect how to read the rest
   std::vector<shown_advice> advice;    ///< at most three suggestions, shortest run time first
+  std::string assumption;              ///< what the predictions assume; "" if nothing important
   std::vector<std::string> not_worth;  ///< changes that gain less than 5 %
   /// Rows of the table of shares, largest first; the last row may be "4 more".
   std::vector<shown_share> where;

@@ -55,7 +55,7 @@ void write_first_screen(json_writer& json, const first_screen& screen) {
     write_target(json, a.target);
     json.end_object();
   }
-  json.end_array();
+  json.end_array().member("assumption", screen.assumption);
   write_list("not_worth", screen.not_worth);
   json.key("where").begin_array();
   for (const shown_share& row : screen.where) {
