@@ -140,6 +140,8 @@ TEST_CASE("turns are fitted if the simulation is too fast without them") {
   const what_if asked(none, p, nullptr, std::nullopt);
   CHECK(asked.replayed() > 1.05 * p.achieved_per_s);
   CHECK(asked.fitted() == Approx(p.achieved_per_s).epsilon(0.03));
+  // Several simulations of the same batches are added, but the run has them once.
+  CHECK(asked.run_ns() == Approx(200 * 1e9 / p.achieved_per_s));
   CHECK(asked.law().law.turn_ns >= 2 * ms);
 
   p.achieved_per_s = replayed_per_s(p, none, 0);

@@ -321,7 +321,7 @@ replay_result what_if::replayed_with(const pipeline_change& change, const speed_
   replay_plan planned = plan(change, law, {}, assumed, queued);
   if (law.turn_ns <= 0) return replay(planned);
   replay_result all;
-  for (const double factor : {0.8, 1.0, 1.25}) {
+  for (const double factor : slice_factors) {
     planned.speed.turn_ns = factor * law.turn_ns;
     all += replay(planned);
   }

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,7 +54,10 @@ class what_if {
   double achieved() const noexcept { return recorded_.achieved_per_s; }
   /// Returns the length of the run in ns: the number of simulated batches divided by the measured
   /// throughput.
-  double run_ns() const noexcept { return achieved() > 0 ? base_.batches * 1e9 / achieved() : 0; }
+  double run_ns() const noexcept {
+    const double simulations = law_.law.turn_ns > 0 ? std::size(slice_factors) : 1;
+    return achieved() > 0 ? base_.batches / simulations * 1e9 / achieved() : 0;
+  }
   double replayed() const noexcept { return replayed_per_s_; }
   /// Returns the share of the CPUs that other programs used, 0..1. The constructor estimates it: if
   /// the simulation is faster than the run, the constructor first tries longer time slices
@@ -156,6 +160,9 @@ class what_if {
   double consumer_wants_ = 0;    // mean share of time in which the consumer ran or waited for a CPU
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
+  /// With time slices, the results of simulations with slices of these relative lengths are added.
+  static constexpr double slice_factors[] = {0.8, 1.0, 1.25};
+
   replay_result base_;
   double replayed_per_s_ = 0;
   double run_sd_ = 0;  // standard deviation of the logarithm of the throughput between runs
