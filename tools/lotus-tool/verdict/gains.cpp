@@ -190,7 +190,7 @@ void explain_doubt(const what_if& run, move& m) {
     to_do = ", which this run does not show: record a run with " + std::to_string(2 * now) +
             (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
   } else {
-    m.condition = "if the prediction is exact";
+    m.condition = "though it may gain nothing";
   }
   m.text += "; " + m.condition + to_do;
 }

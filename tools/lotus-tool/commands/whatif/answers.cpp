@@ -54,6 +54,15 @@ std::string way_text(const path_to_target& way, const what_if& run) {
          (best.empty() ? "" : ", with " + best);
 }
 
+/// @param off  by how much the simulation of the unchanged run is too fast, relative to the run.
+std::string accuracy_text(double off) {
+  constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
+  if (std::abs(off) < exact) return "The simulation of the unchanged run is as fast as the run.";
+  return "The simulation of the unchanged run is " + human_share(std::abs(off)) +
+         (off < 0 ? " too slow" : " too fast") +
+         "; predictions are corrected by this error (by half of it for large changes).";
+}
+
 }  // namespace
 
 std::vector<std::string> assumptions_of(const whatif_answers& answers) {
@@ -119,11 +128,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                                 human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
                                 " in steady state)"))
       << '\n'
-      << fitted(out, "The simulation of the unchanged run is " + human_share(std::abs(off)) +
-                         (off < 0 ? " too slow" : " too fast") +
-                         "; predictions are corrected by this error (by half of it for large "
-                         "changes).")
-      << "\n\n";
+      << fitted(out, accuracy_text(off)) << "\n\n";
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))

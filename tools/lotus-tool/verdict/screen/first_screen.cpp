@@ -296,7 +296,7 @@ class composer {
   /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
   static std::string with_certainty(const move& m) {
     if (min_gain(m.would_be) > 1) return m.what;
-    const std::string reason = m.condition.empty() ? "if the prediction is exact" : m.condition;
+    const std::string reason = m.condition.empty() ? "though it may gain nothing" : m.condition;
     return "perhaps: " + m.what + ", " + reason;
   }
 
