@@ -55,7 +55,8 @@ class what_if {
   /// Returns the length of the run in ns: the number of simulated batches divided by the measured
   /// throughput.
   double run_ns() const noexcept {
-    const double simulations = law_.law.turn_ns > 0 ? std::size(slice_factors) : 1;
+    const double simulations =
+        law_.law.turn_ns > 0 ? static_cast<double>(std::size(slice_factors)) : 1;
     return achieved() > 0 ? base_.batches / simulations * 1e9 / achieved() : 0;
   }
   double replayed() const noexcept { return replayed_per_s_; }
