@@ -85,7 +85,7 @@ READY = "typeof pageReady !== 'undefined' && pageReady.then(() => true)"
 
 
 def longest_task(browser):
-    """Returns the ms of CPU time of the longest task of the page's main thread, which do not depend on other programs."""
+    '''Returns the ms of CPU time of the longest task of the page's main thread, which do not depend on other programs.'''
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     browser.start_tracing(page=page, categories=["toplevel"])
     page.goto("file://" + sys.argv[1])

@@ -43,7 +43,7 @@ TEST_CASE("start does not wait for a big leftover ring, whose lines are recovere
     const auto lines = read_file(run.path() / worker_log(own.tid));
     if (lines.find("SForged,") == std::string::npos) return 2;
     if (lines.find("SOwn,") < lines.rfind("SForged,")) return 3;
-    if (!heard("meanwhile")) return 4;
+    if (!heard("in the background")) return 4;
     lotus::stop();
     // The recovery takes at least 200 ms and start() must not wait for it. start() should take less
     // than 5 ms; the limit is higher because this machine may be busy.

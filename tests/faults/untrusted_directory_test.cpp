@@ -298,6 +298,6 @@ TEST_CASE("a message stays one line if it contains a file name with a line break
   std::ofstream{run.path() / ".lotus_ring_1\n\x1b[2J"} << "x";
   CHECK(in_child([&] {
           if (record_one(run.path()) != 0) return 1;
-          return heard("cannot create a ring file") && !heard("\x1b") ? 0 : 2;
+          return heard("is not a ring file") && !heard("\x1b") ? 0 : 2;
         }) == 0);
 }
