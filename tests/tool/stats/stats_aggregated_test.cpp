@@ -91,7 +91,7 @@ TEST_CASE("a section of counts is included once, and an incomplete one not at al
     const result r = run({"stats", damaged.path(), "--strict"});
     CAPTURE(line, r.err);
     CHECK(r.status == 1);
-    CHECK(contains(r.err, "_1:3: no aggregate"));
+    CHECK(contains(r.err, "_1:3: not an aggregate"));
   }
 }
 
