@@ -251,7 +251,7 @@ pageReady.then(function () {
       .reduce(function (sum, b) { return sum + parseFloat(b.style.width); }, 0).toFixed(1));
   });
   cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).click();
-  put("told", document.getElementById("waiting-told").textContent);
+  put("told", document.getElementById("waiting-shown").textContent);
   put("widest", cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).style.width);
   var out = document.createElement("pre");
   out.id = "probed";

@@ -234,7 +234,7 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
       "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  for flame graphs\n"
-      "  lotus-tool export run/ --format pprof -o run.pb.gz    then: pprof -http=: run.pb.gz\n"
+      "  lotus-tool export run/ --format pprof -o run.pb.gz    for the tool pprof\n"
       "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
       "program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();

@@ -20,7 +20,7 @@ function stackTree(names, calls) {
 class StackIcicle extends Icicle {
   /** @param {string} name of the chart, with which the ids of its elements begin */
   constructor(name) {
-    super(byId(name), byId(name + "-told"), undefined, () => {});
+    super(byId(name), byId(name + "-shown"), undefined, () => {});
     this.part = byId(name + "-part");
     byId(name + "-all").addEventListener("click", () => this.draw([this.root]));
   }
@@ -29,13 +29,13 @@ class StackIcicle extends Icicle {
     this.root = root;
     this.functions = new Map();
     this.part.hidden = !root.inner.length;
-    this.told.textContent = "";
+    this.shownText.textContent = "";
     if (root.inner.length) this.draw([root]);
   }
 
   textOf(node) {
     return node.name + (node.place ? " (" + node.place + ")" : "") + ": " + humanTime(node.ns) + ", " +
-      percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + (node.count === 1 ? " sample" : " samples");
+      percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " sample" : " samples");
   }
 }
 
