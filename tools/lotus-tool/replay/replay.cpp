@@ -60,7 +60,10 @@ class epoch_simulation {
     for (std::uint32_t t = 0; t < begun_by_.size(); ++t) clocks_.at(epoch_.threads_ready_ns[t], t);
     while (delivered_ < ready_.size()) {
       const std::optional<std::uint32_t> next = clocks_.next();
-      if (!next) break;
+      if (!next) {
+        if (!make_room()) break;
+        continue;
+      }
       const std::uint32_t thread = *next;
       if (thread == consumer_) {
         continue_consumer();
@@ -212,13 +215,35 @@ class epoch_simulation {
 
   /// Starts all threads that can start, those of later stages first, because they make room in the
   /// queues that earlier stages fill.
-  void start_all() {
+  /// Returns whether at least one thread started.
+  bool start_all() {
+    bool any = false;
     for (bool again = true; again;) {
       again = false;
       for (auto s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;) {
-        if (start(s) && s > 0) again = true;
+        if (!start(s)) continue;
+        any = true;
+        again = again || s > 0;
       }
     }
+    return any;
+  }
+
+  /// Continues a simulation in which all threads wait for each other: if items become batches in
+  /// another order than in the run, the queues can be full of items of incomplete batches. A real
+  /// pipeline does not stop there, so all limits on units in queues grow until a thread can start.
+  /// Returns false if none can.
+  bool make_room() {
+    for (std::uint32_t unit = epoch_.first_unit; unit < first_end_; ++unit) {
+      ++more_room_;
+      if (start_all()) return true;
+    }
+    return false;
+  }
+
+  /// Whether there may be `units` units where the run had at most `limit`.
+  bool has_room(std::size_t units, std::size_t limit) const {
+    return units < limit || units - limit < more_room_;
   }
 
   /// Starts as many threads of a stage as possible. Returns whether at least one thread started.
@@ -226,7 +251,7 @@ class epoch_simulation {
     stage_state& s = stages_[stage];
     const planned_stage& planned = plan_.stages[stage];
     bool any = false;
-    for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.max_ahead;) {
+    for (std::size_t i = s.idle.size(); i-- > 0 && has_room(s.ahead, planned.max_ahead);) {
       if (planned.pool && pool_free_[*planned.pool] == 0) break;
       const std::uint32_t thread = s.idle[i];
       const optional_unit unit = stage == 0        ? next_first(thread)
@@ -265,8 +290,9 @@ class epoch_simulation {
             : next_unit_;
     if (unit >= first_end_) return std::nullopt;
     const std::size_t before = unit - epoch_.first_unit;
-    if (before >= delivered_units_ && before - delivered_units_ >= plan_.in_flight)
+    if (before >= delivered_units_ && !has_room(before - delivered_units_, plan_.in_flight)) {
       return std::nullopt;
+    }
     ++begun_by_[thread];
     ++next_unit_;
     out_.max_out =
@@ -370,6 +396,7 @@ class epoch_simulation {
   std::deque<std::uint32_t> ready_in_order_;
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
+  std::size_t more_room_ = 0;    // units by which make_room() has raised all limits
   std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
   std::size_t delivered_units_ = 0;
   std::size_t delivered_ = 0;
