@@ -89,7 +89,10 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
         "--prefetch: stages build these batches, and their queues limit the number in flight");
   }
   if (change.workers && !pipeline.has_workers()) {
-    const std::string name = printable_line(pipeline.stages.back().name);
+    // Suggests a stage that more threads may help.
+    std::size_t busy = 0;
+    while (busy + 1 < pipeline.stages.size() && !may_need_threads(pipeline, {}, busy)) ++busy;
+    const std::string name = printable_line(pipeline.stages[busy].name);
     throw input_error("--workers: stages build these batches; name one, as in --workers " + name +
                       '=' + std::to_string(*change.workers));
   }

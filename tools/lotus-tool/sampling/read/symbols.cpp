@@ -38,7 +38,14 @@ std::string demangled(const char* name) {
   const std::string symbol(without_version(name));
   const std::unique_ptr<char, free_memory> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  return status == 0 && text ? bare_function(text.get()) : std::string(name);
+  if (status != 0 || !text) return name;
+  std::string bare = bare_function(text.get());
+  // The compiler adds this to functions that use std::string.
+  constexpr std::string_view tag = "[abi:cxx11]";
+  for (std::size_t at = bare.find(tag); at != std::string::npos; at = bare.find(tag, at)) {
+    bare.erase(at, tag.size());
+  }
+  return bare;
 }
 
 std::string name_of(Dwarf_Die& die);

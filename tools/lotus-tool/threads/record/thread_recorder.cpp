@@ -366,7 +366,11 @@ thread_samples thread_recorder::result() {
     }
   }
   for (const auto& [pid, of] : processes_) to.processes.push_back({pid, of.program});
-  for (thread& t : threads_) to.threads.push_back(std::move(t.of));
+  for (thread& t : threads_) {
+    // Before a thread of the library has its name, it may have been sampled like any other.
+    if (t.own) t.of.wait_samples = t.of.waits = t.of.span_ns = 0;
+    to.threads.push_back(std::move(t.of));
+  }
   return to;
 }
 
