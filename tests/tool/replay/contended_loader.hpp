@@ -37,7 +37,7 @@ struct contended_loader {
   unsigned seed = 1;
 
   /// Simulates a run, and writes its logs unless `logs` is null. Returns batches per second: all
-  /// batches, divided by the time from the beginning to the end of the last step.
+  /// batches, divided by the time from the run's start to the end of its last step.
   double simulate_into(planted_logs* logs) const;
   std::string name() const;
 };

@@ -1,4 +1,4 @@
-// Tests details of the report's page: single durations, slices, lanes and functions.
+// Tests details of the report's page: single durations, the timeline's rows, and functions.
 #include <cstdint>
 #include <string>
 

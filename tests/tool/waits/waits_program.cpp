@@ -1,6 +1,6 @@
-// Waits in several ways, and measures itself for how long. Usage: waits_program LOG_FILE SECONDS
+// Waits in several ways, and measures how long. Usage: waits_program LOG_FILE SECONDS
 // SAMPLES_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION REASON NS"
-// for each reason: the time that it was blocked, without waiting for a CPU.
+// for each reason: how long the program was blocked; waits for a CPU do not count.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>

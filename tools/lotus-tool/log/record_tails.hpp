@@ -1,4 +1,4 @@
-// Keeps lines that are not in a log file yet in memory, as the tail of that log.
+// Keeps in memory, as the tail of a log, the lines that its file does not contain yet.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 

@@ -83,7 +83,7 @@ class kept_durations {
 
   struct several {
     std::vector<std::int64_t> values;  // all durations; empty if they are counted in buckets
-    // Counts of narrow_bucket; empty if durations are in `values`.
+    // Number of durations in each narrow_bucket; empty if they are in `values`.
     std::vector<std::uint64_t> buckets;
     std::uint64_t count = 0;
     std::uint64_t below_100us = 0;

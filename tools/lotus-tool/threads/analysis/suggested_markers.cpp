@@ -63,9 +63,9 @@ std::set<std::string> calling_functions(const thread_samples& samples, const nam
   return found;
 }
 
-/// Returns the call from which the consumer's loop waits: the innermost call outside of the class
-/// in whose function the thread waits. If this function has no class, it is the one that contains
-/// the loop if it also calls others to work; otherwise it only waits, and its caller has the loop.
+/// Returns the call from which the consumer's loop waits: the innermost call outside the class of
+/// the function that waits. If that function has no class, returns its own call if it also calls
+/// functions that do work, because then it contains the loop; otherwise returns its caller's.
 std::optional<source_place> consumer_call(const named_stack& stack,
                                           const std::set<std::string>& calling) {
   const std::size_t waits_in = waiting_call(stack);

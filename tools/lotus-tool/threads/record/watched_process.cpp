@@ -203,8 +203,8 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   wait.stack.bytes.resize(stack_copy::max_bytes);
   wait.stack.bytes.resize(
       read_memory(wait.stack.sp, wait.stack.bytes.data(), wait.stack.bytes.size()));
-  // If the line, which contains the stack pointer, is the same as before, the thread is still in
-  // the same wait, to which the description and the copy belong.
+  // If the line, which contains the stack pointer, is the same as before, the thread has not left
+  // this wait, so the wait's description and the copied stack are valid.
   std::string after;
   if (read_call(tid, after) != 0 || before != after) return seen_state::runs;
   return seen_state::waits;
