@@ -90,7 +90,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
         human_share(run.replayed() / run.achieved() - 1) + " too fast");
   }
   if (run.others_share() > 0) {
-    all.push_back(
+    all.emplace_back(
         "other programs leave as much CPU time as in this run; with fewer threads, the run may "
         "get a smaller share of it");
   }

@@ -103,13 +103,13 @@ class profile {
     });
   }
 
-  void type(pbf_tag_type field, const char* of, const char* unit) {
-    const std::uint64_t of_text = text(of);
-    const std::uint64_t unit_text = text(unit);
+  void type(pbf_tag_type field, const char* name, const char* unit) {
+    const std::uint64_t name_number = text(name);
+    const std::uint64_t unit_number = text(unit);
     pbf_writer out(head_);
     pbf_writer one(out, field);
-    one.add_uint64(value_type, of_text);
-    one.add_uint64(value_unit, unit_text);
+    one.add_uint64(value_type, name_number);
+    one.add_uint64(value_unit, unit_number);
   }
   void number(pbf_tag_type field, std::int64_t value) { pbf_writer(head_).add_int64(field, value); }
 
@@ -119,6 +119,7 @@ class profile {
     for (const source_place& call : stack) calls.push_back(location(call));
     if (calls.empty()) calls.push_back(location({"[unknown]", "", "", 0, false}));
     std::vector<std::pair<std::uint64_t, std::uint64_t>> label_texts;
+    label_texts.reserve(labels.size());
     for (const auto& [key, value] : labels) label_texts.emplace_back(text(key), text(value));
     pbf_writer out(samples_);
     pbf_writer one(out, profile_sample);
