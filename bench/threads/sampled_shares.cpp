@@ -195,7 +195,8 @@ OWN_FUNCTION void feeding_loop(int fd) {
 
 int main(int count, char** arguments) {
   if (count < 3) return 2;
-  end_ns = clock_ns(CLOCK_MONOTONIC) + static_cast<std::uint64_t>(std::atof(arguments[1]) * 1e9);
+  end_ns = clock_ns(CLOCK_MONOTONIC) +
+           static_cast<std::uint64_t>(std::strtod(arguments[1], nullptr) * 1e9);
   void* const library = dlopen(arguments[2], RTLD_NOW);
   if (library == nullptr) return 3;
   const auto plugin = reinterpret_cast<plugin_function>(dlsym(library, "decode_in_plugin"));
@@ -203,6 +204,7 @@ int main(int count, char** arguments) {
   if (plugin == nullptr || pipe(ends) != 0) return 3;
   Loader loader;
   std::vector<std::thread> threads;
+  threads.reserve(6);
   for (int i = 0; i < 2; ++i) threads.emplace_back(worker_loop, std::ref(loader), plugin);
   threads.emplace_back(lock_loop);
   threads.emplace_back(wanting_loop);

@@ -53,9 +53,9 @@ struct kind {
   std::uint64_t slow_every = 0;  ///< every this-many-th batch takes 2.5 times as long
 };
 
-/// Multiplies all times by random factors of 0.6 to 1.65. The variable TUNE_VARIANT is the seed.
-void vary(std::map<std::string, kind>& all) {
-  std::mt19937_64 random(std::strtoull(std::getenv("TUNE_VARIANT"), nullptr, 10));
+/// Multiplies all times by random factors of 0.6 to 1.65.
+void vary(std::map<std::string, kind>& all, const char* seed) {
+  std::mt19937_64 random(std::strtoull(seed, nullptr, 10));
   std::uniform_real_distribution<double> exponent(-0.5, 0.5);
   for (auto& [name, k] : all) {
     const auto change = [&](operation& op) {
@@ -99,7 +99,7 @@ const std::map<std::string, kind>& kinds() {
     k["printed"].how = style::printed;
     k["cpu"] = {{{"Decode", 0, 0, 0, 0, 5}}, short_step};
     k["sleep_and_cpu"] = {{{"Read", 8, 0.3}, {"Decode", 0, 0, 0, 0, 2}}, short_step};
-    if (std::getenv("TUNE_VARIANT") != nullptr) vary(k);
+    if (const char* const seed = std::getenv("TUNE_VARIANT")) vary(k, seed);
     return k;
   }();
   return all;

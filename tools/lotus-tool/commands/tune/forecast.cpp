@@ -124,8 +124,8 @@ std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const
   const std::optional<std::size_t> prefetch = space_.number(at, knob_meaning::prefetch);
   if (!prefetch) return std::nullopt;
   // A program may have one batch more in flight than a rule says, so no rule is ruled out.
-  const auto least = std::min_element(contradicted_.begin(), contradicted_.end());
-  const auto rule = static_cast<std::size_t>(least - contradicted_.begin());
+  const auto rule = static_cast<std::size_t>(
+      std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin());
   const std::size_t workers =
       space_.number(at, knob_meaning::workers).value_or(trials_.front().trial->pipeline->workers());
   return in_flight_by(all_rules[rule], workers, *prefetch);
