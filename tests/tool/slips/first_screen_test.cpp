@@ -181,7 +181,6 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
 }
 
 TEST_CASE("a long title leaves four rows of the time table, and replaces the suggested command") {
-  constexpr std::int64_t ms = 1'000'000;
   constexpr std::int64_t begin = 1'700'000'000'000 * ms;
   const temp_dir dir;
   std::string name = "run";
