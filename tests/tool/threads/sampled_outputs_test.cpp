@@ -211,9 +211,9 @@ TEST_CASE("protoc decodes the profile for pprof, which has the times of the grou
     std::string group;
     bool has_reason = false;
     for (const auto& [label, text] : labels[i]) {
-      const std::string& key = texts.at(static_cast<std::size_t>(label));
-      if (key == "group") group = texts.at(static_cast<std::size_t>(text));
-      has_reason = has_reason || key == "reason";
+      const std::string& label_name = texts.at(static_cast<std::size_t>(label));
+      if (label_name == "group") group = texts.at(static_cast<std::size_t>(text));
+      has_reason = has_reason || label_name == "reason";
     }
     CHECK(has_reason == (values[i][2] > 0));
     seconds[group].first += static_cast<double>(values[i][1]) * 1e-9;
