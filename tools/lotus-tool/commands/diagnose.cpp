@@ -166,13 +166,19 @@ class screen_printer {
       : d_(d), out_(out), next_commands_(next_commands) {}
 
   void print() {
-    const first_screen all = first_screen_of(d_, max_rows);
-    const std::string head = head_of(all);
+    first_screen all = first_screen_of(d_, max_rows);
+    std::string head = head_of(all);
     std::string foot = foot_of(all, true);
     // The table of shares gets all remaining lines, because it is more useful than a third command.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
+      rows = rows_left(head, foot);
+    }
+    // The last suggestions are the least useful ones.
+    while (rows < std::min(good_rows, all.where.size()) && all.advice.size() > 1) {
+      all.advice.pop_back();
+      head = head_of(all);
       rows = rows_left(head, foot);
     }
     out_ << head;
