@@ -175,11 +175,23 @@ class screen_printer {
       foot = foot_of(all, false);
       rows = rows_left(head, foot);
     }
-    // The last suggestions are the least useful ones.
-    while (rows < std::min(good_rows, all.where.size()) && all.advice.size() > 1) {
-      all.advice.pop_back();
+    // Of the text above the table, the last suggestions are the least useful part.
+    const std::size_t wanted = std::min(good_rows, all.where.size());
+    const auto update = [&] {
       head = head_of(all);
       rows = rows_left(head, foot);
+    };
+    while (rows < wanted && all.advice.size() > 1) {
+      all.advice.pop_back();
+      update();
+    }
+    if (rows < wanted) {
+      all.assumption.clear();
+      update();
+    }
+    if (rows < wanted) {
+      all.not_worth.clear();
+      update();
     }
     out_ << head;
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));

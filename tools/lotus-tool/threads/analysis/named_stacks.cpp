@@ -59,15 +59,17 @@ bool is_c_function(std::string_view function) {
          std::find(names.begin(), names.end(), function) != names.end();
 }
 
-/// Returns "main" of "main::{lambda(int)#1}::operator()", and "" of names without a lambda. A
-/// lambda among template arguments does not count.
+/// Returns "main" of "main::{lambda(int)#1}::operator()", or of "main::$_0::operator()" of clang;
+/// "" of names without a lambda. A lambda among template arguments does not count.
 std::string owner_of_lambda(std::string_view function) {
-  constexpr std::string_view lambda = "{lambda";
+  const auto is_lambda_at = [function](std::size_t at) {
+    return begins(function.substr(at), "{lambda") || begins(function.substr(at), "$_");
+  };
   int depth = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     if (function[i] == '<') ++depth;
     if (function[i] == '>') --depth;
-    if (depth != 0 || function.compare(i, lambda.size(), lambda) != 0) continue;
+    if (depth != 0 || !is_lambda_at(i)) continue;
     std::string_view owner = function.substr(0, i);
     if (owner.size() >= 2 && owner.substr(owner.size() - 2) == "::") owner.remove_suffix(2);
     return bare_function(owner);

@@ -372,8 +372,14 @@ class composer {
       if (share.ns > 0) shares.push_back(share);
     }
     if (shares.empty() || rows_ == 0) return;
+    const auto run_ns = static_cast<double>(d_.path.run_ns);
     std::vector<double> parts;
-    if (shares.size() > rows_) {
+    parts.reserve(shares.size());
+    for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
+    std::vector<int> rounded = percents(parts, run_ns, 100);
+    // Shares that round to 0 % get no row, so they need no room.
+    const auto none = std::count(rounded.begin(), rounded.end(), 0);
+    if (shares.size() - static_cast<std::size_t>(none) > rows_) {
       path_share rest;
       rest.cpu.emplace();
       rest.cpu->run_queue_ns = rest.cpu->blocked_ns = 0;
@@ -390,11 +396,10 @@ class composer {
       shares.resize(rows_ - 1);
       rest.name = std::to_string(more) + " more";
       shares.push_back(rest);
+      parts.resize(rows_ - 1);
+      parts.push_back(static_cast<double>(rest.ns));
+      rounded = percents(parts, run_ns, 100);
     }
-    parts.reserve(shares.size());
-    for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
-    const auto run_ns = static_cast<double>(d_.path.run_ns);
-    const std::vector<int> rounded = percents(parts, run_ns, 100);
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const bool rest = i + 1 == shares.size() && !shares[i].name.empty() &&
                         shares[i].kind == path_kind::unrecorded;
