@@ -187,16 +187,25 @@ void use_all_memory() {
 /// @param apart  whether it belongs to no session and process group of ours, and has another
 /// parent.
 void leave_a_process(const char* file, bool apart) {
+  // The process that stays may be ended before it runs, so its parent writes its id.
+  const auto note = [file](pid_t id) { std::ofstream(file, std::ios::app) << id << std::endl; };
   const pid_t child = fork();
   if (child != 0) {
-    if (apart) waitpid(child, nullptr, 0);
+    if (apart) {
+      waitpid(child, nullptr, 0);
+    } else {
+      note(child);
+    }
     return;
   }
   if (apart) {
     setsid();
-    if (fork() != 0) _exit(0);
+    const pid_t stays = fork();
+    if (stays != 0) {
+      note(stays);
+      _exit(0);
+    }
   }
-  std::ofstream(file, std::ios::app) << getpid() << std::endl;
   while (true) pause();
 }
 
