@@ -35,8 +35,8 @@ constexpr pbf_tag_type profile_period_type = 11;
 constexpr pbf_tag_type profile_period = 12;
 constexpr pbf_tag_type profile_default_sample_type = 14;
 // Field numbers of ValueType, Sample, Label, Mapping, Location, Line and Function.
-constexpr pbf_tag_type value_type = 1;
-constexpr pbf_tag_type value_unit = 2;
+constexpr pbf_tag_type type_name = 1;
+constexpr pbf_tag_type type_unit = 2;
 constexpr pbf_tag_type sample_location_ids = 1;
 constexpr pbf_tag_type sample_values = 2;
 constexpr pbf_tag_type sample_label = 3;
@@ -108,8 +108,8 @@ class profile {
     const std::uint64_t unit_number = text(unit);
     pbf_writer out(head_);
     pbf_writer one(out, field);
-    one.add_uint64(value_type, name_number);
-    one.add_uint64(value_unit, unit_number);
+    one.add_uint64(type_name, name_number);
+    one.add_uint64(type_unit, unit_number);
   }
   void number(pbf_tag_type field, std::int64_t value) { pbf_writer(head_).add_int64(field, value); }
 
