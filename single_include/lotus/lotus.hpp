@@ -4546,7 +4546,8 @@ static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Returns whether memory at this address can be read, by making the kernel try.
+/// Returns whether memory at this address can be read. Asks the kernel to read it, because reading
+/// unmapped memory here would crash the program.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
@@ -10464,8 +10465,8 @@ namespace detail {
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
 /// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
-/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. The name of a part has
-/// "_part<k>" after the prefix.
+/// for hidden logs ".lotus_beside_<prefix>_pid_<number>" (side log) or
+/// ".lotus_compact_<prefix>_pid_<number>". The name of a part has "_part<k>" after the prefix.
 /// @param compact  whether the hidden log is a compact log, the thread's only log.
 /// @param part     time at which the part was completed, in ms since the Unix epoch; 0 if the log
 ///   still grows.

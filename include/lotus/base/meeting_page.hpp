@@ -61,7 +61,8 @@ static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Returns whether memory at this address can be read, by making the kernel try.
+/// Returns whether memory at this address can be read. Asks the kernel to read it, because reading
+/// unmapped memory here would crash the program.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;

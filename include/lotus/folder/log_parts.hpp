@@ -19,8 +19,8 @@ namespace detail {
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
 /// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
-/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. The name of a part has
-/// "_part<k>" after the prefix.
+/// for hidden logs ".lotus_beside_<prefix>_pid_<number>" (side log) or
+/// ".lotus_compact_<prefix>_pid_<number>". The name of a part has "_part<k>" after the prefix.
 /// @param compact  whether the hidden log is a compact log, the thread's only log.
 /// @param part     time at which the part was completed, in ms since the Unix epoch; 0 if the log
 ///   still grows.

@@ -47,7 +47,7 @@ struct move {
   std::string condition;
 };
 
-/// Changes that are worth making, and changes that may be worth making.
+/// The changes that diagnose suggests: those that certainly gain, and those that may gain nothing.
 struct suggested_changes {
   /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
   /// most valuable first. Settings come first: of all combinations of up to 16 workers and prefetch
