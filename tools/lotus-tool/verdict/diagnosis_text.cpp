@@ -173,7 +173,7 @@ std::string verdict_sentence(const diagnosis& d) {
       text += waits + ", mostly for the first batches of an epoch";
       break;
     case verdict::balanced:
-      text += waits + ", and no single change would gain 5 %";
+      text += waits + ", and making any one part 1.25 times as fast would gain less than 5 %";
       break;
   }
   if (d.limited_by_cpus) text += "; more CPUs would help";

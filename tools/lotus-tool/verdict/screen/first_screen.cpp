@@ -200,7 +200,7 @@ class composer {
       case verdict::balanced:
         break;
     }
-    return "Why: no single change would gain 5 %." +
+    return "Why: making any one part 1.25 times as fast would gain less than 5 %." +
            std::string(d_.accelerator.empty() && !d_.pushed ? unknown_device : "");
   }
 
