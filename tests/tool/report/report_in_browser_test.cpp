@@ -217,7 +217,7 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
           "Read Decode Fetch");
     CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
     CHECK(contains(found["operations_table"],
-                   "total self on CPU waiting for a CPU blocked mean p50 p90 p99 max"));
+                   "total self on CPU waits for CPU blocked mean p50 p90 p99 max"));
     CHECK(contains(found["operations_table"], "240 ms 240 ms 60 ms 30 ms 150 ms"));
     CHECK(found["cpu_note_shown"] == "true");
     CHECK(found["stages_shown"] == "true");

@@ -160,7 +160,7 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
   CHECK(events["Load"] ==
         "5000(Load 5000(running 6000) 7000(running 8000) 8000) 5500(Load 5500(running 5600) "
         "5600) ");
-  CHECK(events["worker 11 (loop) (off the CPU)"] == "2500(no CPU 3000) ");
+  CHECK(events["worker 11 (loop) (off the CPU)"] == "2500(waits for CPU 3000) ");
   CHECK(contains(events["worker 11 (loop)"], "1000(Decode 4000) "));
   for (const auto& [uuid, name] : names) {
     if (name == "worker 11 (loop) (off the CPU)") CHECK(names[parents[uuid]] == "worker 11 (loop)");

@@ -330,7 +330,7 @@ TEST_CASE("time off the CPU is one track below its thread for all loaders") {
            "off_cpu,,3000,1000,900\noff_cpu,,6000,2000,0\noff_cpu,,9000,500,\n");
   dir.file("val/.lotus_beside_lotustrace_log_pid_11", "off_cpu,,25000,1000,0\n");
   const json document = draw(dir.path());
-  const std::vector<json> waits = named(document, "no CPU");
+  const std::vector<json> waits = named(document, "waits for CPU");
   REQUIRE(waits.size() == 1);
   CHECK(ns(waits[0]["ts"]) == 1000);
   CHECK(ns(waits[0]["dur"]) == 1000);

@@ -145,7 +145,7 @@ void draw_off_cpu(const run_data& run, std::size_t file, track where, const view
     event.category = "cpu";
     event.start_ns = s.start_ns;
     event.duration_ns = s.duration_ns();
-    constexpr std::string_view names[] = {"blocked", "no CPU", "off the CPU"};
+    constexpr std::string_view names[] = {"blocked", "waits for CPU", "off the CPU"};
     event.name = names[static_cast<std::size_t>(reason_of(s))];
     if (s.run_queue_ns >= 0) {
       const std::int64_t run_queue_ns = std::min(s.run_queue_ns, s.duration_ns());

@@ -63,7 +63,7 @@ function listenToBar(bar) {
 /** Returns a part of the critical path as text. The percentages are those that `lotus-tool diagnose` prints, so that
  * they add up. @param {any} row a row of the first screen's table */
 function rowText(row) {
-  const split = row.running === undefined ? "" : " (" + row.running + " % running, " + row.no_cpu + " % no CPU, " + row.blocked + " % blocked)";
+  const split = row.running === undefined ? "" : " (" + row.running + " % on CPU, " + row.no_cpu + " % waits for CPU, " + row.blocked + " % blocked)";
   return row.name + " " + row.share + " %" + split;
 }
 

@@ -16,7 +16,7 @@ function smallHistogram(histogram, fill) {
 }
 
 const cpuColumns = [timeColumn("on CPU", "cpu_ns", "The part of the total in which the thread ran"),
-  timeColumn("waiting for a CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
+  timeColumn("waits for CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
   timeColumn("blocked", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
 
 /** The columns about the heap, with means per call. */

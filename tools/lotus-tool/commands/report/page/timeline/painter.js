@@ -3,7 +3,7 @@
 
 const kindNames = ["preprocessing", "wait", "step"];
 const kindColours = ["batch", "wait", "step"];
-const reasonNames = ["blocked", "no CPU", "off the CPU"];
+const reasonNames = ["blocked", "waits for CPU", "off the CPU"];
 const reasonColours = ["blocked", "no-cpu", "batch"];
 const faint = 0.22;  // opacity of slices that are not highlighted
 
