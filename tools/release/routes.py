@@ -118,6 +118,14 @@ def installed(r):
     r.diagnose()
 
 
+def compiled_by_hand(r):
+    r.checkout("LOTUS")
+    r.run(r.says("cmake -S LOTUS -B LOTUS/build && cmake --build LOTUS/build --target lotus"))
+    r.run(r.says("g++ -std=c++17 -DLOTUS_COMPILED -I LOTUS/include main.cpp LOTUS/build/liblotus.a -pthread -ldl")
+          + " -o my_loader")
+    r.diagnose("./my_loader")
+
+
 def cps(r):
     cmake = r.engine("cmake")
     prefix = install(r, cmake=cmake)
@@ -217,8 +225,8 @@ def from_source(r):
 
 ROUTES = {
     "library": {"nothing": nothing, "CMake, as a subfolder": subfolder, "CMake, FetchContent": fetch_content,
-                "CMake, installed": installed, "pkg-config": pkg_config, "CPS": cps, "Meson": meson, "Conan 2": conan,
-                "Debian": debian},
+                "CMake, installed": installed, "compiled, without CMake": compiled_by_hand, "pkg-config": pkg_config,
+                "CPS": cps, "Meson": meson, "Conan 2": conan, "Debian": debian},
     "tool": {"a program": a_program, "pip": pip, "Debian": debian_tool, "source": from_source},
 }
 
