@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -168,45 +170,51 @@ void run_workers(const real_loader& loader) {
 
 /// Runs the operations as stages, each with threads of its own.
 void run_stages(const real_loader& loader) {
+  const std::size_t stages = loader.operations.size();
+  const auto threads_of = [&](std::size_t stage) {
+    if (stage == stages) return 1;  // the consumer
+    const int own = loader.operations[stage].threads;
+    return own > 0 ? own : loader.workers;
+  };
   std::vector<std::unique_ptr<queue>> between;
-  for (std::size_t s = 0; s <= loader.operations.size(); ++s) {
+  std::vector<std::unique_ptr<std::atomic<int>>> working;
+  for (std::size_t s = 0; s <= stages; ++s) {
     between.push_back(std::make_unique<queue>(static_cast<std::size_t>(loader.prefetch)));
+    working.push_back(std::make_unique<std::atomic<int>>(threads_of(s)));
   }
-  std::thread source([&] {
-    for (int i = 0; i < loader.batches; ++i) between.front()->put(i);
-    for (int w = 0; w < loader.workers; ++w) between.front()->put(the_end);
-  });
+  const auto end = [&](std::size_t stage) {
+    for (int w = 0; w < threads_of(stage); ++w) between[stage]->put(the_end);
+  };
   std::vector<std::thread> threads;
-  for (std::size_t s = 0; s < loader.operations.size(); ++s) {
-    for (int w = 0; w < loader.workers; ++w) {
-      threads.emplace_back([&loader, &from = *between[s], &to = *between[s + 1], s] {
-        for (int batch = from.take(); batch != the_end; batch = from.take()) {
+  threads.emplace_back([&] {
+    for (int i = 0; i < loader.batches; ++i) between.front()->put(i);
+    end(0);
+  });
+  for (std::size_t s = 0; s < stages; ++s) {
+    for (int w = 0; w < threads_of(s); ++w) {
+      threads.emplace_back([&, s] {
+        for (int batch = between[s]->take(); batch != the_end; batch = between[s]->take()) {
           {
             lotus::stage stage(loader.operations[s].name, static_cast<std::uint64_t>(batch));
             real_operation work = loader.operations[s];
             work.name += " inside";
             do_operation(work, batch);
           }
-          to.put(batch);
+          between[s + 1]->put(batch);
         }
-        to.put(the_end);
+        if (--*working[s] == 0) end(s + 1);
       });
     }
   }
-  for (int i = 0, ended = 0; i < loader.batches && ended < loader.workers;) {
+  while (true) {
     lotus::wait_for_batch wait;
     const int batch = between.back()->take();
-    if (batch == the_end) {
-      ++ended;
-      continue;
-    }
+    if (batch == the_end) break;
     wait.got(static_cast<std::uint64_t>(batch));
     LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(batch));
     step(loader);
-    ++i;
   }
-  for (std::size_t left = threads.size(); left > 0; --left) threads[left - 1].detach();
-  source.detach();
+  for (std::thread& t : threads) t.join();
 }
 
 /// Runs processes that keep CPUs busy as long as this object exists.
@@ -240,11 +248,11 @@ class neighbours {
 }  // namespace
 
 void run_real(const real_loader& loader, const std::string& folder) {
+  burn(0);  // measures this CPU's speed before there are neighbours, and once for all runs
   const neighbours busy_neighbours(loader.neighbours);
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child == 0) {
-    burn(1);
     if (!lotus::start(folder + "/lotustrace_log")) _exit(1);
     if (loader.stages) {
       run_stages(loader);

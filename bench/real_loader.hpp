@@ -17,6 +17,7 @@ struct real_operation {
   /// Maximum number of calls that run at the same time, in the order in which they arrive; 0: no
   /// limit. With 1, the operation is like a lock or a device with one channel.
   int at_once = 0;
+  int threads = 0;  ///< of this operation as a stage; 0: as many as the loader's `workers`
 };
 
 struct real_loader {
@@ -24,7 +25,7 @@ struct real_loader {
   int workers = 2;
   int prefetch = 2;  ///< batches in flight per worker
   bool ordered = true;
-  /// Whether each operation is a stage with `workers` threads of its own and a queue.
+  /// Whether each operation is a stage with threads of its own and a queue.
   bool stages = false;
   int batches = 120;
   double step_cpu_ms = 0;
