@@ -43,9 +43,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('tool')
     parser.add_argument('--pairs', type=int, default=10)
-    parser.add_argument('program', nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    command = options.program[1:] if options.program[:1] == ['--'] else options.program
+    dashes = sys.argv.index('--')
+    options, command = parser.parse_args(sys.argv[1:dashes]), sys.argv[dashes + 1:]
     tool = os.path.abspath(options.tool)
     with_sampling, without = [], []
     with tempfile.TemporaryDirectory() as work:
