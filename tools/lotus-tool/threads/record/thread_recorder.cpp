@@ -189,6 +189,7 @@ void thread_recorder::drain() {
         next_running_ = running_.next(random_);
         if (next_running_ == nullptr) return false;
         *next_running_ = {};
+        next_running_->of.count = 1;
         next_running_->of.thread = static_cast<std::uint32_t>(thread_index(pid, tid));
         next_running_->image = find_process(pid).image;
         return true;
@@ -248,9 +249,15 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
   ++t.of.wait_samples;
   if (state != seen_state::waits) return;
   ++t.of.waits;
+  constexpr std::size_t max_kinds_of_waits = 65'536;
+  const wait_key key{index, wait.reason, wait.address, wait.stack.pc, wait.stack.sp};
+  if (counted_waits_.size() < max_kinds_of_waits || counted_waits_.count(key) != 0) {
+    ++counted_waits_[key];
+  }
   raw_sample* const to = waiting_.next(random_);
   if (to == nullptr) return;
   thread_sample sample;
+  sample.count = 1;
   sample.thread = static_cast<std::uint32_t>(index);
   sample.waits = true;
   sample.reason = wait.reason;
@@ -258,6 +265,26 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
   sample.holder = wait.holder;
   sample.what = std::move(wait.what);
   *to = {std::move(sample), of.image, std::move(wait.stack)};
+}
+
+thread_recorder::wait_key thread_recorder::key_of(const raw_sample& wait) noexcept {
+  return {wait.of.thread, wait.of.reason, wait.of.address, wait.stack.pc, wait.stack.sp};
+}
+
+/// Lets each selected wait stand for as many as were counted with its key.
+void thread_recorder::count_unselected_waits() {
+  std::map<wait_key, std::uint64_t> selected;
+  for (const raw_sample& wait : waiting_.all()) ++selected[key_of(wait)];
+  std::map<wait_key, std::uint64_t> done;
+  for (raw_sample& wait : waiting_.all()) {
+    const wait_key key = key_of(wait);
+    const auto counted = counted_waits_.find(key);
+    if (counted == counted_waits_.end()) continue;
+    // Differences of rounded sums, so that the counts of all add up exactly.
+    const std::uint64_t all = selected[key];
+    const std::uint64_t before = done[key]++;
+    wait.of.count = counted->second * (before + 1) / all - counted->second * before / all;
+  }
 }
 
 void thread_recorder::list_threads() {
@@ -343,6 +370,7 @@ thread_samples thread_recorder::result() {
                       std::uint32_t>,
            std::size_t>
       known;
+  count_unselected_waits();
   for (reservoir* const from : {&running_, &waiting_}) {
     for (raw_sample& raw : from->all()) {
       if (threads_[raw.of.thread].own) continue;
@@ -360,8 +388,11 @@ thread_samples thread_recorder::result() {
           known.try_emplace({raw.of.thread, raw.of.waits, static_cast<int>(raw.of.reason),
                              raw.of.address, raw.of.holder, raw.of.what, raw.of.stack},
                             to.samples.size());
-      if (is_new) to.samples.push_back(raw.of);
-      ++to.samples[at->second].count;
+      if (is_new) {
+        to.samples.push_back(raw.of);
+      } else {
+        to.samples[at->second].count += raw.of.count;
+      }
       raw.stack = {};
     }
   }

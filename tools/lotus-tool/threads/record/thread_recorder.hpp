@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "threads/data/thread_samples.hpp"
@@ -87,6 +88,13 @@ class thread_recorder {
     std::uint64_t seen_ = 0;
   };
 
+  /// Waits that are one and the same as far as is known without unwinding the stack: the thread,
+  /// the reason, the object, and the registers pc and sp.
+  using wait_key = std::tuple<std::size_t, lotus::detail::wait_reason, std::uint64_t, std::uint64_t,
+                              std::uint64_t>;
+  static wait_key key_of(const raw_sample& wait) noexcept;
+
+  void count_unselected_waits();
   process& find_process(std::uint32_t pid, std::uint32_t parent = 0);
   std::size_t thread_index(std::uint32_t pid, std::uint32_t tid);
   void drain();
@@ -106,6 +114,9 @@ class thread_recorder {
   reservoir running_;
   reservoir waiting_;
   raw_sample* next_running_ = nullptr;
+  // Waits are counted even if the reservoir does not select them, so that shares are as precise as
+  // all samples allow.
+  std::map<wait_key, std::uint64_t> counted_waits_;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
   std::string not_permitted_;
