@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -171,6 +172,13 @@ cpu_sampler::cpu_sampler(const std::vector<pid_t>& threads, std::uint64_t interv
 cpu_sampler::~cpu_sampler() {
   for (layout::perf_ring& ring : rings_) ring.unmap();
   for (const int event : events_) ::close(event);
+}
+
+void cpu_sampler::change_interval(std::uint64_t interval_ns) noexcept {
+  for (std::size_t i = 0; i < std::min(changed_at_once, events_.size()); ++i) {
+    next_change_ = (next_change_ + 1) % events_.size();
+    ::ioctl(events_[next_change_], PERF_EVENT_IOC_PERIOD, &interval_ns);  // NOLINT(*-vararg)
+  }
 }
 
 void cpu_sampler::drain(const listener& to) {

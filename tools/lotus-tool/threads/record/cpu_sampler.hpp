@@ -50,6 +50,10 @@ class cpu_sampler {
   /// processor, of which a process may have only so many.
   std::size_t left_out() const noexcept { return works() ? left_out_ : 0; }
 
+  /// Changes the CPU time between samples, of at most `changed_at_once` events in a call. With a
+  /// constant interval, a loop whose iterations take as long would be sampled at one place.
+  void change_interval(std::uint64_t interval_ns) noexcept;
+
   /// Passes all records since the last call to `to`.
   void drain(const listener& to);
 
@@ -57,8 +61,11 @@ class cpu_sampler {
   int open_on(int cpu, pid_t thread, perf_event_attr& attr);
   static void take(std::string_view records, const listener& to);
 
+  static constexpr std::size_t changed_at_once = 64;
+
   int error_ = 0;
   std::size_t left_out_ = 0;
+  std::size_t next_change_ = 0;  // index in events_
   std::vector<int> events_;
   std::vector<lotus::detail::perf_ring> rings_;
   std::map<int, int> event_of_cpu_;  // the event whose ring all events of the processor use

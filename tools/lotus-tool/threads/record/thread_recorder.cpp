@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// 99 samples per second of CPU time: few programs do periodic work at a multiple of this rate.
+/// The mean CPU time between samples.
 constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
 /// Maximum CPU time per second, in seconds, for sampling what threads wait for.
 constexpr double budget_of_waits = 0.004;
@@ -112,6 +112,7 @@ thread_recorder::thread_recorder(pid_t pid, sampling_start start)
       begun_(clock::now()),
       next_round_(begun_ + milliseconds(3)),
       next_list_(begun_),
+      next_interval_(begun_),
       next_children_(begun_ + milliseconds(50)),
       cpu_at_begin_ns_(own_cpu_ns()) {
   const auto number = static_cast<std::uint32_t>(pid);
@@ -323,6 +324,11 @@ void thread_recorder::round() {
 int thread_recorder::work() {
   if (cpu_.works()) drain();
   const clock::time_point now = clock::now();
+  if (now >= next_interval_) {
+    cpu_.change_interval(std::uniform_int_distribution<std::uint64_t>(
+        cpu_interval_ns / 2, cpu_interval_ns + cpu_interval_ns / 2)(random_));
+    next_interval_ = now + milliseconds(100);
+  }
   if (now >= next_round_) {
     const std::uint64_t before_ns = own_cpu_ns();
     late_s_ += seconds(now - next_round_);

@@ -126,6 +126,7 @@ class thread_recorder {
   clock::time_point begun_;
   clock::time_point next_round_;
   clock::time_point next_list_;
+  clock::time_point next_interval_;
   clock::time_point next_children_;
   double mean_pause_s_ = 0.01;
   double cost_per_round_s_ = 50e-6;  // moving average over the rounds
