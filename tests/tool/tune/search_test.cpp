@@ -76,6 +76,17 @@ TEST_CASE("a plain search doubles values, and stops when that gains nothing") {
   CHECK(found.runs().size() <= 16);
 }
 
+TEST_CASE("a plain search finds settings that gain only together") {
+  // A measured pipeline on 2 CPUs: threads gain nothing without several items in flight.
+  const search_space space = space_of({"threads=1..4", "in_flight=1,2,4,8,16,32"});
+  const forecast none(space);
+  const search found = searched(space, none, 5, [](const configuration& at) {
+    const std::vector<double> two_threads{53.5, 85, 95, 99, 102, 101};
+    return at[0] == 0 ? 53 : two_threads[at[1]];
+  });
+  CHECK(found.best()->rate.per_s >= 0.95 * 102);
+}
+
 TEST_CASE("a search from a large value goes down") {
   const search_space space = space_of({"workers=1..16"}, {{"workers", "16"}});
   const forecast none(space);

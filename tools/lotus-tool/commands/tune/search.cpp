@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,6 +23,18 @@ constexpr double worth_deciding = 1.05;  ///< gain from which on a wrong winner 
 /// If |log(measured ÷ predicted)| is larger, the prediction was wrong.
 constexpr double far_off = 0.2;
 
+/// Returns the index of the first value that is at least twice as large as the one at `at`, or of
+/// the largest value; of values that are no numbers, the next one.
+std::size_t doubled(const std::vector<std::string>& values, std::size_t at) {
+  const std::optional<std::size_t> number = number_of(values[at]);
+  std::size_t next = at + 1;
+  while (number && next + 1 < values.size() && number_of(values[next]) &&
+         *number_of(values[next]) < 2 * *number) {
+    ++next;
+  }
+  return next;
+}
+
 constexpr double normal_reach = 1.645;  ///< half width of a 90 % interval in standard deviations
 
 /// Returns half the width of an interval of the logarithm of the throughput.
@@ -39,6 +52,12 @@ double search::score(const configuration& at, double per_s) const {
 
 bool search::was_run(const configuration& at) const {
   return std::any_of(runs_.begin(), runs_.end(), [&](const tune_run& r) { return r.at == at; });
+}
+
+const measured_configuration* search::measured(const configuration& at) const {
+  const auto found = std::find_if(measured_.begin(), measured_.end(),
+                                  [&](const measured_configuration& m) { return m.at == at; });
+  return found == measured_.end() ? nullptr : &*found;
 }
 
 bool search::reaches_target(const measured_configuration& one) const {
@@ -259,6 +278,30 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
   });
 }
 
+/// Returns the next run that doubles all searched numbers at once, because some settings, such as
+/// threads and a queue's length, gain only together. Continues as long as each doubling gained.
+std::optional<next_run> search::joint_step() const {
+  if (best() == nullptr || reaches_target(*best())) return std::nullopt;
+  configuration at = space_.start();
+  while (true) {
+    next_run next{at, std::nullopt};
+    std::size_t changed = 0;
+    for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
+      const std::vector<std::string>& values = space_.knobs()[k].values;
+      if (!is_searched(k) || !number_of(values[at[k]]) || at[k] + 1 == values.size()) continue;
+      next.at[k] = doubled(values, at[k]);
+      ++changed;
+    }
+    if (changed < 2) return std::nullopt;
+    if (!was_run(next.at)) return next;
+    const measured_configuration* const before = measured(at);
+    const measured_configuration* const after = measured(next.at);
+    if (before == nullptr || after == nullptr) return std::nullopt;
+    if (score(*after) < worth_running * score(*before)) return std::nullopt;
+    at = next.at;
+  }
+}
+
 /// Returns the next value to try for a knob while the others keep the best values; nullopt if there
 /// is none.
 /// @param between  whether to try values between the best one and one that was worse.
@@ -278,12 +321,7 @@ std::optional<std::size_t> search::step_along(std::size_t knob, bool between) co
   const std::optional<std::size_t> number = number_of(values[at]);
   if (!between) {
     if (above == values.size() && at + 1 < values.size()) {
-      std::size_t next = at + 1;
-      while (number && next + 1 < values.size() && number_of(values[next]) &&
-             *number_of(values[next]) < 2 * *number) {
-        ++next;
-      }
-      return next;
+      return doubled(values, at);
     }
     if (below == 0 && at > 0) {
       std::size_t next = at - 1;
@@ -302,12 +340,46 @@ std::optional<std::size_t> search::step_along(std::size_t knob, bool between) co
   return std::nullopt;
 }
 
+/// Returns the factor by which the newest step along a knob raised the throughput, and 1 if that
+/// may be chance; nullopt if no two configurations that ran differ in this knob alone.
+std::optional<double> search::newest_gain(std::size_t knob) const {
+  for (auto newer = measured_.rbegin(); newer != measured_.rend(); ++newer) {
+    const measured_configuration* before = nullptr;
+    for (auto older = std::next(newer); older != measured_.rend(); ++older) {
+      configuration same = older->at;
+      same[knob] = newer->at[knob];
+      if (same != newer->at) continue;
+      if (before == nullptr || score(*older) > score(*before)) before = &*older;
+    }
+    if (before == nullptr) continue;
+    const double gain = score(*newer) / score(*before);
+    const double chance = std::exp(std::hypot(log_reach(newer->rate), log_reach(before->rate)));
+    return gain >= std::max(worth_running, chance) ? gain : 1;
+  }
+  return std::nullopt;
+}
+
+/// Returns the knobs in the order in which they are tried: first the one whose last step gained
+/// most, then those not tried yet, at the end those whose last step gained nothing.
+std::vector<std::size_t> search::promising_knobs() const {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
+    if (!is_searched(k)) continue;
+    order.emplace_back(newest_gain(k).value_or(worth_running), k);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::size_t> knobs;
+  for (const auto& [gain, k] : order) knobs.push_back(k);
+  return knobs;
+}
+
 std::optional<next_run> search::knob_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || reaches_target(*now)) return std::nullopt;
+  const std::vector<std::size_t> knobs = promising_knobs();
   for (const bool between : {false, true}) {
-    for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
-      if (!is_searched(k)) continue;
+    for (const std::size_t k : knobs) {
       const std::optional<std::size_t> value = step_along(k, between);
       if (!value) continue;
       next_run next{now->at, std::nullopt};
@@ -357,6 +429,7 @@ std::optional<next_run> search::next() {
   // Before other predictions, because their errors depend on it.
   if (!step) step = other_size_step();
   if (!step) step = predicted_step();
+  if (!step) step = joint_step();
   if (!step) step = knob_step();
   if (!step) step = cheaper_step();
   if (!step) step = repeated_step();

@@ -104,6 +104,10 @@ class search {
   std::optional<next_run> surprising_step() const;
   std::optional<next_run> other_size_step() const;
   std::optional<next_run> predicted_step() const;
+  const measured_configuration* measured(const configuration& at) const;
+  std::optional<next_run> joint_step() const;
+  std::optional<double> newest_gain(std::size_t knob) const;
+  std::vector<std::size_t> promising_knobs() const;
   std::optional<next_run> knob_step() const;
   bool is_as_good(std::size_t knob, std::size_t value) const;
   std::optional<std::size_t> step_along(std::size_t knob, bool between) const;
