@@ -121,6 +121,7 @@ class planner {
     plan_.servers = assumed_.servers;
     std::vector<work> served(r_.works.size());
     std::vector<double> waited_ns(r_.works.size());
+    std::vector<double> queued_ns(r_.works.size());
     const std::vector<double> services =
         limit ? std::vector<double>() : service_times(op.calls, assumed_.servers);
     for (std::size_t i = 0; i < op.calls.size(); ++i) {
@@ -136,6 +137,10 @@ class planner {
         to.served_cpu_ns += cpu_ns;
       }
       waited_ns[c.work] += all_ns - service_ns;
+      // A thread that was woken by the one before it waited for a CPU while it was served.
+      const bool follows =
+          !limit && i >= assumed_.servers && op.calls[i - assumed_.servers].end_ns > c.start_ns;
+      if (follows) queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
     }
     double faster = faster_by(change_, op.name) * change_.preprocessing_faster;
     if (!op.is_stage) faster *= faster_by(change_, op.stage);
@@ -145,7 +150,8 @@ class planner {
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
-        move_served(served[work_index], waited_ns[work_index], r_.works[work_index], faster,
+        move_served(served[work_index], waited_ns[work_index], queued_ns[work_index],
+                    r_.works[work_index], faster,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -154,10 +160,13 @@ class planner {
   /// Moves the time of the limited operation in one thread's work on one unit to the served phase.
   /// @param served     the recorded time of the limited operation within this work.
   /// @param waited_ns  how long the operation waited for a server during this work.
+  /// @param queued_ns  how long it waited for a CPU while it was served. This stays if the
+  /// operation
+  ///   becomes faster, because it depends on how often the thread is woken.
   /// @param faster     the factor by which the operation becomes faster.
   /// @param to         the planned work.
-  void move_served(const work& served, double waited_ns, const measured_work& recorded,
-                   double faster, work& to) {
+  void move_served(const work& served, double waited_ns, double queued_ns,
+                   const measured_work& recorded, double faster, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
     // The factor for the whole stage, which includes faster operations inside it.
     if (assumed_.operation->is_stage) {
@@ -168,8 +177,9 @@ class planner {
     w.let_through = served.let_through;
     w.served_cpu_ns = std::min(to.cpu_ns, served.served_cpu_ns / longer / faster);
     w.cpu_ns = to.cpu_ns - w.served_cpu_ns;
-    const double left_ns = std::max(0.0, to.blocked_ns - waited_ns / faster);
-    w.served_blocked_ns = std::min(left_ns, served.served_blocked_ns / faster);
+    const double kept_ns = queued_ns - queued_ns / faster;
+    const double left_ns = std::max(0.0, to.blocked_ns - waited_ns / faster + kept_ns);
+    w.served_blocked_ns = std::min(left_ns, served.served_blocked_ns / faster + kept_ns);
     w.blocked_ns = left_ns - w.served_blocked_ns;
     to = w;
   }

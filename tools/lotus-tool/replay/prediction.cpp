@@ -146,21 +146,11 @@ void what_if::find_explanations(const recorded_pipeline* also) {
                     !also->makes_itself && !recorded_.makes_itself;
   for (const assumed_servers& assumed :
        both ? explanations_of(recorded_, *also) : explanations_of(recorded_)) {
-    if (assumed.operation == nullptr) {
-      explanations_.push_back({assumed, base_});
-      continue;
-    }
-    const auto is_like = [&](const replay_result& base) {
-      return std::abs(std::log(base.per_s() / fitted())) <= like_it;
-    };
-    explanation one{assumed, replayed_with({}, law_.law, assumed)};
-    if (!is_like(one.base) && one.base.per_s() > fitted() && waits_little_for_cpus()) {
-      // A thread that waits for a CPU while it holds a lock delays all threads that need the lock.
-      if (!queued_) queued_ = with_queueing(recorded_);
-      one.queued = true;
-      one.base = replayed_with({}, law_.law, assumed, true);
-    }
-    if (is_like(one.base)) explanations_.push_back(one);
+    explanation one{assumed,
+                    assumed.operation == nullptr ? base_ : replayed_with({}, law_.law, assumed)};
+    count_queueing(one);
+    const bool is_like = std::abs(std::log(one.base.per_s() / fitted())) <= like_it;
+    if (assumed.operation == nullptr || is_like) explanations_.push_back(one);
   }
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
@@ -171,6 +161,16 @@ void what_if::find_explanations(const recorded_pipeline* also) {
     const replay_result limited = replayed_with({}, law_.law, assumed);
     if (limited.per_s() > 0) explanations_.push_back({assumed, limited});
   }
+}
+
+void what_if::count_queueing(explanation& why) {
+  if (why.base.per_s() <= (1 + much_too_fast) * achieved() || !waits_little_for_cpus()) return;
+  if (!queued_) queued_ = with_queueing(recorded_);
+  const replay_result queued = replayed_with({}, law_.law, why.assumed, true);
+  // It is slower: better only if it is nearer to the run, on a logarithmic scale.
+  if (queued.per_s() * why.base.per_s() <= achieved() * achieved()) return;
+  why.queued = true;
+  why.base = queued;
 }
 
 bool what_if::waits_little_for_cpus() const {

@@ -141,6 +141,10 @@ class what_if {
   };
   /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
   bool waits_little_for_cpus() const;
+  /// Counts waits for a CPU as blocked time if the simulation is too fast, and this explains why. A
+  /// thread that waits for a CPU delays those that need its lock, and other programs make threads
+  /// wait whenever they are woken.
+  void count_queueing(explanation& why);
   /// Finds the explanations with which the simulation reproduces the run, and `also` if given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);

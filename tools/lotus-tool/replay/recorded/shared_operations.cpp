@@ -124,7 +124,8 @@ class call_finder {
         work_in(run_.side.off_cpu_of(optional_file(file_id(file)), true), start_ns, end_ns, known);
     if (!known) return c;
     c.cpu_ns = all.cpu_ns;
-    c.start_ns += std::llround(std::max(0.0, all.queued_ns));
+    c.queued_ns = std::max(0.0, all.queued_ns);
+    c.start_ns += std::llround(c.queued_ns);
     return c;
   }
 
