@@ -1,6 +1,7 @@
 // A loader whose throughput depends on its settings, for tests of lotus-tool tune. All its work is
 // sleeping, so that its throughput does not depend on the machine.
 // tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -234,6 +235,10 @@ int main(int argc, char** argv) {
     return 5;
   }
   if (mode == "memory") use_all_memory();
+  // Lets threads run as soon as they wake, even if other programs keep all CPUs busy. Users without
+  // privileges may not do this.
+  const sched_param before_others{1};
+  sched_setscheduler(0, SCHED_RR, &before_others);
   if (mode == "stages") run_stages(workers, prefetch, true);
   if (mode == "pushes") run_stages(workers, prefetch, false);
   if (mode == "daemon") {
