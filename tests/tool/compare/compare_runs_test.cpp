@@ -193,7 +193,8 @@ TEST_CASE("a change by more than a factor of two is printed as a factor") {
   write_run(dir, "old", {}, 1);
   write_run(dir, "new", much, 2);
   const result r = run({"compare", dir.path() + "/old", dir.path() + "/new"});
-  CHECK(contains(r.out, "x .. "));
+  CHECK(contains(r.out, "x to "));
+  CHECK(contains(r.out, "2x means twice the value before"));
   CHECK_FALSE(contains(r.out, "+8"));
 }
 

@@ -85,13 +85,13 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   // values of both sides.
   text.spare({"count " + sides.before, "count " + sides.after, "CPU " + sides.before,
               "CPU " + sides.after});
+  bool factors = false;
   for (const compared_times& r : rows) {
     if (r.count_before == 0 && r.count_after == 0) continue;
-    const bool common = r.mean_ns.common();
-    const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
+    const change_texts changed = texts_of_change(r);
+    factors = factors || changed.factors;
     std::vector<std::string> cells{title_of(r), time(r.typical_ns.before), time(r.typical_ns.after),
-                                   grown ? change_text(*grown) : "",
-                                   r.likely ? interval_text(*r.likely) : ""};
+                                   changed.change, changed.interval};
     if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
     if (slower) cells.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
     if (cpu) {
@@ -103,6 +103,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
     text.row(std::move(cells));
   }
   text.print(out);
+  if (factors) out << fitted(out, meaning_of_factors, "  ", "    ") << '\n';
 }
 
 void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
@@ -138,8 +139,8 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
-        "one run per side: the intervals do not include how much runs of the same program differ; "
-        "record several");
+        "one run per side: the intervals leave out how much runs of the same program differ from "
+        "each other; record several runs per side to include it");
   }
   out << '\n';
 }

@@ -71,16 +71,18 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
       {"mean of", "before", "after", "change", "95 % interval"}};
   if (cpu) rows[0].emplace_back("CPU change");
   if (slower) rows[0].emplace_back("");
+  bool factors = false;
   for (const compared_times& r : l.rows) {
-    const std::optional<double> grown = r.mean_ns.common() ? r.grown_by() : std::nullopt;
+    const change_texts changed = texts_of_change(r);
+    factors = factors || changed.factors;
     std::vector<std::string> row{title_of(r), shown_time(r.typical_ns.before),
-                                 shown_time(r.typical_ns.after), grown ? change_text(*grown) : "",
-                                 r.likely ? interval_text(*r.likely) : ""};
+                                 shown_time(r.typical_ns.after), changed.change, changed.interval};
     if (cpu) row.push_back(growth(r.mean_cpu_ns));
     if (slower) row.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
     rows.push_back(std::move(row));
   }
   to.table_of(rows);
+  if (factors) to.line(meaning_of_factors + std::string("\n"));
 }
 
 void add_stages(const std::vector<compared_stage>& stages, comment& to) {

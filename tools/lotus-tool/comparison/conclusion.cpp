@@ -146,12 +146,24 @@ std::string change_text(double grown_by) {
   return is_factor(grown_by) ? factor(grown_by) : signed_share(grown_by);
 }
 
-std::string interval_text(const change& likely) {
-  if (is_inconclusive(likely)) return "unknown";
-  if (is_factor(likely.high)) return factor(likely.low) + " .. " + factor(likely.high);
-  std::string low = signed_share(likely.low);
-  low.resize(low.size() - 2);  // removes the unit " %", because it follows the second number
-  return low + " .. " + signed_share(likely.high);
+change_texts texts_of_change(const compared_times& row) {
+  change_texts texts;
+  const std::optional<double> grown = row.mean_ns.common() ? row.grown_by() : std::nullopt;
+  const bool interval = row.likely && !is_inconclusive(*row.likely);
+  // A change and its interval have the same unit, so that they can be compared.
+  texts.factors = (grown && is_factor(*grown)) || (interval && is_factor(row.likely->high));
+  if (grown) texts.change = texts.factors ? factor(*grown) : signed_share(*grown);
+  if (!row.likely) return texts;
+  if (!interval) {
+    texts.interval = "unknown";
+  } else if (texts.factors) {
+    texts.interval = factor(row.likely->low) + " to " + factor(row.likely->high);
+  } else {
+    std::string low = signed_share(row.likely->low);
+    low.resize(low.size() - 2);  // removes the unit " %", because it follows the second number
+    texts.interval = low + " to " + signed_share(row.likely->high);
+  }
+  return texts;
 }
 
 std::string conclusion_of(const compared_loader& l) {
@@ -206,7 +218,8 @@ std::string throughput_of(const compared_loader& l) {
             times_text(1 + l.rate_change->value, 1 + l.rate_change->low, 1 + l.rate_change->high) +
             " as much";
   } else if (const std::optional<double> grown = l.batches_per_s.grown_by()) {
-    text += ", " + change_text(*grown);
+    text += ", " + (is_factor(*grown) ? three_digits(1 + *grown) + " times as much"
+                                      : signed_share(*grown));
   }
   if (l.rate_p) text += ", p = " + three_digits(*l.rate_p);
   return text;

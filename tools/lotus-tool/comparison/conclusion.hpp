@@ -23,9 +23,20 @@ std::string failure_text(const compared_loader& loader, double allowed);
 /// Returns "throughput: 12.1 -> 9.8 batches/s"; "" if a side has no throughput.
 std::string throughput_of(const compared_loader& loader);
 
-/// Returns a change as a percentage such as "+12.30 %"; if it is large, as a factor: "837x".
+/// Returns a change as a percentage such as "+12.30 %"; from a doubling on as a factor: "837x".
 std::string change_text(double grown_by);
-std::string interval_text(const change& likely);
+
+/// How much a row changed and the interval of this change, both as percentages or both as factors.
+struct change_texts {
+  std::string change;
+  std::string interval;
+  bool factors = false;  ///< whether they are factors, because the value may have doubled
+};
+change_texts texts_of_change(const compared_times& row);
+
+/// A sentence that explains the factors of change_texts.
+inline constexpr const char* meaning_of_factors =
+    "In rows where a value may have doubled, 2x means twice the value before.";
 
 }  // namespace lotus::tool
 
