@@ -179,10 +179,10 @@ TEST_CASE("top shows two ranks, reacts to keys, and restores the terminal") {
   check_fits(shown, 80, 24);
 
   terminal.press("c");
-  shown = terminal.once_it_shows("*calls/s");
+  shown = terminal.once_it_shows("(by calls/s)");
   CHECK(shown.find("\n  Many ") < shown.find("\n  Long "));
   terminal.press("t");
-  CHECK(contains(terminal.once_it_shows("*total"), "*total"));
+  CHECK(contains(terminal.once_it_shows("(by total)"), "(by total)"));
 
   const std::string first_title = first_line(shown);
   terminal.press("r");

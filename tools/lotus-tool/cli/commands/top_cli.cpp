@@ -25,23 +25,27 @@ void add_top(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool top run/\n"
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
-      "  lotus-tool top run/ --once                       plain text, as into a pipe\n"
-      "  lotus-tool top run/ --openmetrics metrics/lotus.prom   until stopped\n"
+      "  lotus-tool top run/ --once                           # prints plain text\n"
+      "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
       "Keys: s, c, t, m sort by self time, calls, total or longest call; r and the arrow keys "
       "choose a run; p or space pauses; q quits.\n"
+      "The table of operations shows 'self', the time without other operations inside, also in % "
+      "of the period: two threads that are always in an operation give 200 %.\n"
       "Reads what is appended to the logs, and the shared memory of the recording processes, which "
       "are not slowed down by it. If a refresh takes long, refreshes become rarer, so that top "
-      "uses at most 2 % of a CPU. Aggregated operations are shown by what they added between two "
-      "refreshes; --once therefore waits for one interval. The file of "
-      "--openmetrics is for the textfile collector of Prometheus' node exporter.");
+      "uses at most 2 % of a CPU. For aggregated operations, which are only counted and summed, "
+      "the calls between two refreshes are shown; --once therefore waits for one interval. The "
+      "file of --openmetrics is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  command->add_option("--window", given->window, "length of the period to show, up to now (10s)")
+  command
+      ->add_option("--window", given->window,
+                   "length of the period to show, which ends now; default: 10s")
       ->check(not_empty())
       ->option_text("30s");
-  command->add_option("--interval", given->interval, "time between two refreshes (1s)")
+  command->add_option("--interval", given->interval, "time between two refreshes; default: 1s")
       ->check(not_empty())
       ->option_text("500ms");
-  command->add_option("--sort", options->order, "order of the operations")
+  command->add_option("--sort", options->order, "order of the operations; default: self")
       ->transform(one_of<live_order>({{"self", live_order::self},
                                       {"calls", live_order::calls},
                                       {"total", live_order::total},
@@ -50,7 +54,7 @@ void add_top(CLI::App& app, action& chosen) {
   command->add_flag("--once", options->once, "print once and exit");
   command
       ->add_option("--openmetrics", options->metrics,
-                   "write metrics for Prometheus to this file at every interval, and show nothing")
+                   "show nothing, but write metrics for Prometheus to this file at every interval")
       ->check(not_empty())
       ->option_text("FILE");
   command->add_option("--prefix", options->prefix, "common first part of the log files' names")
@@ -60,7 +64,7 @@ void add_top(CLI::App& app, action& chosen) {
       options->window_ns = parse_duration_ns(given->window, "--window");
       options->interval_ns = parse_duration_ns(given->interval, "--interval");
       if (options->window_ns < 100'000'000 || options->interval_ns < 10'000'000) {
-        throw usage_error("--window: at least 100ms; --interval: at least 10ms");
+        throw usage_error("--window must be at least 100ms, and --interval at least 10ms");
       }
       return run_top(*options, out, err);
     };

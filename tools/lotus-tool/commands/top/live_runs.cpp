@@ -88,7 +88,7 @@ live_verdict judge(const run_files& files) {
     return {name + "any one part 1.25x faster gains less than 5 %", d.is};
   if (*d.is == verdict::consumer_bound) return {name + "a faster loader would not help", d.is};
   if (!d.limit.empty()) return {name + d.limit, d.is};
-  return {name + "no change is sure to help; `lotus-tool diagnose` asks the whole run", d.is};
+  return {name + "no change is sure to help; `lotus-tool diagnose` examines the whole run", d.is};
 }
 
 void add_calls(const seen_calls& calls, live_figures& to) {
@@ -159,13 +159,13 @@ std::string live_run::hang() const {
   const std::int64_t wait_ns = longest_wait_ns();
   const std::int64_t gap_ns = last_batch_ns ? looked_ns - *last_batch_ns : 0;
   if (std::max(wait_ns, gap_ns) < long_ns) return {};
-  std::string text = wait_ns >= long_ns
-                         ? "a wait for a batch lasts " + human_time(static_cast<double>(wait_ns))
-                         : "no batch for " + human_time(static_cast<double>(gap_ns));
+  std::string text = wait_ns >= long_ns ? "the consumer has waited for a batch for " +
+                                              human_time(static_cast<double>(wait_ns))
+                                        : "no batch for " + human_time(static_cast<double>(gap_ns));
   if (usual_gap_ns > 0) {
-    text += " (usually every " + human_time(static_cast<double>(usual_gap_ns)) + ")";
+    text += " (usually one every " + human_time(static_cast<double>(usual_gap_ns)) + ")";
   }
-  return is.empty() ? text + "; whether its process still runs is not known" : text;
+  return is.empty() ? text + "; it is unknown whether the process still runs" : text;
 }
 
 live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& prefix,

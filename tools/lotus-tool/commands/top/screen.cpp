@@ -33,9 +33,9 @@ std::string share(const std::optional<double>& of) {
   return of ? share(*of) : "-";
 }
 
-/// Returns the operation's time as a percentage of one thread: eight busy threads are 800 %. A call
+/// Returns the operation's time as a percentage of the window: eight busy threads are 800 %. A call
 /// counts in full even if it began before the window, so the result is limited to 100 % per thread.
-std::string share_of_a_thread(const live_operation& op) {
+std::string share_of_the_time(const live_operation& op) {
   const double of = static_cast<double>(op.self_ns) / 1e9 / op.interval_s;
   if (of < 1) return share(of);
   const double most = op.threads > 0 ? static_cast<double>(op.threads) : of;
@@ -88,7 +88,8 @@ std::vector<std::string> wrap(const std::string& text, std::size_t columns, std:
   return lines;
 }
 
-/// Formats a table. Omits columns that do not fit, so that no number is cut off.
+/// Formats a table. Omits columns that do not fit, so that no number is cut off. Tables have the
+/// form `rows`, because the line below other tables says that --wide shows more, which `top` lacks.
 std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   std::ostringstream text;
   set_line_width(text, columns);
@@ -111,8 +112,9 @@ struct part {
 part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
   part found;
   if (runs.size() < 2) return found;
-  table rows;
-  rows.row({"  run", "batches/s", "waits", "ready", "last batch", "process"});
+  table rows(table_form::rows);
+  rows.row({"  run", "batches/s", "consumer waits", "batches ready", "last batch", "process"});
+  rows.spare({"process", "batches ready", "last batch"});
   for (const live_run& run : runs) {
     const bool chosen = &run == &runs[std::min(state.chosen, runs.size() - 1)];
     if (chosen) found.marked = static_cast<std::size_t>(&run - runs.data()) + 1;
@@ -133,8 +135,8 @@ part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
 part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
-  table rows;
-  rows.row({"stage", "threads", "done/s", "busy", "starved", "output full", "output queue"});
+  table rows(table_form::rows);
+  rows.row({"stage", "threads", "finished/s", "busy", "starved", "output full", "output queue"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
@@ -153,6 +155,21 @@ std::string name_of(const live_operation& op, double window_s) {
   return cut(printable_line(op.name), widest_name - mark.size()) + mark;
 }
 
+/// Returns the head of the column by which operations are ordered.
+const char* head_of(live_order order) {
+  switch (order) {
+    case live_order::self:
+      return "self";
+    case live_order::calls:
+      return "calls/s";
+    case live_order::total:
+      return "total";
+    case live_order::max:
+      return "max";
+  }
+  return "";
+}
+
 part operations_part(const live_figures& now, const screen_state& state) {
   part found;
   if (now.operations.empty()) return found;
@@ -163,19 +180,17 @@ part operations_part(const live_figures& now, const screen_state& state) {
                    });
   constexpr std::size_t most = 100;
   ordered.resize(std::min(most, ordered.size()));
-  table rows;
-  const auto head = [&](const char* name, live_order order) {
-    return std::string(state.order == order ? "*" : "") + name;
-  };
-  // Columns to omit if the screen is narrow. The column that determines the order is marked with a
-  // star and is never omitted.
-  rows.spare({"mean", "max", "total", "calls/s", "of a thread"});
-  rows.row({"operation", head("self", live_order::self), "of a thread",
-            head("calls/s", live_order::calls), head("total", live_order::total), "mean",
-            head("max", live_order::max)});
+  table rows(table_form::rows);
+  const char* const order = head_of(state.order);
+  // Columns to omit if the screen is narrow. The column that determines the order is never omitted.
+  std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of the time"};
+  spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
+  rows.spare(std::move(spare));
+  rows.row({"operation (by " + std::string(order) + ')', "self", "% of the time", "calls/s",
+            "total", "mean", "max"});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
-    rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_a_thread(op),
+    rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_the_time(op),
               three_digits(static_cast<double>(op.calls) / op.interval_s), human(op.total_ns),
               human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
   }
@@ -187,10 +202,10 @@ part operations_part(const live_figures& now, const screen_state& state) {
 part batches_part(const live_run& run, std::size_t columns) {
   part found;
   if (run.now.slowest.empty()) return found;
-  table rows;
-  rows.row({"slowest batches", "built in", "wait", "received"});
+  table rows(table_form::rows);
+  rows.row({"slowest batches", "preprocess", "consumer waited", "received"});
   for (const live_batch& b : run.now.slowest) {
-    rows.row({std::to_string(shown_number(b.number)), human(b.preprocessing_ns),
+    rows.row({"batch " + std::to_string(shown_number(b.number)), human(b.preprocessing_ns),
               b.wait_ns ? human(*b.wait_ns) : "-", b.received_ns ? ago(run, *b.received_ns) : "-"});
   }
   found.lines = lines_of(rows, columns);
@@ -201,7 +216,7 @@ part batches_part(const live_run& run, std::size_t columns) {
 part counters_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.counters.empty()) return found;
-  table rows;
+  table rows(table_form::rows);
   rows.row({"counter", "last", "min", "mean over time", "max"});
   for (const counter_figures& c : now.counters) {
     rows.row({name_of(c.name), std::to_string(c.last), std::to_string(c.min), three_digits(c.mean),
@@ -248,17 +263,17 @@ std::string first_line(const live_run& run) {
   }
   if (killed > 0) {
     text += " (" + std::to_string(killed) + " killed, " + std::to_string(in_rings) +
-            " records in no log: `lotus-tool recover`)";
+            " records not yet in the logs: `lotus-tool recover`)";
   }
   return text;
 }
 
 std::string rates(const live_figures& now) {
   std::string text;
-  if (now.wait_share) text += "consumer waits " + share(*now.wait_share) + ", ";
+  if (now.wait_share) text += "consumer waits " + share(*now.wait_share) + " of its time, ";
   if (now.batches > 0) {
-    text +=
-        three_digits(now.batches_per_s) + " batches/s, " + std::to_string(now.ready) + " ready, ";
+    text += three_digits(now.batches_per_s) + " batches/s, " + std::to_string(now.ready) +
+            (now.ready == 1 ? " batch" : " batches") + " ready, ";
   }
   text += three_digits(now.operations_per_s) + " operations/s";
   if (now.aggregated_per_s > 0) {
@@ -300,7 +315,9 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
         say(line, style::yellow);
       }
     }
-    say("last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now));
+    const std::string figures =
+        "last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now);
+    for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
     std::vector<part> parts{operations_part(run.now, state), stages_part(run.now, state.columns),
                             batches_part(run, state.columns), runs_part(runs, state),
