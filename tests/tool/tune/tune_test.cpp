@@ -265,6 +265,23 @@ TEST_CASE("a run with --metric ends when the printed rates agree") {
   CHECK(run["seconds"].number() < 6);
 }
 
+TEST_CASE("the table of runs and the sentence below it show the same interval") {
+  const temp_dir dir;
+  // With --metric, the numbers are those that the program prints.
+  const result r = run({"tune", "-q", "--dir", dir.path() + "/logs", "--set", "workers=2,3",
+                        "--metric", "([0-9.]+) it/s", "--for", "2s", "--runs", "1", "--", program,
+                        "{workers}", "1", "rate"});
+  INFO(r.out);
+  CHECK(r.status == 0);
+  const std::string begin = "How sure: 90 % interval ";
+  const std::size_t at = r.out.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::size_t from = at + begin.size();
+  const std::string interval = r.out.substr(from, r.out.find(" batches/s", from) - from);
+  CHECK(contains(interval, " to "));
+  CHECK(r.out.find(' ' + interval + ' ') < at);
+}
+
 TEST_CASE("tune --target runs the fewest threads that reach it, else exits with 4") {
   const temp_dir dir;
   const std::vector<std::string> command{program, "{workers}", "2"};
@@ -293,7 +310,7 @@ TEST_CASE("Ctrl-C ends the trial, and prints what is known") {
   REQUIRE(child > 0);
   for (int i = 0; i < 1000; ++i) {
     const std::string err = dir.path() + "/err";
-    if (std::filesystem::exists(err) && contains(read_file(err), "run 1 of 6")) break;
+    if (std::filesystem::exists(err) && contains(read_file(err), "run 1 of at most 6, ")) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   kill(child, SIGINT);

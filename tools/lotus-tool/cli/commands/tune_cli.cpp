@@ -59,47 +59,54 @@ void add_tune(CLI::App& app, action& chosen) {
       "  lotus-tool tune --set workers=1..16 -- ./train --workers {workers}\n"
       "  lotus-tool tune --set workers=1..8 --set prefetch=1,2,4 --for 10s \\\n"
       "      -- ./train --workers {workers} --prefetch {prefetch}\n"
-      "  lotus-tool tune --env OMP_NUM_THREADS=1,2,4 --metric '([0-9.]+) it/s' -- ./train\n"
-      "Runs the program with the first value of every setting, predicts the others as 'whatif' "
-      "does, runs the most promising one, and so on. Known settings are workers, prefetch, order, "
-      "batch_size and stage:NAME, the threads of a stage; others are searched one at a time. "
-      "Throughput is that of the steady state. A run ends after --for with SIGTERM, 2 s later with "
-      "SIGKILL, as does everything that it has started; nothing recorded is lost. Of "
-      "configurations within 2 %, the one with the fewest threads is the best.\n"
-      "Exit status: 0 success, 1 every run failed, 2 usage error, 4 no run reaches --target.");
+      "  lotus-tool tune --env OMP_NUM_THREADS=1,2 --metric '([0-9.]+) it/s' -- ./train\n"
+      "Runs the program with the first value of every setting, predicts the throughput with other "
+      "values as 'whatif' does, runs the most promising configuration, and so on. Settings named "
+      "workers, prefetch, order, batch_size and stage:NAME (threads of a stage) can be predicted; "
+      "for all others, values are tried one setting at a time. Throughput is measured without the "
+      "start-up. When the time of --for is over, the program and all processes that it has started "
+      "get SIGTERM, and 2 s later SIGKILL; nothing recorded is lost. Of all configurations within "
+      "2 % of the highest throughput, the one with the fewest threads is the best.\n"
+      "Exit status: 0 = success, 1 = every run failed, 2 = usage error, 4 = no run reaches "
+      "--target.");
   command
       ->add_option("--set", given->set,
-                   "a setting whose values replace {NAME} in the command, as in workers=1..16 or "
-                   "prefetch=1,2,4; may be repeated")
+                   "a setting and the values to try, such as workers=1..16 or prefetch=1,2,4; each "
+                   "run has one of them in place of {NAME} in the command; may be repeated")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
   command
       ->add_option("--env", given->environment,
-                   "a variable of the program's environment with its values; may be repeated")
+                   "an environment variable of the program and the values to try; may be repeated")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
   command
       ->add_option("--start", given->start,
-                   "value in the first run, instead of the first one; may be repeated")
+                   "value of a setting in the first run; default: the first of its values; may be "
+                   "repeated")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--for", given->seconds, "maximum length of a run, start-up included (20s)")
+  command
+      ->add_option("--for", given->seconds,
+                   "maximum length of a run, start-up included; default: 20s")
       ->check(not_empty())
       ->option_text("20s");
-  command->add_option("--runs", options->runs, "maximum number of runs (6)")
+  command->add_option("--runs", options->runs, "maximum number of runs; default: 6")
       ->check(whole_number(1))
       ->option_text("N");
   command
       ->add_option(
           "--target", given->target,
-          "find the fewest threads that reach this many batches per second; exit with 4 if "
-          "nothing does")
+          "find the configuration with the fewest threads that reaches this many batches per "
+          "second; exit with status 4 if none does")
       ->check(not_empty())
       ->option_text("300/s");
   command
-      ->add_option("--metric", options->metric,
-                   "for programs without markers: a regular expression whose first group is a rate "
-                   "in a line of the program's output; the second half of the values counts")
+      ->add_option(
+          "--metric", options->metric,
+          "for programs without markers, read the throughput from the lines that the "
+          "program prints: the first (group) of this regular expression matches the number; "
+          "the mean of the second half of these numbers counts")
       ->check(not_empty())
       ->option_text("REGEX");
   command

@@ -156,6 +156,13 @@ throughput search::with_spread(const measured_configuration& one) const {
   return wide;
 }
 
+throughput search::with_spread(const tune_run& run) const {
+  measured_configuration alone;
+  alone.rate = *run.measured;
+  alone.runs = 1;
+  return with_spread(alone);
+}
+
 /// Returns the largest factor by which a configuration may be better than the best one.
 double search::possible_gain(const measured_configuration& one) const {
   const measured_configuration& first = *best();
@@ -421,8 +428,8 @@ std::optional<next_run> search::repeated_step() const {
 std::optional<next_run> search::next() {
   if (runs_.empty()) return next_run{space_.start(), std::nullopt};
   if (runs_.size() >= limits_.runs) {
-    ended_because_ = limits_.runs == 1 ? "the only run is used"
-                                       : "all " + std::to_string(limits_.runs) + " runs are used";
+    ended_because_ = limits_.runs == 1 ? "the only run is done"
+                                       : "all " + std::to_string(limits_.runs) + " runs are done";
     return std::nullopt;
   }
   std::optional<next_run> step = surprising_step();
@@ -439,7 +446,7 @@ std::optional<next_run> search::next() {
   ended_because_ = all_run ? "every configuration was run"
                    : now != nullptr && reaches_target(*now)
                        ? "the target is reached"
-                       : "no configuration that is left promises more than 3 %";
+                       : "no remaining configuration promises to gain more than 3 %";
   return std::nullopt;
 }
 
@@ -462,17 +469,17 @@ std::vector<std::string> search::not_run() const {
   };
   std::vector<std::string> sentences;
   if (predicted > 0) {
-    sentences.push_back(counted(predicted) + ": predicted at most " +
+    sentences.push_back(counted(predicted) + ", predicted to reach at most " +
                         three_digits(*most.predicted) + " batches/s (" + space_.text(most.at) +
                         ")");
   }
   if (unknown > 0) {
     const std::string& why = predictions_.why_not();
-    sentences.push_back(counted(unknown) + ": not predicted" +
+    sentences.push_back(counted(unknown) +
+                        ", which the search did not reach and could not predict" +
                         (!predictions_hold() ? " (predictions were off by more than 20 % twice)"
                          : why.empty()       ? ""
-                                             : " (" + why + ")") +
-                        ", and no step of the search led there");
+                                             : " (" + why + ")"));
   }
   return sentences;
 }

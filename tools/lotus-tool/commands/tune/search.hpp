@@ -83,6 +83,8 @@ class search {
   /// Returns the throughput with a 90 % interval that also contains how much runs of the same
   /// configuration differ: as far as repeated runs show it, and as far as is usual.
   throughput with_spread(const measured_configuration& one) const;
+  /// Returns the same for one run alone; `run.measured` must exist.
+  throughput with_spread(const tune_run& run) const;
   /// Returns whether no configuration that ran is likely to be better than best() by more than 5 %.
   bool is_decided() const;
   /// Returns whether other programs used CPUs during a run while its threads waited for one.

@@ -192,13 +192,13 @@ class tuner {
       if (!made.measured) {
         made.fault = "none of the " + std::to_string(trial.lines_read) +
                      " lines that it printed matches --metric; a program that prints to a pipe may "
-                     "keep its lines back (stdbuf -oL, python -u)";
+                     "hold its lines back until it ends (stdbuf -oL or python -u prevents that)";
       }
     } else if (why_not.empty()) {
       made.measured = steady_throughput(receptions_of(recorded->run.batches), trial.begin_ns);
       if (!made.measured) {
         made.fault = "fewer than " + std::to_string(min_counted) + " batches in " +
-                     seconds_text(trial.seconds) + " (--for gives it more time)";
+                     seconds_text(trial.seconds) + "; --for gives it more time";
       }
     } else {
       made.fault = why_not;
@@ -218,8 +218,8 @@ class tuner {
       to.run = read_run(to.files, checked_parts, silent);
     } catch (const input_error&) {
       return "recorded nothing in " + seconds_text(trial.seconds) +
-             "; the program may have reached no marker such as LOTUS_SCOPE (--metric reads a rate "
-             "from its output)";
+             "; the program may have reached no marker such as LOTUS_SCOPE; --metric reads the "
+             "throughput from its output instead";
     }
     made.dir = trial.dir;
     if (to.run.batches.all().empty()) {
@@ -259,7 +259,7 @@ int run_tune(const tune_options& options, std::ostream& out, std::ostream& err) 
   } else {
     print_tune(result, out);
   }
-  diagnostics.note("logs: " + result.dir);
+  diagnostics.note("the logs of all runs are in " + result.dir);
   if (interrupted_by() != 0) return 128 + interrupted_by();
   const measured_configuration* const best = result.found->best();
   if (best == nullptr) return exit_bad_input;

@@ -27,7 +27,7 @@ std::string interval(const throughput& t) {
 std::string gain_text(const tune_result& result, const measured_configuration& best) {
   const tune_run& start = result.found->runs().front();
   if (!start.measured || start.at == best.at) return "";
-  return ", " + three_digits(best.rate.per_s / start.measured->per_s) + " times " +
+  return ", " + three_digits(best.rate.per_s / start.measured->per_s) + " times as much as " +
          result.space->text(start.at);
 }
 
@@ -35,7 +35,7 @@ std::string gain_text(const tune_result& result, const measured_configuration& b
 std::string how_sure(const tune_result& result, const measured_configuration& best) {
   const measured_configuration* const rival = result.found->rival();
   const std::string runs = best.runs == 1 ? "from one run; runs of a program may differ by more"
-                                          : "from " + std::to_string(best.runs) + " runs";
+                                          : "from its " + std::to_string(best.runs) + " runs";
   std::string text =
       "90 % interval " + interval(result.found->with_spread(best)) + " batches/s (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
@@ -43,7 +43,7 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const std::string other = result.space->text(rival->at) + " with " +
                             interval(result.found->with_spread(*rival)) + " batches/s";
   if (result.found->is_decided()) {
-    return text + "; " + other + " is no more than 5 % faster, and may be slower";
+    return text + "; " + other + " is at most 5 % faster, and may be slower";
   }
   return "cannot decide between this and " + other +
          ", because their runs differ too much; longer runs (--for) or more runs (--runs) "
@@ -64,7 +64,8 @@ std::string disturbance(const std::vector<tune_run>& runs) {
   if (disturbed == 0) return "";
   return "Warning: during " + std::to_string(disturbed) + (disturbed == 1 ? " run" : " runs") +
          " other programs used up to " + three_digits(most) + " of " + three_digits(cpus) +
-         " CPUs, so the result may be different without them (more runs: --runs, --for)";
+         " CPUs, so the result may be different without them; more runs (--runs) or longer ones "
+         "(--for) make it more certain";
 }
 
 std::string number_or_null(const std::optional<double>& value) {
@@ -120,11 +121,11 @@ void write_run(json_writer& json, const tune_run& run, const search_space& space
 
 std::string run_line(const tune_run& run, const search_space& space, std::size_t number,
                      std::size_t of) {
-  std::string line = "run " + std::to_string(number) + " of " + std::to_string(of) + ": " +
+  std::string line = "run " + std::to_string(number) + " of at most " + std::to_string(of) + ", " +
                      space.text(run.at) + ": ";
   if (!run.measured) return line + run.fault;
   line += three_digits(run.measured->per_s) + " batches/s";
-  if (run.predicted) line += ", predicted were " + three_digits(*run.predicted);
+  if (run.predicted) line += " (" + three_digits(*run.predicted) + " were predicted)";
   return line;
 }
 
@@ -146,7 +147,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
       cells.push_back(printable_line(space.value(run.at, k)));
     }
     cells.push_back(run.measured ? three_digits(run.measured->per_s) : "failed");
-    cells.push_back(run.measured ? interval(*run.measured) : "-");
+    cells.push_back(run.measured ? interval(found.with_spread(run)) : "-");
     cells.push_back(run.predicted ? three_digits(*run.predicted) : "-");
     cells.push_back(run.bytes > 0 ? human_bytes(static_cast<double>(run.bytes)) : "-");
     cells.push_back(run.measured ? three_digits(run.cpus) : "-");
@@ -185,11 +186,11 @@ void print_tune(const tune_result& result, std::ostream& out) {
   }
   tell("How sure: " + how_sure(result, *best) + '.');
   const std::string& limit = found.runs()[best->fastest].limit;
-  tell("Limited by: " +
-       (limit.empty() ? "unknown."
-                      : (limit == "balanced" ? "nothing in particular (balanced)" : limit) +
-                            "; more: lotus-tool diagnose " + found.runs()[best->fastest].dir));
-  tell("Ended: " + result.ended_because + '.');
+  tell("Bottleneck: " + (limit.empty() ? "unknown."
+                                       : (limit == "balanced" ? "none (balanced)" : limit) +
+                                             "; for details: lotus-tool diagnose " +
+                                             found.runs()[best->fastest].dir));
+  tell("Search ended: " + result.ended_because + '.');
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');
 }
 
