@@ -66,7 +66,7 @@ TEST_CASE("attach ends with the process") {
   const result seen = run({"attach", sleeps.number(), "--dir", dir.path() + "/run"});
   INFO(seen.err);
   CHECK(seen.status == 0);
-  CHECK(contains(seen.err, "the process has ended; samples: "));
+  CHECK(contains(seen.err, "the process has ended; the samples are in "));
   CHECK(contains(seen.out, " sleeps in `sleeps` "));
   CHECK(sleeps.wait() == 0);
 }

@@ -37,7 +37,9 @@ int attach_and_report(command_options& options, std::ostream& out, std::ostream&
   threads.quiet = options.quiet;
   run_threads(threads, out, err);
   if (!done.not_sampled.empty()) diagnostics.warning(done.not_sampled);
-  diagnostics.note((done.ended ? "the process has ended; samples: " : "samples: ") + done.dir);
+  diagnostics.note(
+      (done.ended ? "the process has ended; the samples are in " : "the samples are in ") +
+      done.dir);
   return exit_fine;
 }
 
@@ -54,10 +56,12 @@ void add_attach(CLI::App& app, action& chosen) {
       "Samples the process, and those that it has started, from outside: nothing is added to it, "
       "and it is never stopped. Ends after the time of --for, at Ctrl-C, or with the process, and "
       "prints the output of 'threads'.");
-  command->add_option("PID", options->process.pid, "number of the process")
+  command->add_option("PID", options->process.pid, "id of the process")
       ->check(whole_number(1))
       ->required();
-  command->add_option("--for", options->seconds, "how long to sample, in seconds")
+  command
+      ->add_option("--for", options->seconds,
+                   "how long to sample; default: until Ctrl-C or the end of the process")
       ->option_text("SECONDS");
   command
       ->add_option("--dir", options->process.dir,

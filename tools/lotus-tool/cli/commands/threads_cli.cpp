@@ -19,7 +19,7 @@ void add_threads(CLI::App& app, action& chosen) {
       "  lotus-tool threads run/\n"
       "  lotus-tool threads run/ --json | jq -r .headline\n"
       "Reads the samples that 'run' or 'attach' has taken of any program, with or without markers. "
-      "Threads are grouped by their program and the function with which they began.");
+      "Threads of a program that began with the same function are shown together.");
   command->add_option("DIR", options->dir, "folder of the run")->required();
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);

@@ -106,14 +106,14 @@ void print_json(const thread_samples& samples, const threads_result& result, std
 void print_summary(const std::vector<thread_activity>& groups, std::ostream& out) {
   constexpr std::size_t max_groups = 12;
   table summary;
-  summary.row({"threads", "running", "for a CPU", "blocked"});
+  summary.row({"threads (% of their time)", "on CPU", "waits for CPU", "blocked"});
   for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i) {
     const thread_activity& group = groups[i];
     summary.row({shown_group(group), percent_of(group.running), percent_of(group.run_queue),
                  percent_of(group.blocked_share())});
   }
   if (groups.size() > max_groups) {
-    summary.row({"... " + std::to_string(groups.size() - max_groups) + " more groups"});
+    summary.row({std::to_string(groups.size() - max_groups) + " more groups of threads"});
   }
   summary.print(out);
 }
@@ -150,10 +150,10 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
   if (markers.empty()) return;
   out << '\n'
       << fitted(out,
-                std::string("For times per batch, add these lines") +
-                    (markers.front().sure ? "" : ", of which the places are a guess") +
-                    "; i is the batch's number. If a call stands in the head of a loop, move it "
-                    "into the body first.")
+                std::string("To record times per batch, add these lines") +
+                    (markers.front().sure ? "" : " (their places are a guess)") +
+                    "; i is the batch's number. If the call is in the head of a loop, move it into "
+                    "the body first.")
       << '\n';
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
@@ -186,15 +186,16 @@ void print_text(const thread_samples& samples, const threads_result& result, std
                            " ms late on average, so the shares of short waits are too high.")
         << '\n';
   }
-  std::string how =
-      std::to_string(std::lround(samples.wait_samples_per_s)) + " wait samples a second";
+  std::string how = "Samples: what threads wait for, " +
+                    std::to_string(std::lround(samples.wait_samples_per_s)) + " a second in all";
   if (samples.interval_ns != 0) {
-    how += ", " + std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
-           " samples a second of CPU time";
+    how += "; which functions run, " +
+           std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
+           " per second of CPU time";
   }
   char cost[32];
   std::snprintf(cost, sizeof cost, "%.2f", 100 * samples.cost);
-  out << fitted(out, how + "; sampling took " + cost + " % of a CPU.") << '\n';
+  out << fitted(out, how + ". Sampling took " + cost + " % of a CPU.") << '\n';
 }
 
 }  // namespace
