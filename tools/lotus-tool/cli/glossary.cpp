@@ -79,7 +79,7 @@ constexpr entry entries[] = {
     {"< 10 ms", "share that took less than this"},
     {"< 100 us", "share that took less than this"},
     {"total", "sum of all times; threads that ran at the same time all count"},
-    {"self", "the total without the time in other operations inside"},
+    {"self", "the part of the total outside other operations that were called inside"},
     {"on CPU", "part during which the thread ran on a CPU"},
     {"waits for CPU", "part during which the thread could have run, but no CPU was free"},
     {"blocked",
@@ -152,8 +152,11 @@ constexpr entry entries[] = {
     {"of the run",
      "share of the critical path: the chain of work, each part waiting for the one before "
      "it, that determines how long the run takes"},
-    {"gain if 1.25x faster", "how many times faster the run would be if this took 1.25 times less"},
-    {"gain if free", "how many times faster the run would be if this took no time"},
+    {"if 1.25x faster",
+     "effect on the run if this operation or stage were 1.25 times as fast; 'run 2x faster' means "
+     "half the run time"},
+    {"without it", "effect on the run if this operation or stage took no time"},
+    {"outside of operations", "the parts of the critical path that are no operation and no stage"},
     {"not inside any LOTUS_SCOPE", "a worker's time outside of every recorded operation"},
     {"delivery to the consumer",
      "from a batch being ready to the consumer's step: queues, locks and copies"},
@@ -161,7 +164,9 @@ constexpr entry entries[] = {
     {"prefetch depth reached", "workers could have started, but enough batches were in flight"},
     {"start-up", "until the workers had started and had built their first batch"},
     // Labels of whatif.
-    {"change", "in percent; as a factor if the value at least doubled"},
+    {"change",
+     "from the first side to the second: in percent, or in rows where the value may have doubled, "
+     "as a factor: 2x means twice the value"},
     {"simulated change", "the change of the recorded run that is simulated"},
     {"batches/s", "throughput of the changed run over its run time"},
     {"gain", "the recorded run time divided by the predicted one"},

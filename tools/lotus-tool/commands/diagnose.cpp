@@ -22,6 +22,7 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
@@ -82,46 +83,79 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
              static_cast<double>(a.path.cpu->run_queue_ns.value_or(0)),
              static_cast<double>(a.path.cpu->blocked_ns.value_or(0)));
   }
+  // The effect on the run; an effect that would be shown as "1x" is none.
+  const auto effect = [](double gain) {
+    return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
+  };
   table ops;
-  ops.row({"optimize first", "of the run", "on CPU", "waits for CPU", "blocked",
-           "gain if 1.25x faster", "gain if free"});
+  ops.row({"optimize first", "of the run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
+           "without it"});
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
     ops.row({printable_line(a.path.name), share(a.path.ns),
              share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
              share(cpu ? cpu->run_queue_ns : std::nullopt),
-             share(cpu ? cpu->blocked_ns : std::nullopt), three_digits(a.gain) + "x",
-             three_digits(a.gain_free) + "x"});
+             share(cpu ? cpu->blocked_ns : std::nullopt), effect(a.gain), effect(a.gain_free)});
   }
   ops.spare(sums.smaller());
   out << '\n';
   ops.print(out);
 }
 
-void print_moves(const diagnosis& d, std::ostream& out) {
-  const auto tell = [&out](const std::string& text) {
-    out << fitted(out, printable_line(text), "  ", "    ") << '\n';
+/// Returns what a suggestion of the first screen leaves out: a note such as "4 workers instead of
+/// 2, if CPUs are free; the number of CPUs is not in the logs"; "" if there is none.
+std::string note_of(const move& m) {
+  // The text is "WHAT: NOW -> THEN batches/s (LOW to HIGH)", the condition and the note.
+  const std::size_t effect = m.text.find(" -> ", m.what.size());
+  const std::size_t end = effect == std::string::npos ? effect : m.text.find(')', effect);
+  if (end == std::string::npos) return {};
+  std::string note = m.text.substr(end + 1);
+  const std::string condition = m.condition.empty() ? "" : "; " + m.condition;
+  if (note == condition) return {};
+  if (!condition.empty() && note.rfind(condition, 0) == 0) note.front() = ',';
+  return m.what + note;
+}
+
+/// Prints suggestions that the first screen has no room for, and notes about the others.
+/// @param shown  the suggestions on the first screen.
+void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
+  const auto is_shown = [&](const move& m) {
+    const std::string what = printable_line(m.what);
+    return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
+      return one.change == what || one.change.rfind("perhaps: " + what + ',', 0) == 0;
+    });
   };
-  if (!d.limit.empty()) tell(d.limit);
-  for (const std::string& text : d.assumptions) tell("assumed: " + text);
-  for (std::size_t i = 1; i < d.suggestions.size(); ++i) tell("or: " + d.suggestions[i].text);
-  for (const move& m : d.possible) tell("perhaps: " + m.text);
-  if (d.suggestions.size() > 1 || !d.possible.empty() || !d.assumptions.empty() ||
-      !d.limit.empty()) {
-    out << '\n';
+  std::vector<std::string> lines;
+  if (!d.limit.empty()) lines.push_back(d.limit);
+  for (const std::string& text : d.assumptions) lines.push_back("assumed: " + text);
+  for (const std::vector<move>* const moves : {&d.suggestions, &d.possible}) {
+    for (const move& m : *moves) {
+      const std::string text = is_shown(m) ? note_of(m) : m.text;
+      if (!text.empty()) lines.push_back((moves == &d.possible ? "perhaps: " : "or: ") + text);
+    }
   }
+  for (const std::string& line : lines) {
+    out << fitted(out, printable_line(line), "  ", "    ") << '\n';
+  }
+  if (!lines.empty()) out << '\n';
 }
 
 /// Prints the shares of the critical path that do not belong to an operation or a stage.
 void print_path(const diagnosis& d, std::ostream& out) {
-  out << '\n';
-  table path(table_form::facts);
+  bool any = false;
+  table path;
+  path.row({"outside of operations", "of the run"});
   for (const path_share& share : d.path.shares) {
     if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
+    any = true;
+    const std::string name = path_title(share.kind, share.name);
     const double of_run = static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns);
-    path.row({path_title(share.kind, share.name), human_share(of_run) + " of the run"});
+    path.row({name, human_share(of_run)});
+    note_label(out, name);
   }
-  path.print(out);
+  if (any) out << '\n';
+  if (any) path.print(out);
+  if (any || !d.attacks.empty()) out << "  All these percentages are shares of the run's time.\n";
 }
 
 /// Prints the operations that were only counted. Their time is contained in the times above.
@@ -148,11 +182,62 @@ void print_slow(const diagnosis& d, std::ostream& out) {
          three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) {
-    tell("slow sample: " + printable_line(shown_name(s.name)) + " took " +
+    tell("slow call: " + printable_line(shown_name(s.name)) + " took " +
          human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
          ") in batch " + std::to_string(s.batch) + " of epoch " + std::to_string(s.epoch) +
          ", worker " + std::to_string(s.worker));
   }
+}
+
+/// Prints everything that the first screen omits.
+/// @param shown  the suggestions on the first screen.
+void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
+  out << '\n';
+  print_moves(d, shown, out);
+  if (d.accelerator.empty()) {
+    out << fitted(out,
+                  "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "
+                  "accelerator' shows whether it is busy.",
+                  "  ", "    ")
+        << "\n\n";
+  }
+  print_checks(d, out);
+  table facts(table_form::facts);
+  facts.row({"batches", std::to_string(d.batches)});
+  if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
+  if (!d.pushed) {
+    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
+    facts.row({"consumer's waits, total", human_time(d.wait_ns)});
+    facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"consumer's steps, total", human_time(d.step_ns)});
+    // If stages build the batches, no thread builds a whole batch, so these times do not exist.
+    if (d.workers > 0) {
+      facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
+      facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
+    }
+  }
+  facts.row({"measured throughput", rate(d.achieved)});
+  facts.row({"steady-state throughput", rate(d.steady)});
+  facts.row(
+      {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
+       rate(d.preprocessing_capacity, d.preprocessing_interval)});
+  if (!d.pushed) {
+    facts.row({"capacity of the consumer", rate(d.consumer_capacity, d.consumer_interval)});
+  }
+  if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
+    facts.row({"capacity of the workers, samples/s",
+               three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
+    if (d.consumer_capacity) {
+      facts.row({"capacity of the consumer, samples/s",
+                 three_digits(*d.consumer_capacity * d.samples_per_batch)});
+    }
+  }
+  facts.print(out);
+  print_attacks(d, out);
+  print_path(d, out);
+  print_aggregated(d, out);
+  if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
+  print_slow(d, out);
 }
 
 std::size_t lines_of(const std::string& text) {
@@ -162,9 +247,10 @@ std::size_t lines_of(const std::string& text) {
 /// Prints the summary that fits a terminal of 24 lines, the most important part first.
 class screen_printer {
  public:
-  screen_printer(const diagnosis& d, std::ostream& out, bool next_commands)
-      : d_(d), out_(out), next_commands_(next_commands) {}
+  screen_printer(const diagnosis& d, std::ostream& out, const diagnose_options& options)
+      : d_(d), out_(out), next_commands_(options.next_commands), details_(options.details) {}
 
+  /// Prints the summary and, if wanted, everything that it omits.
   void print() {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);
@@ -195,7 +281,13 @@ class screen_printer {
     }
     out_ << head;
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
-    out_ << foot;
+    if (details_) {
+      out_ << slowest_of(all);
+      print_details(d_, all.advice, out_);
+      out_ << '\n' << next_of(true);
+    } else {
+      out_ << foot;
+    }
   }
 
  private:
@@ -280,10 +372,17 @@ class screen_printer {
     rows.print(out_);
   }
 
+  std::string slowest_of(const first_screen& s) const {
+    return s.slowest.empty() ? "" : '\n' + fitted(out_, s.slowest, "", "  ") + '\n';
+  }
+
   std::string foot_of(const first_screen& s, bool with_whatif) const {
-    std::string text;
-    if (!s.slowest.empty()) text += '\n' + fitted(out_, s.slowest, "", "  ") + '\n';
-    if (!next_commands_) return text;
+    const std::string between = s.slowest.empty() ? "\n" : "";
+    return slowest_of(s) + (next_commands_ ? between + next_of(with_whatif) : "");
+  }
+
+  /// Returns the commands that the user may want to run next.
+  std::string next_of(bool with_whatif) const {
     const std::string dir = printable_line(d_.dir);
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
@@ -292,14 +391,14 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see it");
 #endif
     if (d_.is && with_whatif) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
-    if (d_.operations.empty()) {
-      next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
-    } else {
+    if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "every number");
+    } else if (!details_) {
+      next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
     }
     std::size_t width = 0;
     for (const auto& [command, what] : next) width = std::max(width, command.size());
-    if (s.slowest.empty()) text += '\n';
+    std::string text;
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
       text.append(start).append(command).append(width - command.size(), ' ');
@@ -312,57 +411,8 @@ class screen_printer {
   const diagnosis& d_;
   std::ostream& out_;
   bool next_commands_;
+  bool details_;
 };
-
-/// Prints everything that the first screen omits.
-void print_details(const diagnosis& d, std::ostream& out) {
-  out << '\n' << fitted(out, printable_line(verdict_sentence(d))) << "\n\n";
-  print_moves(d, out);
-  if (d.accelerator.empty()) {
-    out << fitted(out,
-                  "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "
-                  "accelerator' shows whether it is busy.",
-                  "  ", "    ")
-        << "\n\n";
-  }
-  print_checks(d, out);
-  table facts(table_form::facts);
-  facts.row({"batches", std::to_string(d.batches)});
-  if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
-  if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
-    facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
-    facts.row({"consumer's steps, total", human_time(d.step_ns)});
-    // If stages build the batches, no thread builds a whole batch, so these times do not exist.
-    if (d.workers > 0) {
-      facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
-      facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
-    }
-  }
-  facts.row({"measured throughput", rate(d.achieved)});
-  facts.row({"steady-state throughput", rate(d.steady)});
-  facts.row(
-      {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
-       rate(d.preprocessing_capacity, d.preprocessing_interval)});
-  if (!d.pushed) {
-    facts.row({"capacity of the consumer", rate(d.consumer_capacity, d.consumer_interval)});
-  }
-  if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
-    facts.row({"capacity of the workers, samples/s",
-               three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
-    if (d.consumer_capacity) {
-      facts.row({"capacity of the consumer, samples/s",
-                 three_digits(*d.consumer_capacity * d.samples_per_batch)});
-    }
-  }
-  facts.print(out);
-  print_attacks(d, out);
-  print_path(d, out);
-  print_aggregated(d, out);
-  if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
-  print_slow(d, out);
-}
 
 /// Whether the verdict of a run is one of `verdicts`. `preprocessing-bound` also stands for the
 /// verdicts about single stages and locks.
@@ -416,7 +466,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (found.empty()) throw input_error(options.dir + ": no run that a verdict could be given for");
+  if (found.empty()) throw input_error(options.dir + ": no run in it can be diagnosed");
   if (options.json) {
     // The JSON of one run is an object; that of several runs is a list.
     if (found.size() == 1) {
@@ -433,8 +483,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
     std::string_view before;
     for (const diagnosis& d : found) {
       out << before;
-      screen_printer(d, out, options.next_commands).print();
-      if (options.details) print_details(d, out);
+      screen_printer(d, out, options).print();
       before = "\n";
     }
   }

@@ -394,7 +394,7 @@ class composer {
       }
       const std::size_t more = shares.size() - (rows_ - 1);
       shares.resize(rows_ - 1);
-      rest.name = std::to_string(more) + " more";
+      rest.name = std::to_string(more) + " smaller parts";
       shares.push_back(rest);
       parts.resize(rows_ - 1);
       parts.push_back(static_cast<double>(rest.ns));
@@ -434,7 +434,7 @@ class composer {
     if (d_.slow_samples.empty()) return {};
     const slow_sample& s = d_.slow_samples.front();
     return "Slowest call: " + printable_line(shown_name(s.name)) + ' ' +
-           human_time(static_cast<double>(s.duration_ns)) + " (typical " + human_time(s.median_ns) +
+           human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
            "), batch " + std::to_string(s.batch) +
            (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
            std::to_string(s.worker);
