@@ -45,15 +45,22 @@ TEST_CASE("the message about an invalid argument is one line that names the argu
   } cases[] = {
       {"stat x", "'stat' is not a command; did you mean 'stats'?"},
       {"map jion x", "'jion' is not a command; did you mean 'join'?"},
-      {"viz x --format foo", "--format: 'foo' is none of chrome, perfetto, speedscope"},
+      {"viz x --format foo", "--format: 'foo' is not one of chrome, perfetto, speedscope"},
       {"stats x --skip-batches -3", "--skip-batches: '-3' is not a whole number of at least 0"},
       {"map run --runs 0 -- x", "--runs: '0' is not a whole number of at least 1"},
       {"viz", "DIR is required"},
       {"help stat", "'stat' is not a command; did you mean 'stats'?"},
       {"stats x --skp-batches 3",
        "'--skp-batches' is not an option of 'stats'; did you mean '--skip-batches'?"},
-      {"map join x --quite", "'--quite' is not an option of 'join'; did you mean '--quiet'?"},
-      {"stats x --zzzzzzzz=1", "'--zzzzzzzz' is not an option of 'stats'"},
+      {"map join x --quite", "'--quite' is not an option of 'map join'; did you mean '--quiet'?"},
+      {"stats x --zzzzzzzz=1",
+       "'--zzzzzzzz' is not an option of 'stats'; see 'lotus-tool stats --help'"},
+      {"stats x --details",
+       "'--details' is not an option of 'stats', but of 'diagnose'; see 'lotus-tool stats "
+       "--help'"},
+      {"diagnose x --collector perf",
+       "'--collector' is not an option of 'diagnose', but of 'map run'; see 'lotus-tool diagnose "
+       "--help'"},
   };
   for (const auto& c : cases) {
     const result r = call(dir, c.arguments);
@@ -93,6 +100,12 @@ TEST_CASE("help and version go to stdout") {
     CHECK(r.err.empty());
     CHECK(contains(r.out, "Example"));
     CHECK(contains(r.out, "lotus-tool " + command));
+    // An empty line separates the examples from the text that follows.
+    const std::string examples = r.out.substr(r.out.find("Example"));
+    const std::size_t end = examples.find("\n\n");
+    REQUIRE(end != std::string::npos);
+    CHECK(contains(examples.substr(0, end), "\n  lotus-tool " + command));
+    CHECK_FALSE(contains(examples.substr(end + 2), "\n  lotus-tool " + command));
   }
 }
 
@@ -116,6 +129,7 @@ TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with t
         "map run",  "accelerator", "map build", "map attribute", "map record",
         "map join", "diagnose",    "whatif",    "top",           "compare",
         "export",   "unpack",      "snapshot",  "recover",       "completion",
+        "threads",  "attach",      "tune",      "schema",        "mcp",
         "man",      "help"}) {
     INFO(command);
     const result r = call(dir, "help " + command);

@@ -74,7 +74,8 @@ TEST_CASE("a packed part that unpacks to more than the maximum log size is not r
   } catch (const lotus::tool::input_error& error) {
     why = error.what();
   }
-  CHECK(lotus::tool_test::contains(why, path + ": not read on, unpacked it is over 64 MiB"));
+  CHECK(lotus::tool_test::contains(why,
+                                   path + ": reading stopped, because unpacked it is over 64 MiB"));
 }
 
 TEST_CASE("a log with another number is assigned to its thread if containers share a directory") {

@@ -98,7 +98,7 @@ TEST_CASE("recover writes the records of killed processes to the logs once") {
   leave_records((deep / "lotustrace_log").string());
   const auto first = run_tool({"recover", run.path().c_str()});
   CHECK(first.status == 0);
-  CHECK(contains(first.out, "recovered 4 records of 1 processes"));
+  CHECK(contains(first.out, "recovered 4 records of 1 process\n"));
   const auto before = support::read_logs(deep);
   CHECK(before.size() == 4);
   const auto second = run_tool({"recover", run.path().c_str()});
@@ -119,7 +119,7 @@ TEST_CASE("recover does not touch running processes, and reports them") {
   const pid_t pid = fork();
   if (pid == 0) {
     const auto result = run_tool({"recover", run.path().c_str()});
-    _exit(result.status == 0 && contains(result.out, "1 processes are still recording") ? 0 : 1);
+    _exit(result.status == 0 && contains(result.out, "still recording: 1 process\n") ? 0 : 1);
   }
   int status = 0;
   waitpid(pid, &status, 0);

@@ -182,7 +182,7 @@ TEST_CASE("recover does not mistake another recovery for a running process") {
           lotus::detail::dead_ring_file::state::opened);
   const outcome result = run_tool({"recover", run.path().string()});
   CHECK(!contains(result.out, "still recording"));
-  CHECK(contains(result.out, "being recovered by others"));
+  CHECK(contains(result.out, "being recovered by another command"));
   close(fd);
 }
 

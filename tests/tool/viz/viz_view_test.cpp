@@ -75,7 +75,8 @@ TEST_CASE("a window in seconds keeps all slices that overlap it") {
   CHECK(slices(dir.path(), {"--to", "100ms"}) == names{"BatchPreprocessed_0", "Loader"});
   const result beyond = run({"viz", dir.path(), "-o", "-", "--from", "10"});
   CHECK(beyond.status == 2);
-  CHECK(beyond.err == "lotus-tool: this window contains nothing; the run takes 3.800 s\n");
+  CHECK(beyond.err ==
+        "lotus-tool: nothing was recorded in this part of the run; the run takes 3.800 s\n");
   CHECK(run({"viz", dir.path(), "-o", "-", "--from", "3", "--to", "2"}).err ==
         "lotus-tool: --to is before --from\n");
 }

@@ -28,7 +28,33 @@ namespace {
   }
   const std::string meant = did_you_mean(word, names);
   throw usage_error("'" + word + "' is not a command; " +
-                    (meant.empty() ? "there are " + all : meant));
+                    (meant.empty() ? "the commands are " + all : meant));
+}
+
+void find_commands_with(const CLI::App& app, const std::string& option, const std::string& before,
+                        std::vector<std::string>& found) {
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    const std::string words = before + command->get_name();
+    const std::vector<std::string> known = option_words(*command);
+    if (std::find(known.begin(), known.end(), option) != known.end()) {
+      found.push_back('\'' + words + '\'');
+    }
+    find_commands_with(*command, option, words + ' ', found);
+  }
+}
+
+/// Returns the end of a sentence that names the commands that have an option, such as ", but of
+/// 'diagnose'"; "" if none has it, or so many that the user cannot have meant one of them.
+std::string commands_with(const CLI::App& app, const std::string& option) {
+  constexpr std::size_t max_named = 3;
+  std::vector<std::string> found;
+  find_commands_with(app, option, "", found);
+  if (found.empty() || found.size() > max_named) return {};
+  std::string text = ", but of ";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == found.size() ? " and " : ", ") + found[i];
+  }
+  return text;
 }
 
 /// Returns the message for a word that an option does not accept.
@@ -36,7 +62,7 @@ std::string none_of(const std::string& text, const std::vector<std::string>& kno
   const std::string meant = did_you_mean(text, known);
   std::string all;
   for (const std::string& word : known) all += (all.empty() ? "" : ", ") + word;
-  return "'" + text + "' is none of " + all + (meant.empty() ? "" : "; " + meant);
+  return "'" + text + "' is not one of " + all + (meant.empty() ? "" : "; " + meant);
 }
 
 }  // namespace
@@ -104,14 +130,19 @@ const CLI::App& command_named(const CLI::App& app, const std::string& word) {
 
 void check_options(const CLI::App& app) {
   const CLI::App* at = &app;
-  for (; !at->get_subcommands().empty(); at = at->get_subcommands().back()) {
+  std::string command;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().back();
+    command += (command.empty() ? "" : " ") + at->get_name();
   }
   for (const std::string& word : at->remaining()) {
     if (word.size() < 2 || word.front() != '-') continue;
     const std::string name = word.substr(0, word.find('='));
+    const std::string error = "'" + name + "' is not an option of '" + command + "'";
     const std::string meant = did_you_mean(name, option_words(*at));
-    throw usage_error("'" + name + "' is not an option of '" + at->get_name() + "'" +
-                      (meant.empty() ? "" : "; " + meant));
+    if (!meant.empty()) throw usage_error(error + "; " + meant);
+    throw usage_error(error + commands_with(app, name) + "; see 'lotus-tool " + command +
+                      " --help'");
   }
 }
 

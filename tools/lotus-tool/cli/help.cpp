@@ -81,7 +81,7 @@ std::string option_entry(const CLI::Option& option) {
     }
     name += ' ' + (value.empty() ? "VALUE" : value);
   }
-  if (!option.get_default_str().empty()) text += " (" + option.get_default_str() + ')';
+  if (!option.get_default_str().empty()) text += "; default: " + option.get_default_str();
   if (option.get_required()) text += "; required";
   return described(name, text);
 }
@@ -115,12 +115,13 @@ std::vector<std::string> option_words(const CLI::App& app) {
 }
 
 /// Formats the text at the end of a command's help. Keeps the line breaks of examples (lines that
-/// begin with blanks), wraps the other text, and appends the exit statuses that all commands share.
+/// begin with blanks), puts an empty line after them, wraps the other text, and appends the exit
+/// statuses that all commands share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {
     text += std::string(text.empty() ? "" : "\n") + std::string(exit_status) +
-            "0 success, 1 bad input, 2 usage error.";
+            "0 = success, 1 = bad input, 2 = usage error.";
   }
   std::string all;
   std::string words;
@@ -128,6 +129,7 @@ std::string closing_text(const CLI::App& app) {
     if (!words.empty()) all += in_lines(words, help_columns) + '\n';
     words.clear();
   };
+  bool after_example = false;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const bool apart = line.empty() || line.front() == ' ' || line.rfind("Example", 0) == 0;
@@ -136,8 +138,10 @@ std::string closing_text(const CLI::App& app) {
       all += line + '\n';
     } else {
       if (line.rfind(exit_status, 0) == 0) pour();
+      if (after_example) all += '\n';
       words += (words.empty() ? "" : " ") + line;
     }
+    after_example = apart;
   }
   pour();
   return all;

@@ -15,8 +15,10 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "common first part of the log files' names")
       ->capture_default_str();
   command.add_flag("--all-runs",
-                   "read all runs in a folder that several runs recorded into, not the newest");
-  command.add_flag("--strict", options.strict, "exit with 1 at any malformed line");
+                   "if several runs recorded into one folder, read all of them, not only the "
+                   "newest");
+  command.add_flag("--strict", options.strict,
+                   "exit with status 1 if a line of the logs is malformed");
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
@@ -26,7 +28,7 @@ inline void add_wide(CLI::App& command) {
 }
 inline void add_table_options(CLI::App& command) {
   add_wide(command);
-  command.add_flag("--explain", "explain the labels after the tables");
+  command.add_flag("--explain", "after the output, explain the labels of its tables");
 }
 
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {

@@ -32,7 +32,7 @@ double parse_share(const std::string& text, const std::string& option) {
   const bool bare_per_cent = unit == 1 && value >= 1;
   if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
       bare_per_cent) {
-    throw usage_error(option + ": '" + text + "' is not a share; write 5% or 0.05");
+    throw usage_error(option + ": '" + text + "' is not a percentage or a share; write 5% or 0.05");
   }
   return value * unit;
 }

@@ -52,7 +52,8 @@ function_report time_of(const std::string& path, std::vector<perf_table> tables,
   events.reserve(tables.size());
   for (const perf_table& table : tables) events.push_back(table.event);
   const std::size_t chosen = index_of_time_event(events);
-  if (tables.size() > 1) diagnostics.note(path + ": of its events " + events[chosen] + " is used");
+  if (tables.size() > 1)
+    diagnostics.note(path + ": contains several events; " + events[chosen] + " is used");
   return std::move(tables[chosen].report);
 }
 

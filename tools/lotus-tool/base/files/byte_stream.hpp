@@ -28,8 +28,8 @@ inline void refuse_gzip_bomb(const std::string& path, gzFile file, std::uint64_t
   if (unpacked <= always_bytes || gzdirect(file) != 0) return;
   if (unpacked / max_times <= static_cast<std::uint64_t>(gzoffset(file))) return;
   throw input_error(path +
-                    ": not read on, unpacked it is over 64 MiB and 200 times as large as packed; "
-                    "if that is meant, gunzip it and give that file");
+                    ": reading stopped, because unpacked it is over 64 MiB and 200 times as large; "
+                    "if that is intended, gunzip it and give the unpacked file");
 }
 
 /// The bytes of a plain or gzip file. Throws input_error if the file cannot be read or is a gzip

@@ -36,8 +36,10 @@ void add_stats(CLI::App& app, action& chosen) {
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
-      "A standard deviation is that of the population, percentiles are interpolated linearly, and "
-      "a batch that arrived before its turn counts as a wait of 0.");
+      "'total' is the sum of all calls, 'self' the part of it outside other operations that were "
+      "called inside; --explain describes every column. A standard deviation is that of the "
+      "population, percentiles are interpolated linearly, and a batch that arrived before its turn "
+      "counts as a wait of 0.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   CLI::Option* json = command->add_flag_callback(
       "--json", [options] { options->form = stats_form::json; },
@@ -79,14 +81,16 @@ void add_stats(CLI::App& app, action& chosen) {
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
-                    "show each text of LOTUS_SCOPE_ARGS as an operation of its own");
+                    "show calls with different texts of LOTUS_SCOPE_ARGS as different operations");
   command->add_flag("--memory", options->memory,
                     "show what operations allocate and what is never freed, for runs recorded with "
                     "'run --memory'");
-  command->add_flag("--per-worker", options->per_worker, "also show every worker");
+  command->add_flag("--per-worker", options->per_worker, "also show the times of every worker");
   add_table_options(*command);
-  command->add_flag("--remove-outliers", options->remove_outliers,
-                    "ignore preprocess times below Q1 - 2 (Q3 - Q1)");
+  command->add_flag(
+      "--remove-outliers", options->remove_outliers,
+      "ignore preprocess times that are unusually short: below Q1 - 2 (Q3 - Q1), where Q1 "
+      "and Q3 are the quartiles p25 and p75");
   for (const char* const unused : {"--json", "--csv", "--skip-batches", "--per-worker", "--memory",
                                    "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
@@ -106,26 +110,30 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
-      "  lotus-tool diagnose run/ --fail-if preprocessing-bound   exits 3 if it is\n"
+      "  lotus-tool diagnose run/ --fail-if preprocessing-bound   # exits with 3 if so\n"
       "The run is simulated once for each possible bottleneck, with this bottleneck reduced: the "
-      "consumer's step, preprocessing or a stage becomes 1.25 times faster, or the limit on order, "
-      "prefetch depth or start-up is removed. The verdict is the bottleneck whose reduction gains "
-      "most; balanced if none gains 5 %; lock-bound if wait samples show that "
+      "consumer's step, preprocessing or a stage becomes 1.25 times faster, or the order of "
+      "batches, "
+      "the prefetch depth or the start-up no longer limits the run. The verdict is the bottleneck "
+      "whose reduction gains "
+      "most. It is 'balanced' if none gains 5 %, and 'lock-bound' if wait samples show that "
       "preprocessing mostly waits for one lock.\n"
-      "Exit status: 0 success, 1 bad input, 2 usage error, 3 the verdict is one of --fail-if, 4 "
-      "--fail-if was given and there is no verdict.");
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 3 = --fail-if names the verdict, "
+      "4 = --fail-if was given and there is no verdict.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit with 3 if this is the verdict, and with 4 if there is none; several are "
-                   "separated by commas; preprocessing-bound includes stage-bound and lock-bound")
+                   "exit with status 3 if this is the verdict, with 4 if there is none; one or "
+                   "several, separated by commas, of consumer-bound, preprocessing-bound (includes "
+                   "the next two), stage-bound, lock-bound, order-bound, prefetch-bound, "
+                   "start-up-bound, balanced")
       ->delimiter(',')
       ->check(known_word({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
                           "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--details", options->details, "print all checks, suggestions and numbers")
+  command->add_flag("--details", options->details, "also print all checks, suggestions and numbers")
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
@@ -144,12 +152,12 @@ void add_accelerator(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool accelerator trace.json.gz\n"
-      "  lotus-tool accelerator trace.json run/     also says which operation was late\n"
-      "  lotus-tool accelerator training/           compares all ranks in the folder\n"
-      "  lotus-tool accelerator report.sqlite       from: nsys export --type sqlite\n"
+      "  lotus-tool accelerator trace.json run/   # also shows which operation was late\n"
+      "  lotus-tool accelerator training/         # compares all ranks in the folder\n"
+      "  lotus-tool accelerator report.sqlite     # from nsys export --type sqlite\n"
       "A device is idle while none of its streams runs a kernel, copy or memset. Its idle time "
-      "goes to what the host did before it ordered the next work: wait for a batch, copy, "
-      "synchronize, launch, or something else. The idle time of each stream is split as "
+      "is attributed to what the host did before it submitted the next work: wait for a batch, "
+      "copy, synchronize, launch, or something else. The idle time of each stream is split as "
       "HolisticTraceAnalysis does. The verdict is the cause that takes most of the time, if it "
       "takes 5 %. Of several ranks the slowest is named: the one with the longest time outside "
       "communication, in which the others wait for it.");
@@ -164,7 +172,8 @@ void add_accelerator(CLI::App& app, action& chosen) {
                     "include the work of the last profiler step, whose end may be missing");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
-      "do not round times to whole microseconds as HolisticTraceAnalysis does");
+      "do not round times; by default they are rounded to whole microseconds, as in "
+      "HolisticTraceAnalysis");
   add_table_options(*command);
   add_reading(*command, *options);
   command->callback([options, &chosen] {
@@ -183,24 +192,25 @@ void add_compare(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("compare", "Show what became slower between runs");
   command->footer(
       "Examples:\n"
-      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
+      "  lotus-tool compare before/ after/ --fail-above 5%     # exits with 3 if slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
-      "  lotus-tool compare before/ after/ --format markdown   for a pull request\n"
+      "  lotus-tool compare before/ after/ --format markdown   # for a pull request\n"
       "Runs of one program differ from each other, so give several runs per side: the intervals "
       "then cover the difference between the means of both sides (Welch), and from five runs per "
-      "side on, a permutation test is printed too. With one run per side, the intervals come from "
-      "a bootstrap of its values. --fail-above: an operation or a time per batch fails if it "
+      "side on, column p has the result of a permutation test. With one run per side, the "
+      "intervals come from a bootstrap of its values.\n"
+      "--fail-above: an operation or a time per batch fails if it "
       "became slower by more than the limit and its interval lies above 0, or if it took almost no "
       "time before. Nothing fails if throughput rose by more than the limit (with one run per "
       "side, by at least 10 %), because more workers, for example, make single operations slower. "
       "The delay never fails, because it grows when preprocessing becomes faster; nor do CPU "
       "times, stages, and rows with fewer than 5 values. Loaders are matched by name.\n"
-      "Exit status: 0 success, 1 bad input, 2 usage error, 3 something became slower than "
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 3 = a time grew by more than "
       "--fail-above allows.");
   CLI::Option* const before = command->add_option(
       "BEFORE", given->before, "folder of the logs before the change; may hold several runs");
-  CLI::Option* const after =
-      command->add_option("AFTER", given->after, "the same after the change");
+  CLI::Option* const after = command->add_option(
+      "AFTER", given->after, "folder of the logs after the change; may hold several runs");
   command->add_option("--a", options->before, "folders of the runs before the change")
       ->option_text("DIR...")
       ->excludes(before)
@@ -210,8 +220,9 @@ void add_compare(CLI::App& app, action& chosen) {
       ->excludes(before)
       ->excludes(after);
   command
-      ->add_option("--fail-above", given->fail_above,
-                   "exit with 3 if a mean grew by more than this, unless throughput rose")
+      ->add_option(
+          "--fail-above", given->fail_above,
+          "exit with status 3 if a mean time grew by more than this, unless throughput rose")
       ->check(not_empty())
       ->option_text("5%");
   CLI::Option* const json = command->add_flag_callback(
@@ -251,8 +262,9 @@ void add_recover(CLI::App& app, action& chosen) {
       "Example:\n"
       "  lotus-tool recover run/\n"
       "Every record is appended exactly once, however often this command runs or is interrupted. "
-      "Processes that are still recording are left alone. The other commands include such records "
-      "without this command.");
+      "Processes that are still recording are left alone. The other commands of lotus-tool find "
+      "such records also if this command was not run; other programs, which read only the logs, "
+      "do not.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
@@ -266,10 +278,11 @@ void add_snapshot(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("snapshot", "Copy what a run has recorded so far");
   command->footer(
       "Example:\n"
-      "  lotus-tool snapshot run/     prints run.snapshot-<UTC>-asked, a run's folder\n"
+      "  lotus-tool snapshot run/     # creates the folder run.snapshot-<UTC>-asked\n"
       "The recording process writes the snapshot, with every complete record, and goes on "
       "recording. If no process is recording any more, the snapshot is made from the files that "
-      "the run has left.");
+      "the run has left. The name of the new folder is printed; all commands read it like the "
+      "folder of any run.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("--reason", options->reason, "last part of the snapshot's name")
       ->capture_default_str()

@@ -52,7 +52,7 @@ CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
 
 void add_hit_rule(CLI::App& command, hit_rule& rule) {
   CLI::Option* hits =
-      command.add_option("--min-hits", rule.min_hits, "ignore functions seen in fewer runs")
+      command.add_option("--min-hits", rule.min_hits, "ignore functions seen in fewer than N runs")
           ->check(whole_number(1))
           ->option_text("N");
   CLI::Option* all = command.add_flag_callback(
@@ -74,9 +74,9 @@ void add_map_build(CLI::App& map, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
-      "DIR holds a folder for each operation, with a report for each run, or is one such folder. "
-      "It reads CSV of VTune and uProf, perf report -t '|', callgrind's profiles and samples of "
-      "the built-in collector.");
+      "A mapping lists the functions of each operation. DIR holds a folder for each operation, "
+      "with a report for each run, or is one such folder. Reports can be CSV of VTune and uProf, "
+      "output of perf report -t '|', callgrind's profiles, and samples of the built-in collector.");
   command->add_option("DIR", options->dirs, "folders of reports")->required();
   add_hit_rule(*command, options->rule);
   command
@@ -102,8 +102,9 @@ void add_map_attribute(CLI::App& map, action& chosen) {
       "Example:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
-      "It reads counters from VTune's TAB-separated microarchitecture table, perf report -t '|', "
-      "perf stat -x, and callgrind's profile. A function that several operations call is split "
+      "Tables of counters can be VTune's TAB-separated microarchitecture table, output of perf "
+      "report -t '|' or perf stat -x, and callgrind's profile. A function that several operations "
+      "call is split "
       "among them in proportion to their elapsed time, or, with --weights mix, to that time "
       "multiplied by the function's share of each operation.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
@@ -129,13 +130,13 @@ void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
   CLI::App* command =
-      map.add_subcommand("run", "Run a probe under a collector and map its functions");
+      map.add_subcommand("run", "Run a probe under a profiler and map its functions");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
-      "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs only the "
-      "kernel's permission (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
-      "must be installed.");
+      "A probe is a program that performs your operations, each marked with LOTUS_MAP_REGION. A "
+      "collector is the profiler that samples it: 'builtin' needs only the kernel's permission "
+      "(kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof must be installed.");
   command->add_option("--collector", options->collector, "profiler that collects the samples")
       ->capture_default_str()
       ->option_text(collector_names("|"));
@@ -143,15 +144,20 @@ void add_map_run(CLI::App& map, action& chosen) {
   command->add_option("--op", options->ops, "map only this operation; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
-  CLI::Option* runs = command->add_option("--runs", options->runs, "number of runs of the probe")
+  CLI::Option* runs = command
+                          ->add_option("--runs", options->runs,
+                                       "number of runs of the probe, instead of --confidence")
                           ->check(whole_number(1))
                           ->option_text("N");
   command
       ->add_option("--confidence", options->confidence,
-                   "probability of seeing a function at all, 0 to 1")
+                   "run the probe so often that a function of the length --span is seen at least "
+                   "once with this probability, 0 to 1")
       ->capture_default_str()
       ->excludes(runs);
-  command->add_option("--span", *span, "time that the shortest such function takes, such as 0.3ms")
+  command
+      ->add_option("--span", *span,
+                   "shortest time of a function that --confidence is for, such as 0.3ms")
       ->capture_default_str()
       ->excludes(runs);
   add_hit_rule(*command, options->rule);
@@ -179,12 +185,12 @@ void add_map_record(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_record_options>();
   CLI::App* command = map.add_subcommand("record", "Sample a run while it records, for 'map join'");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
       "Sets LOTUS_LOG_FILE unless it is set. The program is not changed; its output and exit "
-      "status are passed through. All its threads and children are sampled; the samples are "
-      "written next to its logs.\n"
+      "status are passed through. All its threads and child processes are sampled; the samples "
+      "are written next to its logs.\n"
       "Exit status: that of the program.");
   add_rate(*command, options->rate_hz)->capture_default_str();
   command
@@ -234,13 +240,14 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
                        .add_option("--counters", options.counters,
                                    "tables of hardware counters, one per configuration")
                        ->option_text("FILE...");
-  added.elapsed = command
-                      .add_option("--elapsed", options.elapsed,
-                                  "CSV of the operations' times: config,operation,...")
-                      ->option_text("FILE");
+  added.elapsed =
+      command
+          .add_option("--elapsed", options.elapsed,
+                      "CSV file of the operations' times, whose first line is config,OPERATION,...")
+          ->option_text("FILE");
   command
       .add_option("--weights", options.weights,
-                  "how to split functions that several operations call")
+                  "how to split the counters of a function that several operations call")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
@@ -250,6 +257,7 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 void add_map(CLI::App& app, action& chosen) {
   CLI::App* map =
       app.add_subcommand("map", "Find the functions and hardware counters behind operations");
+  map->footer("'lotus-tool map COMMAND --help' describes a command.");
   map->require_subcommand(1);
   add_map_run(*map, chosen);
   add_map_build(*map, chosen);

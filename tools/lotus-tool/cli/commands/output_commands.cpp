@@ -56,17 +56,16 @@ void add_viz(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("viz", "Write a trace of runs for a trace viewer");
   command->footer(
       "Examples:\n"
-      "  lotus-tool viz run/ -o trace.json      for https://ui.perfetto.dev\n"
+      "  lotus-tool viz run/ -o trace.json      # for https://ui.perfetto.dev\n"
       "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
       "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
       "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
-      "                                         for https://www.speedscope.app\n"
-      "DIR holds one run, or several in subfolders; each becomes a process group. A "
-      "trace of a whole run of up to 200,000 operations also shows the verdict and the critical "
-      "path "
-      "as tracks. A PyTorch "
-      "profiler trace (.json, .json.gz) in the folder of the logs is merged in; without -o, the "
-      "result is then written next to it, with _fine or _coarse added to its name.");
+      "                                         # for https://www.speedscope.app\n"
+      "DIR holds one run, or several in subfolders; each run becomes a group of processes in the "
+      "viewer. A trace of a whole run of up to 200,000 operations also shows the verdict and the "
+      "critical path as tracks. A PyTorch profiler trace (.json, .json.gz) in the folder of the "
+      "logs is merged in; without -o, the result is then written next to it, with _fine or "
+      "_coarse added to its name.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
   const format_words formats = words_of_viz_formats();
@@ -76,7 +75,7 @@ void add_viz(CLI::App& app, action& chosen) {
       ->option_text(formats.with_bars);
   command->add_flag("--gzip", options->gzip,
                     "compress the output; implied by an output file that ends in .gz");
-  command->add_flag("--coarse", options->coarse, "draw batches only, no operations");
+  command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
   command
       ->add_option("--from", given->from,
                    "start of the part to draw: time since the run's start (2.5, 300ms), or "
@@ -84,9 +83,9 @@ void add_viz(CLI::App& app, action& chosen) {
       ->check(not_empty());
   command
       ->add_option("--to", given->to,
-                   "end of the part to draw, in the same form; the batch named is included")
+                   "end of the part to draw, in the same form; a batch named here is drawn too")
       ->check(not_empty());
-  command->add_option("--last", given->last, "draw only the end of the run, such as 5s")
+  command->add_option("--last", given->last, "draw only the end of the run, such as the last 5s")
       ->check(not_empty());
   command->add_option("--op", options->view.ops, "draw only this operation; may be repeated")
       ->allow_extra_args(false);
@@ -97,10 +96,11 @@ void add_viz(CLI::App& app, action& chosen) {
       ->check(not_empty())
       ->option_text("N");
   command
-      ->add_option("--torch-trace", options->torch_trace, "merge into this PyTorch profiler trace")
+      ->add_option("--torch-trace", options->torch_trace,
+                   "merge the run into this PyTorch profiler trace")
       ->option_text("FILE");
   command->add_flag("--compat", options->compat,
-                    "write the events and names of the original Lotus script");
+                    "write the same events and names as the script of the original Lotus");
   add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
@@ -127,21 +127,21 @@ std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page)
   CLI::Option* const file =
       command
           .add_option("--bundle", options->output,
-                      "write a small archive for a bug report instead: versions, information "
-                      "files, first and last lines of logs, no secrets")
+                      "instead of a page, write a small archive for a bug report: versions, "
+                      "information files, first and last lines of logs, no secrets")
           ->check(not_empty())
           ->option_text("FILE");
   if (page != nullptr) file->excludes(page);
   command
       .add_flag("--hide-names", options->hide_names,
-                "in a bundle: also replace names of operations, stages, counters and threads")
+                "with --bundle: also hide names of operations, stages, counters and threads")
       ->needs(file);
   return options;
 }
 
 int bundle_of(const std::vector<std::string>& dirs, bundle_options& options, std::ostream& out,
               std::ostream& err) {
-  if (dirs.size() != 1) throw usage_error("--bundle packs one folder");
+  if (dirs.size() != 1) throw usage_error("--bundle takes one folder only");
   options.dir = dirs.front();
   return run_bundle(options, run_in_process, out, err);
 }
@@ -173,15 +173,14 @@ void add_report(CLI::App& app, action& chosen) {
   CLI::App* command =
       app.add_subcommand("report", "Write one HTML page with everything about a run");
   command->footer(
-      "Example:\n"
-      "  lotus-tool report runs/ -o report.html    then open it in a browser\n"
-      "  lotus-tool report run/ --bundle bundle.tar.gz     for a bug report\n"
+      "Examples:\n"
+      "  lotus-tool report runs/ -o report.html          # to open in a browser\n"
+      "  lotus-tool report run/ --bundle bundle.tar.gz   # for a bug report\n"
       "The page works without a network. Each run in a subfolder is shown as a configuration of "
       "its own. The functions behind operations come from the samples of 'lotus-tool map record' "
       "in the folder of the logs, or from --mapping; hardware counters come from tables as for "
       "'map attribute'. A bundle contains no command lines, arguments, environment, host and "
-      "folder "
-      "names; names of operations and threads stay, unless --hide-names is given.");
+      "folder names; names of operations and threads stay, unless --hide-names is given.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
@@ -229,12 +228,12 @@ void add_export(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a profile");
   command->footer(
       "Examples:\n"
-      "  lotus-tool export run/ --format csv -o tables/        a file for each table\n"
-      "  lotus-tool export run/ --format sqlite -o run.db      then: sqlite3 run.db\n"
-      "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
-      "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
-      "  lotus-tool export run/ --format collapsed -o run.txt  for flame graphs\n"
-      "  lotus-tool export run/ --format pprof -o run.pb.gz    for the tool pprof\n"
+      "  lotus-tool export run/ --format csv -o tables/        # a file for each table\n"
+      "  lotus-tool export run/ --format sqlite -o run.db      # read by sqlite3 run.db\n"
+      "  lotus-tool export run/ --format parquet -o tables/    # for DuckDB, Spark\n"
+      "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
+      "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
+      "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
       "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
       "program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -273,7 +272,7 @@ void add_unpack(CLI::App& app, action& chosen) {
       "Writes the lines that the program would have written with text logs, for other programs "
       "that read them. The commands of lotus-tool read compact logs directly.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("-o,--output", options->output, "folder to write to; new or empty")
+  command->add_option("-o,--output", options->output, "folder to write to; must be new or empty")
       ->required();
   add_reading(*command, *options);
   command->callback([options, &chosen] {

@@ -68,8 +68,10 @@ int report_threads(const run_options& options, const launched& run, std::ostream
     run_threads(threads, err, err);
   });
   if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
-  diagnostics.note("the program has no markers such as LOTUS_SCOPE, so its threads were sampled: " +
-                   run.dir + "; next: lotus-tool threads " + run.dir);
+  diagnostics.note(
+      "the program has no markers such as LOTUS_SCOPE, so only its threads were sampled; "
+      "'lotus-tool threads " +
+      run.dir + "' shows this again");
   return run.status;
 }
 
@@ -106,11 +108,9 @@ int run_and_report(const run_options& options, std::ostream& err) {
     });
   }
 #endif
-  diagnostics.note("the recording is in " + run.dir +
+  diagnostics.note("the logs are in " + run.dir +
                    (options.program.threads && run.not_sampled.empty()
-                        ? "; what its threads do was sampled too: lotus-tool "
-                          "threads " +
-                              run.dir
+                        ? "; 'lotus-tool threads " + run.dir + "' shows what the threads did"
                         : std::string()));
   return run.status;
 }
@@ -128,9 +128,8 @@ void add_run(CLI::App& app, action& chosen) {
       "  lotus-tool run --report report.html -- ./train args\n"
       "Sets LOTUS_LOG_FILE for the program, passes terminal, signals and exit status through, and "
       "prints the output of 'stats' and 'diagnose' to standard error. Also samples what all "
-      "threads "
-      "of the program do and wait for; 'lotus-tool threads' shows it, and for a program without "
-      "markers, 'run' prints it.\n"
+      "threads of the program do and wait for: 'lotus-tool threads' shows it; if the program has "
+      "no markers, 'run' prints it.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
@@ -139,11 +138,12 @@ void add_run(CLI::App& app, action& chosen) {
   command->add_flag_callback(
       "--no-threads", [options] { options->program.threads = false; },
       "do not sample what the program's threads do");
-  command->add_flag(
-      "--memory", options->program.memory,
-      "count what operations allocate and free; costs about 10 ns for a malloc and free");
+  command->add_flag("--memory", options->program.memory,
+                    "count what operations allocate and free; each pair of malloc and free then "
+                    "takes about 10 ns longer");
 #ifdef LOTUS_TOOL_REPORT
-  command->add_option("--report", options->report, "also write the page of 'report'")
+  command
+      ->add_option("--report", options->report, "also write the HTML page of 'report' to this file")
       ->check(not_empty())
       ->option_text("FILE");
 #endif

@@ -68,10 +68,12 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
 }
 
 void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
-  command.add_option("--workers", given.workers, "number of workers, or of a stage's threads")
+  command.add_option("--workers", given.workers, "number of workers, or of the threads of STAGE")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
-  command.add_option("--prefetch", given.prefetch, "batches in flight per worker")
+  command
+      .add_option("--prefetch", given.prefetch,
+                  "prefetch depth: batches per worker that are dispatched and not yet received")
       ->check(not_empty())
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
@@ -88,10 +90,12 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
       ->allow_extra_args(false);
   command
       .add_option("--step", given.step,
-                  "the consumer's step takes this many times its recorded time")
+                  "the consumer's step takes this many times as long as recorded")
       ->check(not_empty())
       ->option_text("0.5");
-  command.add_option("--cpus", given.cpus, "number of CPUs")->check(not_empty())->option_text("N");
+  command.add_option("--cpus", given.cpus, "number of CPUs of the simulated machine")
+      ->check(not_empty())
+      ->option_text("N");
   command.add_option("--batch-size", given.batch_size, "batches are this many times as large")
       ->check(not_empty())
       ->option_text("2x");
@@ -110,38 +114,42 @@ void add_whatif(CLI::App& app, action& chosen) {
       app.add_subcommand("whatif", "Predict the effect of more workers or a faster operation");
   command->footer(
       "Examples:\n"
-      "  lotus-tool whatif run/                                single changes\n"
-      "  lotus-tool whatif run/ --workers 4 --faster Decode=2  both together\n"
-      "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
+      "  lotus-tool whatif run/                                # a list of changes\n"
+      "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
+      "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
       "The run is simulated event by event with the changes. Predictions are corrected by the "
       "simulation's error on the unchanged run: by all of it for changes near the recorded run, by "
       "half of it for those far away. Likely ranges contain the true value in 9 of 10 cases. A "
-      "target counts as reached within 2 %.\n"
-      "Exit status: 0 success, 1 bad input, 2 usage error, 4 no number of workers and no prefetch "
-      "depth reaches --target or --feed-consumer, or nothing can be predicted.");
+      "target counts as reached if the prediction is at most 2 % below it.\n"
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 4 = the run cannot be simulated, "
+      "or no number of workers and prefetch depth reaches --target or --feed-consumer.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   add_changes(*command, *options, *given);
   command
       ->add_option("--also", options->also,
-                   "a run of the same pipeline with another number of workers; it shows what "
-                   "scales with workers and how much busy CPUs slow each other")
+                   "also read a run of the same pipeline with another number of workers, which "
+                   "shows which times depend on the number of workers and how much busy CPUs slow "
+                   "each other down")
       ->check(not_empty())
       ->option_text("DIR2");
   command
       ->add_option("--recorded-cpus", given->recorded_cpus,
-                   "number of CPUs that the run could use, if the logs do not contain it")
+                   "number of CPUs that the recorded run could use, if its logs do not contain it")
       ->check(not_empty())
       ->option_text("N");
   CLI::Option* const target =
       command
           ->add_option(
               "--target", given->target,
-              "find settings that reach this many batches per second; exit with 4 if none does")
+              "find settings that reach this many batches per second; exit with status 4 if none "
+              "does")
           ->check(not_empty())
           ->option_text("30/s");
   command
-      ->add_flag("--feed-consumer", options->feed_consumer,
-                 "find settings with which the consumer never waits")
+      ->add_flag(
+          "--feed-consumer", options->feed_consumer,
+          "find settings with which the consumer never waits; exit with status 4 if there are "
+          "none")
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,
@@ -152,7 +160,8 @@ void add_whatif(CLI::App& app, action& chosen) {
   add_table_options(*command);
   command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str();
-  command->add_flag("--strict", options->strict, "exit with 1 at any malformed line");
+  command->add_flag("--strict", options->strict,
+                    "exit with status 1 if a line of the logs is malformed");
   command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {

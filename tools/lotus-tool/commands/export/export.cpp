@@ -92,8 +92,8 @@ int run_export(const export_options& options, std::ostream& out, std::ostream& e
   const bool is_table = !is_of_threads && options.format != export_format::pstats;
   if (options.output == "-" && is_table) {
     throw usage_error(
-        "-o: tables are a file, or the files of a folder; only pstats, collapsed and pprof can go "
-        "to -");
+        "-o: tables cannot be written to standard output (-); only pstats, collapsed and pprof "
+        "can");
   }
   diagnostic_log diagnostics(err, options.quiet);
   if (is_of_threads) {

@@ -78,12 +78,12 @@ const std::vector<mcp_tool>& tools() {
        "arguments: a table of single changes. With target or feed_consumer: what is needed for it.",
        R"({"type":"object","additionalProperties":false,"properties":{)" LOTUS_MCP_FORMAT
        R"(,"workers":{"type":"integer","minimum":1,"description":"number of workers"},)"
-       R"("prefetch":{"type":"integer","minimum":1,"description":"batches in flight per worker"},)"
+       R"("prefetch":{"type":"integer","minimum":1,"description":"prefetch depth: batches per worker that are dispatched and not yet received"},)"
        R"("unordered":{"type":"boolean","description":"the consumer takes batches in any order"},)"
        R"("faster":{"type":"object","additionalProperties":{"type":"number","exclusiveMinimum":0},"description":"operation or stage: how many times as fast"},)"
        R"("without":{"type":"array","items":{"type":"string"},"description":"operations or stages that take no time"},)"
        R"("step":{"type":"number","exclusiveMinimum":0,"description":"the consumer's step takes this many times as long"},)"
-       R"("cpus":{"type":"number","exclusiveMinimum":0,"description":"number of CPUs"},)"
+       R"("cpus":{"type":"number","exclusiveMinimum":0,"description":"number of CPUs of the simulated machine"},)"
        R"("batch_size":{"type":"number","exclusiveMinimum":0,"description":"batches are this many times as large"},)"
        R"("target":{"type":"number","exclusiveMinimum":0,"description":"batches per second to reach"},)"
        R"("feed_consumer":{"type":"boolean","description":"find what keeps the consumer from waiting"}}})"},

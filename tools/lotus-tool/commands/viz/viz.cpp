@@ -120,7 +120,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
       }
       if (one.torch) {
         throw usage_error("several runs have a profiler trace (" + one.torch->path + ", " +
-                          p.torch->path + "); leave out -o to get one output beside each");
+                          p.torch->path + "); leave out -o to get one output next to each");
       }
       one.torch = std::move(p.torch);
     }
@@ -212,7 +212,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
     longest_ns = std::max(longest_ns, run.last_ns - run.first_ns);
   }
   if (!reached) {
-    throw usage_error("this window contains nothing; the run takes " +
+    throw usage_error("nothing was recorded in this part of the run; the run takes " +
                       human_time(static_cast<double>(longest_ns)));
   }
   if (!options.coarse) refuse_unknown_ops(options.view.ops, names);

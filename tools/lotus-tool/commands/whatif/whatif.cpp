@@ -57,7 +57,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
       const std::string meant = printable_line(did_you_mean(name, known));
       throw input_error("no operation or stage '" + printable_line(name) +
                         "' is part of building a batch; " +
-                        (meant.empty() ? "there are " + all : meant));
+                        (meant.empty() ? "these are: " + all : meant));
     }
     found[is_known(name) ? name : without_s] = value;
   }

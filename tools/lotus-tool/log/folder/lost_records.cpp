@@ -177,9 +177,15 @@ class recoverer {
   }
 
   int finish() {
-    out_ << "recovered " << sum_.records << " records of " << sum_.files << " processes";
-    if (sum_.running > 0) out_ << "; " << sum_.running << " processes are still recording";
-    if (sum_.busy > 0) out_ << "; " << sum_.busy << " processes are being recovered by others";
+    const auto processes = [](std::uint64_t n) {
+      return std::to_string(n) + (n == 1 ? " process" : " processes");
+    };
+    const bool nothing = sum_.files == 0 && sum_.running == 0 && sum_.busy == 0;
+    out_ << "recovered " << sum_.records << " records";
+    if (sum_.files > 0) out_ << " of " << processes(sum_.files);
+    if (nothing && status_ == exit_fine) out_ << ": all records are in the logs already";
+    if (sum_.running > 0) out_ << "; still recording: " << processes(sum_.running);
+    if (sum_.busy > 0) out_ << "; being recovered by another command: " << processes(sum_.busy);
     out_ << '\n';
     return status_;
   }

@@ -39,7 +39,7 @@ void report_what_next(const map_record_options& options, const sample_recorder& 
     return;
   }
   diagnostics.note(
-      "samples: " + path +
+      "the samples are in " + path +
       (recorder.with_kernel() ? "" : " (user code only: kernel.perf_event_paranoid is 2)") +
       "; next: lotus-tool map join " + recorder.logs() +
       (options.output.empty() ? "" : " --samples " + path));
