@@ -4,7 +4,11 @@
 #include <iostream>
 
 #include "catch.hpp"
+#include "tool/diagnose/planted_logs.hpp"
+#include "tool/json.hpp"
+#include "tool/replay/contended_loader.hpp"
 #include "tool/replay/scaling_suite.hpp"
+#include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
 
@@ -44,4 +48,30 @@ TEST_CASE("with recordings of two worker counts, most prediction intervals are a
   const scaling_score score = ask_about_scaling(of_two, std::cout);
   CHECK(100 * score.wrong <= 3 * score.all());
   CHECK(100 * score.silent <= 20 * score.all());
+}
+
+TEST_CASE("a short second run that is slow by chance does not show that an operation is serial") {
+  unsigned missed = 0;
+  constexpr unsigned seeds = 20;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    contended_loader loader;
+    loader.cv = 0.7;
+    loader.batches = 40;
+    const temp_dir dirs[2];
+    for (const int workers : {1, 4}) {
+      loader.workers = workers;
+      loader.seed = seed + 100 * static_cast<unsigned>(workers);
+      planted_logs logs;
+      loader.simulate_into(&logs);
+      logs.write(dirs[workers / 4]);
+    }
+    const result r =
+        run({"whatif", dirs[0].path(), "--also", dirs[1].path(), "--workers", "8", "--json", "-q"});
+    REQUIRE(r.status == 0);
+    loader.workers = 8;
+    loader.seed = seed + 100;  // the same work as in the first run
+    const double truth = loader.simulate_into(nullptr);
+    missed += parse_json(r.out)["changes"][0]["high"].number() < truth ? 1 : 0;
+  }
+  CHECK(missed <= seeds / 10);
 }

@@ -167,7 +167,7 @@ void what_if::count_queueing(explanation& why) {
   if (why.base.per_s() <= (1 + much_too_fast) * achieved() || !waits_little_for_cpus()) return;
   if (!queued_) queued_ = with_queueing(recorded_);
   const replay_result queued = replayed_with({}, law_.law, why.assumed, true);
-  // It is slower: better only if it is nearer to the run, on a logarithmic scale.
+  // Better only if it is nearer to the run, on a logarithmic scale.
   if (queued.per_s() * why.base.per_s() <= achieved() * achieved()) return;
   why.queued = true;
   why.base = queued;
@@ -218,10 +218,12 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  // The relative difference that two equal runs may have: short runs of varying work differ more.
+  // The relative difference that two equal runs may have; 2 % differ by 2.33 standard deviations.
   constexpr double usual_noise = 0.04;
+  // Rule an explanation out only if chance is unlikely: 2.33 standard deviations are exceeded in 2
+  // %.
   const double noise =
-      std::max(usual_noise, 1.645 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
+      std::max(usual_noise, 2.33 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
   // If the best explanation deviates by more than this, keep all explanations.
   constexpr double max_deviation = 0.2;
   if (tried.empty() || tried.front().first > max_deviation) return;
