@@ -117,6 +117,20 @@ double run_sd_of(const run_data& run) {
   return mean > 0 ? std::sqrt(squares / (n - 1) / n) / mean : 0;
 }
 
+/// Returns the relative standard error of the mean work for a unit.
+double error_of_mean(const recorded_pipeline& p) {
+  double sum = 0;
+  double squares = 0;
+  for (const measured_work& w : p.works) {
+    const double ns = w.cpu_ns + w.blocked_ns;
+    sum += ns;
+    squares += ns * ns;
+  }
+  const auto n = static_cast<double>(p.works.size());
+  if (n < 2 || sum <= 0) return 0;
+  return std::sqrt(std::max(0.0, n * squares / (sum * sum) - 1) / n);
+}
+
 }  // namespace
 
 what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
@@ -183,24 +197,6 @@ bool what_if::waits_little_for_cpus() const {
   }
   return others_share_ <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
 }
-
-namespace {
-
-/// Returns the relative standard error of the mean work for a unit.
-double error_of_mean(const recorded_pipeline& p) {
-  double sum = 0;
-  double squares = 0;
-  for (const measured_work& w : p.works) {
-    const double ns = w.cpu_ns + w.blocked_ns;
-    sum += ns;
-    squares += ns * ns;
-  }
-  const auto n = static_cast<double>(p.works.size());
-  if (n < 2 || sum <= 0) return 0;
-  return std::sqrt(std::max(0.0, n * squares / (sum * sum) - 1) / n);
-}
-
-}  // namespace
 
 void what_if::keep_what_explains(const recorded_pipeline& also) {
   pipeline_change other;
