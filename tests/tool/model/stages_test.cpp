@@ -116,6 +116,20 @@ TEST_CASE("with a thread per item, a stage has as many slots as threads at one t
   check_chain(chain, 1);
 }
 
+TEST_CASE("threads that go on with the logs of ended ones do not count as living in between") {
+  // 80 threads, one after another; the last 8 go on with the logs of the first 8.
+  run_data run;
+  run.names.id("SParse");
+  std::vector<stage_span> spans;
+  for (std::uint32_t i = 0; i < 80; ++i) {
+    spans.push_back({20 * ms * i, 15 * ms, i, 0, file_id(i % 72)});
+  }
+  run.batches = run_batches({}, spans);
+  const std::vector<stage_figures> stages = measure_stages(run);
+  REQUIRE(stages.size() == 1);
+  CHECK(stages[0].slots == 1);
+}
+
 TEST_CASE("stages that share threads have one common capacity") {
   // Four threads spend 5 ms (A) and 15 ms (B) per item, so the capacity is 4 / 20 ms.
   run_data run;

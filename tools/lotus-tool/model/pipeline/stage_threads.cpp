@@ -20,6 +20,20 @@ struct share {
   interval life{INT64_MAX, INT64_MIN};
 };
 
+std::vector<interval> intervals_of(const std::vector<thread_span>& spans) {
+  std::vector<interval> all;
+  all.reserve(spans.size());
+  for (const thread_span& span : spans) all.emplace_back(span.start_ns, span.end_ns);
+  return all;
+}
+
+/// Whether threads are short-lived. Once 64 threads have had logs, a new thread goes on with the
+/// log of one that ended, so the time between both seems to be a life.
+bool share_logs(const std::vector<interval>& lives) {
+  constexpr std::size_t own_logs = 64;
+  return lives.size() > own_logs && 2 * max_at_once(lives) < lives.size();
+}
+
 void widen(interval& life, const interval& by) {
   life = {std::min(life.first, by.first), std::max(life.second, by.second)};
 }
@@ -67,7 +81,8 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       own.push_back(on.life);
     }
     shared[s] = own_ns * 10 < all_ns * 9;
-    if (!shared[s]) found.stages[s].slots = max_at_once(own);
+    if (shared[s]) continue;
+    found.stages[s].slots = max_at_once(share_logs(own) ? intervals_of(stages[s]) : own);
   }
   // For each thread that runs several stages, by log: the first of these stages.
   std::map<optional_file, std::size_t> first_of;
@@ -85,26 +100,29 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   // For each root stage of the union-find forest: the number of its pool.
   std::map<std::size_t, std::size_t> pool_of;
   std::vector<std::map<optional_file, interval>> lives;
+  std::vector<std::vector<interval>> spans_of;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
     const auto [at, is_new] = pool_of.try_emplace(root(s), lives.size());
     if (is_new) lives.emplace_back();
+    spans_of.resize(lives.size());
+    const std::vector<interval> spans = intervals_of(stages[s]);
+    spans_of[at->second].insert(spans_of[at->second].end(), spans.begin(), spans.end());
     found.stages[s].pool = at->second;
     for (const auto& [file, on] : by_thread[s]) {
       widen(lives[at->second].try_emplace(file, on.life).first->second, on.life);
     }
   }
-  for (const auto& threads : lives) {
+  for (std::size_t p = 0; p < lives.size(); ++p) {
     std::vector<interval> all;
-    all.reserve(threads.size());
-    for (const auto& [file, life] : threads) all.push_back(life);
-    found.pools.push_back(max_at_once(all));
+    all.reserve(lives[p].size());
+    for (const auto& [file, life] : lives[p]) all.push_back(life);
+    found.pools.push_back(max_at_once(share_logs(all) ? spans_of[p] : all));
   }
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
-    std::vector<interval> spans;
-    for (const thread_span& span : stages[s]) spans.emplace_back(span.start_ns, span.end_ns);
-    found.stages[s].slots = std::min(max_at_once(spans), found.pools[*found.stages[s].pool]);
+    found.stages[s].slots =
+        std::min(max_at_once(intervals_of(stages[s])), found.pools[*found.stages[s].pool]);
   }
   return found;
 }
