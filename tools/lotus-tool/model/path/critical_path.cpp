@@ -206,7 +206,33 @@ class path_walker {
       pass(path_kind::prefetch, (*deliveries_)[*reception].at_ns);
       return std::nullopt;
     }
+    if (reception && was_asked_for(s, *reception)) {
+      reception_ = *reception;
+      const delivered& h = (*deliveries_)[reception_];
+      pass(path_kind::delivery, wait_after(*reception)->start_ns);
+      pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
+      return std::nullopt;
+    }
     return latest(before, earlier, reception);
+  }
+
+  /// Returns the consumer's wait for the batch that it received after the reception with this
+  /// index; nullptr if it did not wait.
+  const batch_record* wait_after(std::size_t reception) const {
+    if (reception + 1 >= deliveries_->size()) return nullptr;
+    const batch& next = batches_.at((*deliveries_)[reception + 1].batch);
+    const batch_record* const wait = batches_.record(next.wait);
+    return wait == nullptr || wait->is_marker() ? nullptr : wait;
+  }
+
+  /// Returns whether a span belongs to the batch that the consumer received after `reception`, and
+  /// began when the consumer began to wait for this batch: then the consumer's step before the wait
+  /// delayed the span, and not a limit on the batches in flight.
+  bool was_asked_for(const preprocessing_span& s, std::size_t reception) const {
+    const batch_record* const wait = wait_after(reception);
+    return wait != nullptr && s.batch && *s.batch == (*deliveries_)[reception + 1].batch &&
+           wait->start_ns >= (*deliveries_)[reception].at_ns &&
+           links_.just_before(wait->start_ns, s.start_ns);
   }
 
   /// Finds what allowed a span of the next stage to begin: the end of the previous span of its
