@@ -86,13 +86,55 @@ intervals blocked_of(const off_cpu_time& off) {
   return blocked;
 }
 
+/// Sums up how long threads waited for a CPU.
+class queued_time {
+ public:
+  /// @param off  when the thread was off the CPU; nullptr if this is unknown.
+  void add(const off_cpu_time* off, const time_span& s) {
+    all_ns_ += static_cast<double>(s.duration_ns());
+    known_ = known_ && off != nullptr;
+    if (off == nullptr) return;
+    const cpu_split split = off->split(s.start_ns, s.end_ns);
+    known_ = known_ && split.run_queue_ns;
+    queued_ns_ += static_cast<double>(split.run_queue_ns.value_or(0));
+    cpu_ns_ += static_cast<double>(split.cpu_ns);
+  }
+
+  double cpu_ns() const noexcept { return cpu_ns_; }
+
+  /// Returns the share of the time in which threads waited for a CPU; nullopt if it is unknown.
+  std::optional<double> share() const {
+    return known_ && all_ns_ > 0 ? std::optional(queued_ns_ / all_ns_) : std::nullopt;
+  }
+
+ private:
+  bool known_ = true;
+  double cpu_ns_ = 0;
+  double queued_ns_ = 0;
+  double all_ns_ = 0;
+};
+
+using off_cpu_by_thread = std::map<std::uint64_t, const off_cpu_time*>;
+
+const off_cpu_time* find_off_cpu(const off_cpu_by_thread& all, std::uint64_t thread) {
+  const auto at = all.find(thread);
+  return at == all.end() ? nullptr : at->second;
+}
+
 /// Returns the intervals in which each thread was busy, by the number of the thread's log.
-std::map<std::uint64_t, intervals> busy_intervals(const run_data& run) {
+/// @param queued  receives the times in batches, steps and operations, before the blocked parts are
+///   removed from the result.
+std::map<std::uint64_t, intervals> busy_intervals(const run_data& run, queued_time& queued) {
   const std::vector<log_file>& files = run.files->files;
   const run_batches& batches = run.batches;
-  std::map<std::uint64_t, const off_cpu_time*> off;
+  off_cpu_by_thread off;
+  // Some processes measure time off the CPU only for complete batches and steps.
+  off_cpu_by_thread off_of_batches;
   for (std::uint32_t f = 0; f < files.size(); ++f) {
     if (const auto* const of = run.side.off_cpu_of(file_id(f))) off[files[f].number] = of;
+    if (const auto* const of = run.side.off_cpu_of(file_id(f), true)) {
+      off_of_batches[files[f].number] = of;
+    }
   }
   std::map<std::uint64_t, intervals> of_thread;
   std::set<std::uint64_t> consumers;
@@ -117,8 +159,9 @@ std::map<std::uint64_t, intervals> busy_intervals(const run_data& run) {
   }
   for (auto& [thread, busy] : of_thread) {
     busy = joined(std::move(busy));
-    const auto known = off.find(thread);
-    if (known != off.end()) busy = without(busy, blocked_of(*known->second));
+    for (const time_span& s : busy) queued.add(find_off_cpu(off_of_batches, thread), s);
+    const off_cpu_time* const known = find_off_cpu(off, thread);
+    if (known != nullptr) busy = without(busy, blocked_of(*known));
   }
   return of_thread;
 }
@@ -130,7 +173,8 @@ busy_threads count_busy_threads(const run_data& run) {
   if (!run.cpus || run.cpus->count() <= 0) return found;
   found.cpus = run.cpus->count();
   std::vector<std::pair<std::int64_t, int>> changes;
-  for (const auto& [thread, busy] : busy_intervals(run)) {
+  queued_time queued;
+  for (const auto& [thread, busy] : busy_intervals(run, queued)) {
     for (const time_span& s : busy) {
       changes.emplace_back(s.start_ns, 1);
       changes.emplace_back(s.end_ns, -1);
@@ -150,6 +194,8 @@ busy_threads count_busy_threads(const run_data& run) {
     last_ns = at_ns;
   }
   if (any_ns > 0) found.over_share = over_ns / any_ns;
+  // Threads cannot run on more CPUs than there are. If the logs say so, they lack waits.
+  if (queued.cpu_ns() <= 1.1 * found.cpus * any_ns) found.queued_share = queued.share();
   return found;
 }
 

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_VERDICT_BUSY_THREADS_HPP
 
 #include <cstddef>
+#include <optional>
 
 #include "model/run_data.hpp"
 
@@ -13,12 +14,15 @@ struct busy_threads {
   double cpus = 0;  ///< number of usable CPUs; 0 if unknown
   /// Share (0..1) of the time in which more threads than CPUs were busy; idle time does not count.
   double over_share = 0;
+  /// Share (0..1) of the threads' time in batches, steps and operations for which they waited for a
+  /// CPU; nullopt if this was not recorded.
+  std::optional<double> queued_share;
 };
 
 /// Counts busy threads. A thread is busy while it preprocesses a batch or runs a stage or
 /// operation; the consumer is also busy during a step. Time in which a thread was blocked does not
-/// count. If the run does not record when the consumer was blocked, steps do not count at all,
-/// because during a step the consumer may mostly wait for another device.
+/// count, if the run records when. If it does not record when the consumer was blocked, steps do
+/// not count at all, because during a step the consumer may mostly wait for another device.
 /// @param run  read with run_parts::operations.
 busy_threads count_busy_threads(const run_data& run);
 

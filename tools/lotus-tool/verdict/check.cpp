@@ -206,21 +206,29 @@ class checker {
   void short_run() {
     const std::size_t n = run_.batches.all().size();
     if (n == 0 || n >= few_batches) return;
-    fail("short", false,
-         "only " + counted(n, "batch was", "batches were") +
-             " recorded: rates are given as intervals",
-         "record " + std::to_string(few_batches) + " batches or more");
+    fail(
+        "short", false,
+        "only " + counted(n, "batch was", "batches were") + " recorded, so all rates are uncertain",
+        "record " + std::to_string(few_batches) + " batches or more");
   }
 
   void oversubscribed() {
+    constexpr double many = 0.1;
     const busy_threads busy = count_busy_threads(run_);
-    if (busy.over_share < 0.1) return;
+    // More spans than CPUs at the same time are no problem if the threads mostly sleep in them.
+    if (busy.over_share < many || busy.queued_share.value_or(1) < many) return;
     std::string cpus = std::to_string(busy.cpus);
     cpus.erase(cpus.find_last_not_of('0') + 1);
     if (cpus.back() == '.') cpus.pop_back();
     fail("oversubscribed", false,
-         "up to " + std::to_string(busy.most) + " threads were busy at the same time on " + cpus +
-             (cpus == "1" ? " CPU" : " CPUs") + ", so times and rates include waiting for a CPU",
+         "up to " + std::to_string(busy.most) + " threads " +
+             (busy.queued_share ? "were busy" : "had work") + " at the same time on " + cpus +
+             (cpus == "1" ? " CPU" : " CPUs") +
+             (busy.queued_share
+                  ? ", and waited for a CPU during " + human_share(*busy.queued_share) +
+                        " of their time: times and rates include these waits"
+                  : ", and the logs do not show whether they waited for a CPU: if they did, times "
+                    "and rates include these waits"),
          "use fewer threads, or more CPUs");
   }
 
