@@ -289,10 +289,13 @@ class planner {
       // With a single stage, replay_plan::in_flight limits how many batches are begun.
       if (r_.stages.size() > 1) {
         stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
+        // If a limit on the batches in flight kept the queues short, their capacity is unknown.
+        if (r_.budget_held && change_.in_flight) stage.max_ahead = unbounded;
       }
       plan_.stages.push_back(stage);
     }
     plan_.in_flight = in_flight(more_in_flight, less_in_flight);
+    plan_.unfinished = r_.unfinished;
     const std::size_t threads = plan_.stages.front().threads;
     for (planned_epoch& e : plan_.epochs) spread_ready(e.threads_ready_ns, threads);
   }
@@ -303,6 +306,7 @@ class planner {
     const auto per_batch = static_cast<std::size_t>(std::ceil(r_.items_per_batch));
     if (change_.in_flight) return std::max<std::size_t>(1, *change_.in_flight * per_batch);
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
+    if (r_.budget_held) return r_.in_flight;
     // If the run shows no limit on the batches in flight, the limit for more workers is unknown
     // too. Assume a limit of two batches per worker, which is usual.
     const std::size_t seen = r_.in_flight_held || now <= before

@@ -103,6 +103,9 @@ struct replay_plan {
   double turnaround_ns = 0;  ///< time in ns that a first-stage thread needs between two units
   /// Maximum number of units that the first stage has begun and the consumer has not received yet.
   std::size_t in_flight = unbounded;
+  /// Maximum number of units that the first stage has begun and the last stage has not finished
+  /// yet.
+  std::size_t unfinished = unbounded;
   double let_through_ns = 0;  ///< minimum interval of the rate limit in ns; 0: no rate limit
   /// How many threads can be served simultaneously: 1 by a lock, several by some devices.
   std::size_t servers = unbounded;

@@ -246,11 +246,7 @@ void what_if::loosen_policies() {
     }
   };
   if (recorded_.round_robin) try_with([](recorded_pipeline& p) { p.round_robin = false; });
-  try_with([](recorded_pipeline& p) {
-    p.in_flight = std::max(p.in_flight, p.units.size());
-    p.in_flight_held = false;
-    for (recorded_stage& s : p.stages) s.max_ahead = std::max(s.max_ahead, p.units.size());
-  });
+  try_with([](recorded_pipeline& p) { p.drop_limits(); });
 }
 
 void what_if::fit_time_slice() {

@@ -189,7 +189,10 @@ class epoch_simulation {
   void pass_on(std::uint32_t unit, std::uint32_t stage) {
     if (stage + 1 != plan_.units[unit].end_stage) {
       stages_[stage + 1].input.push_back(unit);
-    } else if (const optional_unit batch = plan_.units[unit].batch) {
+      return;
+    }
+    if (unit < first_end_) ++finished_units_;
+    if (const optional_unit batch = plan_.units[unit].batch) {
       item_ready(*batch);
     } else {
       batch_ready(unit);
@@ -291,6 +294,9 @@ class epoch_simulation {
     if (unit >= first_end_) return std::nullopt;
     const std::size_t before = unit - epoch_.first_unit;
     if (before >= delivered_units_ && !has_room(before - delivered_units_, plan_.in_flight)) {
+      return std::nullopt;
+    }
+    if (before >= finished_units_ && !has_room(before - finished_units_, plan_.unfinished)) {
       return std::nullopt;
     }
     ++begun_by_[thread];
@@ -399,6 +405,7 @@ class epoch_simulation {
   std::size_t more_room_ = 0;    // units by which make_room() has raised all limits
   std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
   std::size_t delivered_units_ = 0;
+  std::size_t finished_units_ = 0;  // number of units of the first stage that left the last stage
   std::size_t delivered_ = 0;
   double last_delivery_ns_ = 0;
   std::vector<std::uint32_t> in_queue_;  // batches that are ready and still occupy the queue

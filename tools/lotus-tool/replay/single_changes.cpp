@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -81,6 +82,7 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
         if (prefetch != p.prefetch()) add().prefetch = prefetch;
       }
     }
+    if (p.budget_held) add().in_flight = 2 * p.batches_in_flight();
     if (p.ordered && p.stages.front().threads > 1) add().unordered = true;
     add().no_start_up = true;
   }
@@ -117,6 +119,30 @@ std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const 
     if (seen[part.name]) continue;
     seen[part.name] = true;
     add(shown_name(names.name(part.name)));
+  }
+  return found;
+}
+
+std::map<std::string, std::string> stages_of_operations(const recorded_pipeline& p,
+                                                        const name_table& names) {
+  std::vector<std::uint32_t> stage_of_work(p.works.size());
+  for (const planned_unit& u : p.units) {
+    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
+      stage_of_work[u.first_work + (s - u.first_stage)] = s;
+    }
+  }
+  std::map<std::string, std::vector<double>> ns_in_stages;
+  for (const recorded_part& part : p.parts) {
+    std::vector<double>& ns = ns_in_stages[shown_name(names.name(part.name))];
+    ns.resize(p.stages.size());
+    ns[stage_of_work[part.work]] += part.cpu_ns + part.blocked_ns + part.queued_ns;
+  }
+  std::map<std::string, std::string> found;
+  for (const auto& [name, ns] : ns_in_stages) {
+    const auto most = std::max_element(ns.begin(), ns.end());
+    if (*most >= 0.9 * std::accumulate(ns.begin(), ns.end(), 0.0)) {
+      found[name] = p.stages[static_cast<std::size_t>(most - ns.begin())].name;
+    }
   }
   return found;
 }

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@
 namespace lotus::tool {
 
 /// Returns the changes that apply to the pipeline: more or fewer threads, except in idle stages;
-/// another prefetch depth; out-of-order delivery; each operation and stage with at least 2 % of the
-/// work becomes 1.25 times as fast, twice as fast, or free; a separate thread if the consumer
-/// builds its batches itself; more CPUs; no start-up; a shorter step.
+/// another prefetch depth or number of batches in flight; out-of-order delivery; each operation and
+/// stage with at least 2 % of the work becomes 1.25 times as fast, twice as fast, or free; a
+/// separate thread if the consumer builds its batches itself; more CPUs; no start-up; a shorter
+/// step.
 std::vector<pipeline_change> single_changes(const recorded_pipeline& pipeline,
                                             const name_table& names);
 
@@ -27,6 +29,11 @@ bool may_need_threads(const recorded_pipeline& pipeline, const pipeline_change& 
 /// Returns the names that pipeline_change::faster accepts: the stages, then the operations. The
 /// names are those in the program; logs put an S before each name.
 std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const name_table& names);
+
+/// For each operation that does at least 90 % of its work in one stage: returns the name of this
+/// stage, by the operation's name. Both are names in the program.
+std::map<std::string, std::string> stages_of_operations(const recorded_pipeline& pipeline,
+                                                        const name_table& names);
 
 }  // namespace lotus::tool
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,11 @@ std::size_t workers_now(const recorded_pipeline& p) {
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
+  for (const std::size_t more : {2U, 4U}) {
+    if (!p.budget_held) break;
+    all.emplace_back().in_flight = more * p.batches_in_flight();
+    all.back().unordered = unordered;
+  }
   if (p.stages.size() > 1 && !p.makes_itself && !p.stages.front().pool) {
     for (const recorded_stage& s : p.stages) {
       if (s.pool || !may_need_threads(p, {}, static_cast<std::size_t>(&s - p.stages.data()))) {
@@ -201,14 +207,14 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   const recorded_pipeline& p = run.recorded();
   const bool more = run.beyond_seen(change);
   if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
-    all.push_back("each busy CPU slows the others by " + human_share(run.law().law.slowing) +
-                  ", which this run does not show");
+    all.push_back(slowing_text(run));
   }
   if (more && !p.cpu_known)
     all.emplace_back(
         "workers never wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
-    all.emplace_back("at least two batches per worker may be in flight");
+    all.emplace_back(
+        "at least two batches per worker may be in flight, as the run never reached its limit");
   }
   if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;
@@ -240,6 +246,27 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
+/// Removes each stage of which one operation gains about as much as the whole stage: speeding up
+/// the operation is the smaller change.
+void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
+                           std::vector<move>& work) {
+  if (p.stages.size() < 2) return;
+  constexpr double as_good = 0.98;
+  std::set<std::string> covered;
+  for (const auto& [operation, stage] : stages_of_operations(p, names)) {
+    const auto gain_of = [&work](const std::string& name) {
+      const auto at = std::find_if(work.begin(), work.end(),
+                                   [&](const move& m) { return m.change.faster.count(name) != 0; });
+      return at == work.end() ? 0 : at->would_be.gain;
+    };
+    if (operation != stage && gain_of(operation) >= as_good * gain_of(stage)) covered.insert(stage);
+  }
+  const auto is_covered = [&](const move& m) {
+    return covered.count(m.change.faster.begin()->first) != 0;
+  };
+  work.erase(std::remove_if(work.begin(), work.end(), is_covered), work.end());
+}
+
 /// Returns the share (0..1) of the threads' working time for which they waited for a CPU.
 double share_without_cpu(const recorded_pipeline& p) {
   if (!p.cpu_known) return 0;
@@ -267,9 +294,10 @@ std::vector<bound_gain> gains_of(const what_if& run) {
     change.unordered = true;
     add(verdict::order_bound, {}, change);
   }
-  if (has_prefetch(p)) {
+  if (has_prefetch(p) || p.budget_held) {
     change = {};
-    change.prefetch = much_prefetch;
+    (p.budget_held ? change.in_flight : change.prefetch) =
+        much_prefetch * (p.budget_held ? p.batches_in_flight() : 1);
     add(verdict::prefetch_bound, {}, change);
   }
   if (!p.makes_itself) {
@@ -338,6 +366,11 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {
 }
 
 std::string limit_text(const what_if& run) {
+  const std::size_t unfinished = run.recorded().unfinished;
+  if (unfinished != unbounded) {
+    return "the number of items in the stages is limited to " + std::to_string(unfinished) +
+           ", so more threads do not help: raise this limit";
+  }
   const what_if::limited_operation found = run.limited();
   if (found.name.empty()) return {};
   const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
@@ -349,6 +382,12 @@ std::string limit_text(const what_if& run) {
   }
   return "at most " + std::to_string(found.most) + " calls of " + found.name +
          " are served at once (" + by + "): more workers than that do not help";
+}
+
+std::string slowing_text(const what_if& run) {
+  return "a thread needs " + human_share(run.law().law.slowing) +
+         " more CPU time while all other CPUs are busy; this is an estimate, because the number of "
+         "busy CPUs hardly varied in this run";
 }
 
 std::string others_text(const what_if& run) {
@@ -368,6 +407,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     one.would_be = run.guess(one.change);
     if (one.would_be.gain >= 1 + worthwhile) work.push_back(std::move(one));
   }
+  remove_covered_stages(run.recorded(), data.names, work);
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {

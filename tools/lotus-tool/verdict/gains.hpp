@@ -83,6 +83,9 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 /// recording does not show any limit.
 std::string limit_text(const what_if& run);
 
+/// Returns the assumption about how much busy CPUs slow each other, which one run cannot show.
+std::string slowing_text(const what_if& run);
+
 /// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
 /// others_share() > 0.
 std::string others_text(const what_if& run);

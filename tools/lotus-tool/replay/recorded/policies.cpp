@@ -222,6 +222,7 @@ class policy_finder {
       }
       ahead_[stage].add(begins, times_left(e, stage), 0);
     }
+    if (p_.stages.size() > 1) look_at_budget(e, all_begins);
     std::vector<std::int64_t> takes;
     std::vector<begin_of_unit> given;
     for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
@@ -241,6 +242,39 @@ class policy_finder {
     }
   }
 
+  /// Counts how often an idle thread of the first stage began although the queue after the stage
+  /// had been empty, so that not this queue made the thread wait: just after a reception or just
+  /// after the last stage finished a unit. Then a limit on the units in flight made it wait.
+  void look_at_budget(const planned_epoch& e, const std::vector<begin_of_unit>& begins) {
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> finishes;
+    std::vector<std::int64_t> receptions;
+    for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
+      if (u >= e.first_batch) receptions.push_back(when_received(run_.batches, batch_of(u)));
+      const preprocessing_span* const s = in_stage(u, 0);
+      if (s == nullptr) continue;
+      ends.push_back(s->end_ns());
+      finishes.push_back(span(units_[u].spans.back()).end_ns());
+    }
+    for (std::vector<std::int64_t>* const times : {&ends, &finishes, &receptions}) {
+      std::sort(times->begin(), times->end());
+    }
+    unfinished_.add(begins, finishes, 0);
+    const std::vector<std::int64_t> left = times_left(e, 0);
+    const auto until = [](const std::vector<std::int64_t>& times, std::int64_t time_ns) {
+      return std::upper_bound(times.begin(), times.end(), time_ns) - times.begin();
+    };
+    for (const begin_of_unit& b : begins) {
+      if (!b.was_idle) continue;
+      ++idle_begins_;
+      const std::int64_t idle_ns = b.time_ns - static_cast<std::int64_t>(idle_from_ns_);
+      if (until(ends, idle_ns) > until(left, idle_ns)) continue;
+      const std::int64_t begun_ns = b.time_ns + static_cast<std::int64_t>(late_ns_);
+      if (until(receptions, begun_ns) > until(receptions, idle_ns)) ++begins_by_reception_;
+      if (until(finishes, begun_ns) > until(finishes, idle_ns)) ++begins_by_finish_;
+    }
+  }
+
   /// Returns the last span of a unit in a stage before `stage`; nullptr if there is none.
   const preprocessing_span* before(std::uint32_t unit, std::size_t stage) const {
     for (std::size_t s = stage; s-- > p_.units[unit].first_stage;) {
@@ -254,6 +288,11 @@ class policy_finder {
     const bound_seen out = out_.found();
     p_.in_flight = std::max<std::size_t>(out.units, 1);
     p_.in_flight_held = out.held;
+    p_.budget_held = out.held && !p_.makes_itself && 2 * begins_by_reception_ > idle_begins_;
+    const bound_seen unfinished = unfinished_.found();
+    if (!p_.budget_held && unfinished.held && 2 * begins_by_finish_ > idle_begins_) {
+      p_.unfinished = std::max<std::size_t>(unfinished.units, 1);
+    }
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       p_.stages[s].max_ahead = std::max<std::size_t>(1, ahead_[s].found().units);
     }
@@ -345,12 +384,17 @@ class policy_finder {
   std::vector<std::optional<std::int64_t>> ended_before_;
   std::vector<bound_finder> ahead_;  // for each stage, finds the limit of the queue after it
   bound_finder out_;
+  bound_finder unfinished_;
   double idle_from_ns_ = 0;
   double late_ns_ = 0;                    // see bound_finder::add()
   std::optional<std::int64_t> ended_ns_;  // when the previous epoch's last step ended
   std::size_t out_of_order_ = 0;  // number of batches received after a batch with a larger number
   std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
   std::size_t dispatched_ = 0;
+  std::size_t idle_begins_ = 0;  // how often an idle thread of the first stage began
+  // How often only a limit on the units that were not received, or not finished, had stopped it.
+  std::size_t begins_by_reception_ = 0;
+  std::size_t begins_by_finish_ = 0;
   std::size_t same_thread_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,11 @@ struct recorded_pipeline {
   std::size_t in_flight = 0;  ///< limit for replay_plan::in_flight, or the recorded maximum
   /// Whether threads had to wait because of in_flight, so that in_flight is a limit.
   bool in_flight_held = false;
+  /// Whether in_flight is a limit of its own: the first of several stages had to wait although
+  /// there was room in the queue after it. More threads do not raise such a limit.
+  bool budget_held = false;
+  /// A limit like that of budget_held, but on the units that the last stage has not finished yet.
+  std::size_t unfinished = unbounded;
   bool round_robin = false;
   bool ordered = true;
   bool has_consumer = true;  ///< false: batches are done after the last stage
@@ -70,6 +76,20 @@ struct recorded_pipeline {
   std::size_t prefetch() const {
     return static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch /
                                                 static_cast<double>(stages.front().threads)));
+  }
+
+  /// Removes all limits on the units in flight and in queues.
+  void drop_limits() {
+    in_flight = std::max(in_flight, units.size());
+    in_flight_held = budget_held = false;
+    unfinished = unbounded;
+    for (recorded_stage& s : stages) s.max_ahead = std::max(s.max_ahead, units.size());
+  }
+
+  /// Returns in_flight in batches, at least 1.
+  std::size_t batches_in_flight() const {
+    return std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch)));
   }
 
   /// Returns whether one number of workers describes the run: there is only one stage, or the first
