@@ -97,7 +97,10 @@ constexpr entry entries[] = {
     {"at once", "number of items or batches that the stage works on at the same time"},
     {"capacity",
      "batches per second if the stage never waited for input or for room for its output"},
-    {"busy", "share of its threads' time spent working"},
+    {"occupied",
+     "share of its threads' time inside the stage's spans: on a CPU, waiting for one, or blocked, "
+     "as "
+     "in a read"},
     {"starved", "share of its threads' time with nothing to work on"},
     {"output full",
      "share of its threads' time with a finished result, but no room for it in the next queue"},
@@ -131,23 +134,20 @@ constexpr entry entries[] = {
     {"preprocess time per batch, mean", "mean time that a thread needs to build a batch"},
     {"preprocess time per batch, std", "standard deviation: how far batches are from that mean"},
     {"measured throughput", "batches divided by the run's time, start-up included"},
-    {"steady-state throughput",
-     "batches per second from an epoch's first delivery to its last, without start-up"},
     {"built and discarded", "batches that were built and never received"},
     {"capacity of the workers", "batches per second if the workers never waited for the consumer"},
     {"capacity of stage *", "batches per second of the slowest stage if it never had to wait"},
     {"capacity of the consumer", "batches per second if the consumer never waited for a batch"},
-    {"capacity of the workers, samples/s", "the same in samples"},
-    {"capacity of the consumer, samples/s", "the same in samples"},
     {"try first",
-     "suggested changes; those that may gain nothing come last, begin with 'perhaps' and end with "
-     "the reason"},
+     "suggested changes; those that may gain nothing come last and begin with 'perhaps' and the "
+     "reason"},
     {"run time", "duration of the run with start-up; predicted for the run with the change"},
     {"likely range", "range that contains the true value 9 times in 10"},
     {"where time went (% of the run)",
      "the critical path: the chain of work, each part waiting for the one before it, that "
      "determines how long the run takes; all columns are in % of the run's time"},
-    {"all", "the row's whole share; the columns to its right are its parts"},
+    {"all", "the row's share of the run's time"},
+    {"sum", "the row's share of the run's time: the sum of the columns to its right"},
     {"optimize first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run",
      "share of the critical path: the chain of work, each part waiting for the one before "

@@ -122,7 +122,8 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   const auto is_shown = [&](const move& m) {
     const std::string what = printable_line(m.what);
     return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
-      return one.change == what || one.change.rfind("perhaps: " + what + ',', 0) == 0;
+      return one.change == what ||
+             (one.change.rfind("perhaps", 0) == 0 && ends_with(one.change, ": " + what));
     });
   };
   std::vector<std::string> lines;
@@ -216,21 +217,20 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
       facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
     }
   }
+  // The throughput in steady state is not shown here: it covers another period than the capacities,
+  // and may exceed them, because batches that were built during the start-up count for it.
+  const auto with_samples = [&d](std::optional<double> per_s,
+                                 const std::optional<rate_interval>& interval) {
+    const std::string text = rate(per_s, interval);
+    if (d.samples_per_batch <= 1 || !per_s) return text;
+    return text + ", " + three_digits(*per_s * d.samples_per_batch) + " samples/s";
+  };
   facts.row({"measured throughput", rate(d.achieved)});
-  facts.row({"steady-state throughput", rate(d.steady)});
   facts.row(
       {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
-       rate(d.preprocessing_capacity, d.preprocessing_interval)});
+       with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
-    facts.row({"capacity of the consumer", rate(d.consumer_capacity, d.consumer_interval)});
-  }
-  if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
-    facts.row({"capacity of the workers, samples/s",
-               three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
-    if (d.consumer_capacity) {
-      facts.row({"capacity of the consumer, samples/s",
-                 three_digits(*d.consumer_capacity * d.samples_per_batch)});
-    }
+    facts.row({"capacity of the consumer", with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
   print_attacks(d, out);
@@ -284,7 +284,7 @@ class screen_printer {
     if (details_) {
       out_ << slowest_of(all);
       print_details(d_, all.advice, out_);
-      out_ << '\n' << next_of(true);
+      out_ << '\n' << next_of(true, false);
     } else {
       out_ << foot;
     }
@@ -352,7 +352,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", "all"};
+    std::vector<std::string> head{"where time went (% of the run)", cpu ? "sum" : "all"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
@@ -378,11 +378,11 @@ class screen_printer {
 
   std::string foot_of(const first_screen& s, bool with_whatif) const {
     const std::string between = s.slowest.empty() ? "\n" : "";
-    return slowest_of(s) + (next_commands_ ? between + next_of(with_whatif) : "");
+    return slowest_of(s) + (next_commands_ ? between + next_of(with_whatif, true) : "");
   }
 
   /// Returns the commands that the user may want to run next.
-  std::string next_of(bool with_whatif) const {
+  std::string next_of(bool with_whatif, bool with_details) const {
     const std::string dir = printable_line(d_.dir);
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
@@ -393,7 +393,7 @@ class screen_printer {
     if (d_.is && with_whatif) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
     if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "every number");
-    } else if (!details_) {
+    } else if (with_details) {
       next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
     }
     std::size_t width = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@
 #include "replay/prediction.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/single_changes.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"
@@ -66,11 +68,10 @@ struct preprocessing_limit {
   std::string slowest;             ///< name of the slowest stage, if it is a named stage
 };
 
-preprocessing_limit limit_of(const run_data& run, std::optional<double> workers_alone) {
+preprocessing_limit limit_of(const std::vector<stage_figures>& stages,
+                             std::optional<double> workers_alone) {
   preprocessing_limit found;
   found.capacity = workers_alone;
-  if (run.side.stages.empty()) return found;
-  const std::vector<stage_figures> stages = measure_stages(run);
   const stage_figures* slowest = nullptr;
   for (const stage_figures& s : stages) {
     if (s.stage == preprocess_stage || !s.batches_per_s) continue;
@@ -126,6 +127,11 @@ void simulate(const run_data& run, diagnosis& d) {
   d.assumptions = std::move(found.assumptions);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
   d.limit = limit_text(asked);
+  const std::string limited = asked.limited().name;
+  const std::map<std::string, std::string> stages = stages_of_operations(p, run.names);
+  const auto stage = stages.find(limited);
+  d.limit_of_stage = p.unfinished != unbounded || limited == d.stage ||
+                     (stage != stages.end() && stage->second == d.stage);
   if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.attacks = attacks_of(asked, d.path);
   // Maximum number of operations to predict, because each needs a simulation.
@@ -221,7 +227,12 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.std_preprocess_ns = preprocess.std_ns;
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
   }
-  const preprocessing_limit made_by = limit_of(run, workers_alone);
+  const std::vector<stage_figures> stages =
+      run.side.stages.empty() ? std::vector<stage_figures>() : measure_stages(run);
+  for (const stage_figures& s : stages) {
+    d.stages.push_back({s.name, s.slots, s.pool.has_value(), s.shares.busy, s.batches_per_s});
+  }
+  const preprocessing_limit made_by = limit_of(stages, workers_alone);
   d.preprocessing_capacity = made_by.capacity;
   d.slowest_stage = made_by.slowest;
   distribution outside_of_waits = step;

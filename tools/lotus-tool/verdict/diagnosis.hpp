@@ -31,6 +31,15 @@ struct rate_interval {
   double high = 0;
 };
 
+/// How much work the threads of a stage can do, and how much of the time they do it.
+struct stage_capacity {
+  std::string name;
+  std::size_t threads = 1;
+  bool shared = false;          ///< whether the stage shares its threads with other stages
+  double busy = 0;              ///< share (0..1) of the threads' time in spans of the stage
+  std::optional<double> per_s;  ///< batches per second if the threads were always busy
+};
+
 struct diagnosis {
   std::string dir;
   std::string loader;         ///< name of the loader; "" for the default loader
@@ -38,6 +47,7 @@ struct diagnosis {
   std::optional<verdict> is;  ///< the verdict; nullopt if the run allows none
   std::string why_silent;     ///< the reason why there is no verdict
   std::string stage;          ///< the limiting stage's name, if the verdict is stage_bound
+  std::vector<stage_capacity> stages;
   /// Text on what the largest part of the critical path waits for.
   std::string largest_wait;
   std::optional<limiting_lock> lock;  ///< the lock, if the verdict is lock_bound
@@ -49,6 +59,7 @@ struct diagnosis {
   std::vector<std::string> warnings;     ///< warnings to show before the verdict
   /// Text on an operation that limits the number of useful workers, see limit_text().
   std::string limit;
+  bool limit_of_stage = false;  ///< whether `limit` is about the limiting stage
   /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
   std::string accelerator;         ///< what the accelerator's trace shows, in one sentence
   std::string accelerator_advice;  ///< advice in one sentence; "" if there is none

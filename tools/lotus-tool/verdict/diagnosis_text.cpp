@@ -1,5 +1,6 @@
 #include "verdict/diagnosis_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <optional>
@@ -138,6 +139,28 @@ std::string rate(std::optional<double> per_second) {
 std::string rate(std::optional<double> per_second, const std::optional<rate_interval>& interval) {
   if (!interval) return rate(per_second);
   return three_digits(interval->low) + " to " + rate(interval->high);
+}
+
+std::string stage_evidence(const diagnosis& d) {
+  const auto own = std::find_if(d.stages.begin(), d.stages.end(),
+                                [&d](const stage_capacity& s) { return s.name == d.stage; });
+  if (own == d.stages.end()) return "of all parts, it gains most if it becomes faster";
+  const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
+  if (own->shared) return "it takes " + busy + "the time of the threads that the stages share";
+  const std::string threads =
+      own->threads == 1 ? "its thread" : "its " + std::to_string(own->threads) + " threads";
+  std::optional<double> next_per_s = d.pushed ? std::nullopt : d.consumer_capacity;
+  std::string next = "the consumer";
+  for (const stage_capacity& s : d.stages) {
+    if (s.name == own->name || !s.per_s || (next_per_s && *next_per_s <= *s.per_s)) continue;
+    next_per_s = s.per_s;
+    next = s.name == "preprocess" ? "the workers" : "stage " + printable_line(s.name);
+  }
+  if (!own->per_s || !next_per_s || *next_per_s <= *own->per_s) {
+    return threads + (own->threads == 1 ? " works " : " work ") + busy + "the time";
+  }
+  return threads + " can process " + rate(own->per_s) + "; the next limit, of " + next + ", is " +
+         rate(next_per_s);
 }
 
 std::string verdict_sentence(const diagnosis& d) {

@@ -21,6 +21,10 @@ std::string rate(std::optional<double> per_second, const std::optional<rate_inte
 /// Returns the verdict in one sentence, or the reason why there is none.
 std::string verdict_sentence(const diagnosis& d);
 
+/// Returns why the verdict is stage_bound, without a period: what the threads of the stage can do,
+/// and the next limit.
+std::string stage_evidence(const diagnosis& d);
+
 std::string diagnosis_json(const diagnosis& d);
 
 }  // namespace lotus::tool

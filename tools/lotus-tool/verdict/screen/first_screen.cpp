@@ -184,7 +184,8 @@ class composer {
       case verdict::preprocessing_bound:
         return d_.limit.empty() ? busy_workers() : "Why: " + d_.limit + '.' + after_limit();
       case verdict::stage_bound:
-        return d_.limit.empty() ? "" : "Why: " + d_.limit + '.' + after_limit();
+        return "Why: " + (d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_)) +
+               '.' + after_limit();
       case verdict::lock_bound:
         return "Why: " + lock_text(*d_.lock) + "; " + lock_advice + '.';
       case verdict::consumer_bound:
@@ -194,7 +195,7 @@ class composer {
         return "Why: during " + whole_percent(d_.head_of_line_share) +
                " of that wait a later batch was ready, but not the next one.";
       case verdict::prefetch_bound:
-        return "Why: too few batches are in flight, so workers have to pause.";
+        return "Why: too few batches are in flight, so the threads that build them have to pause.";
       case verdict::start_up_bound:
         return "Why: most of that wait ends with the first batches of an epoch.";
       case verdict::balanced:
@@ -214,8 +215,10 @@ class composer {
     }
     if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
     if (d_.mean_preprocess_ns <= 0) return {};
-    std::string text = "Why: a worker needs " + human_time(d_.mean_preprocess_ns) + " per batch";
-    if (d_.mean_step_ns > 0) text += ", the consumer's step " + human_time(d_.mean_step_ns);
+    std::string text = d_.workers == 1 ? "Why: the worker"
+                                       : "Why: each of " + std::to_string(d_.workers) + " workers";
+    text += " needs " + human_time(d_.mean_preprocess_ns) + " per batch";
+    if (d_.mean_step_ns > 0) text += ", and the consumer " + human_time(d_.mean_step_ns);
     return text + '.';
   }
 
@@ -296,8 +299,8 @@ class composer {
   /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
   static std::string with_certainty(const move& m) {
     if (min_gain(m.would_be) > 1) return m.what;
-    const std::string reason = m.condition.empty() ? "though it may gain nothing" : m.condition;
-    return "perhaps: " + m.what + ", " + reason;
+    const bool has_reason = m.condition.rfind("if ", 0) == 0;
+    return (has_reason ? "perhaps, " + m.condition : "perhaps without gain") + ": " + m.what;
   }
 
   /// Returns the operation or stage that a change concerns. For a change of settings, returns the
@@ -341,8 +344,8 @@ class composer {
   void not_worth() {
     if (!d_.is) return;
     const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });
-    const bool prefetch =
-        is_advised([](const pipeline_change& c) { return c.prefetch.has_value(); });
+    const bool prefetch = is_advised(
+        [](const pipeline_change& c) { return c.prefetch.has_value() || c.in_flight.has_value(); });
     const bool order = is_advised([](const pipeline_change& c) { return c.unordered; });
     if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
       std::string text = "more workers";
@@ -359,7 +362,7 @@ class composer {
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("delivery in any order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
-        s_.not_worth.emplace_back("a faster consumer's step");
+        s_.not_worth.emplace_back("a faster step of the consumer");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");
       }
