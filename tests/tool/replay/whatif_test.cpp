@@ -12,6 +12,7 @@
 #include "tool/json.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
+#include "verdict/diagnosis_text.hpp"
 
 using namespace lotus::tool_test;
 
@@ -37,6 +38,11 @@ double said(const truthful_loader& loader, const std::vector<std::string>& words
 
 std::string text(double value) {
   return std::to_string(value);
+}
+
+/// Returns the throughput of a change as whatif prints it.
+std::string shown_rate(const json& change) {
+  return lotus::tool::three_digits(change["batches_per_s"].number());
 }
 
 result ask_logs(const temp_dir& dir, std::vector<std::string> words) {
@@ -209,6 +215,9 @@ TEST_CASE("a target is reached with the fewest workers, or whatif says what is t
   logs.write(dir);
   const result shown = ask_logs(dir, {"--target", "90/s"});
   CHECK(contains(shown.out, "3 workers instead of 1"));
+  // The target is one of the steady state; the table shows the throughput with start-up.
+  CHECK(contains(shown.out, "90 batches/s in steady state: "));
+  CHECK(contains(shown.out, "with start-up: " + shown_rate(reached["changes"][0]) + ")"));
   // The recording does not contain the number of CPUs.
   CHECK(contains(shown.out, "if there are CPUs for them"));
   const json fed = ask(loader, {"--feed-consumer"});
@@ -270,6 +279,10 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     CHECK_FALSE(contains(changes.out, "in Read instead"));
     const result misspelled = ask_logs(dir, {"--workers", "Dekode=2"});
     CHECK(contains(misspelled.err, "did you mean 'Decode'?"));
+    // An operation is not suggested, because only stages have threads.
+    const result operation = ask_logs(dir, {"--workers", "Insid=2"});
+    CHECK(operation.status == 1);
+    CHECK(contains(operation.err, "no stage is named 'Insid'; these are: Read, Decode, Pack"));
   }
 }
 
@@ -292,6 +305,7 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--faster", "Decode=nan"}, 2, "a number above 0");
   refused({"--workers", "1.5"}, 2, "whole number");
   refused({"--workers", "Decode=3"}, 1, "has no threads of its own");
+  refused({"--workers", "Decod=3"}, 1, "the run has no stages, so there is no 'Decod'");
   refused({"--target", "30/m"}, 2, "such as 2/s");
   refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
   refused({"--own-thread"}, 1, "builds no batches");

@@ -35,13 +35,18 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
   return static_cast<double>(p.max_out) / pipeline.items_per_batch;
 }
 
-std::string way_text(const path_to_target& way, const what_if& run) {
+/// @param with_start_up  the prediction for the settings that were found. Its throughput over the
+///   whole run is lower than in steady state, to which the target applies.
+std::string way_text(const path_to_target& way, const what_if& run,
+                     const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
-  const std::string target = three_digits(way.target_per_s) + " batches/s: ";
+  const std::string target = three_digits(way.target_per_s) + " batches/s in steady state: ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
     return target + (text.empty() ? "reached without a change" : text) +
-           (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "");
+           (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "") +
+           "; predicted: " + three_digits(with_start_up.steady_per_s) +
+           " (over the whole run, with start-up: " + three_digits(with_start_up.per_s) + ")";
   }
   const std::string best = change_text(way.best_settings, pipeline);
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
@@ -78,9 +83,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
-    all.emplace_back("each busy CPU slows the others by " + human_share(run.law().law.slowing) +
-                     ", which this run does not show; pass a run with another number of workers "
-                     "(--also) to measure it");
+    all.emplace_back(slowing_text(run) +
+                     ": to measure it, pass a run with another number of workers (--also)");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(
@@ -98,14 +102,15 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "at least two batches per worker may be in flight; this run never reached its limit");
+        "at least two batches per worker may be in flight, as the run never reached its limit");
   }
   all.emplace_back(
       "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "
       "recorded, the likely range allows for workers that wait for each other");
   all.emplace_back(
-      "the consumer's step waits as long as recorded, and its CPU time depends on how busy the "
-      "CPUs are");
+      "the consumer's steps are blocked as long as recorded, and need more CPU time while other "
+      "CPUs "
+      "are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(
         "no other program uses the CPUs: a thread whose wait ends continues at once unless this "
@@ -131,7 +136,9 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
       << fitted(out, accuracy_text(off)) << "\n\n";
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
-    out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
+    out << styled(out, style::bold,
+                  fitted(out, printable_line(
+                                  way_text(*answers.way, run, answers.changes.front().would_be))))
         << "\n\n";
   }
   table changes;

@@ -1,6 +1,7 @@
 #include "commands/whatif/whatif.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,9 +43,11 @@ struct asked_run {
 
 /// Replaces each name that the user typed, with or without the S that begins all names in logs, by
 /// the run's name. Throws input_error if a name is unknown.
+/// @param fault  the beginning and the end of the message, around the unknown name.
 template <class Value>
 std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
-                                         const std::vector<std::string>& known) {
+                                         const std::vector<std::string>& known,
+                                         const std::pair<std::string, std::string>& fault) {
   const auto is_known = [&](const std::string& name) {
     return std::find(known.begin(), known.end(), name) != known.end();
   };
@@ -55,8 +58,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
       std::string all;
       for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
       const std::string meant = printable_line(did_you_mean(name, known));
-      throw input_error("no operation or stage '" + printable_line(name) +
-                        "' is part of building a batch; " +
+      throw input_error(fault.first + printable_line(name) + fault.second +
                         (meant.empty() ? "these are: " + all : meant));
     }
     found[is_known(name) ? name : without_s] = value;
@@ -64,21 +66,39 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
+/// Throws input_error if threads were given for an operation, or if the run has no stages with
+/// names to give threads for.
+void check_not_operations(const std::map<std::string, std::size_t>& threads,
+                          const recorded_pipeline& pipeline,
+                          const std::vector<std::string>& known) {
+  for (const auto& [given, count] : threads) {
+    const std::string name = shown_name(given);
+    const bool is_stage = std::any_of(
+        pipeline.stages.begin(), pipeline.stages.end(),
+        [&, g = &given](const recorded_stage& s) { return s.name == name || s.name == *g; });
+    if (is_stage) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) {
+      throw input_error("--workers: " + printable_line(name) +
+                        " is an operation and has no threads of its own");
+    }
+    if (pipeline.stages.size() == 1) {
+      throw input_error("--workers: the run has no stages, so there is no '" +
+                        printable_line(given) + "'; give the number of workers, as in --workers " +
+                        std::to_string(count));
+    }
+  }
+}
+
 /// Returns `change` with the run's own names. Throws input_error if the run does not permit it.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
-  change.faster = known_names(change.faster, known);
-  change.threads = known_names(change.threads, known);
-  for (const auto& [name, threads] : change.threads) {
-    const bool is_stage =
-        std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
-                    [n = &name](const recorded_stage& s) { return s.name == *n; });
-    if (!is_stage) {
-      throw input_error("--workers: " + printable_line(name) +
-                        " is an operation and has no threads of its own");
-    }
-  }
+  change.faster = known_names(change.faster, known,
+                              {"no operation or stage '", "' is part of building a batch; "});
+  check_not_operations(change.threads, pipeline, known);
+  std::vector<std::string> stages;
+  for (const recorded_stage& s : pipeline.stages) stages.push_back(s.name);
+  change.threads = known_names(change.threads, stages, {"--workers: no stage is named '", "'; "});
   const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
                                     [](const recorded_stage& s) { return s.of_items; });
   if (change.batch_size != 1 && of_items) {
