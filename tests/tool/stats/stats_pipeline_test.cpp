@@ -69,6 +69,38 @@ TEST_CASE("stats shows the capacity of each stage, and where its time went") {
   CHECK(slowest["tree"][2]["depth"].integer() == 1);
 }
 
+TEST_CASE("the latency of a batch begins with the first item that became part of it") {
+  const temp_dir dir;
+  dir.file(".lotus_info_1_a", info_of_threads(""));
+  thread_logs consumer;
+  thread_logs decode;
+  thread_logs pack;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    // Two items of 10 ms each, and 4 ms later, Pack.
+    for (std::int64_t item = 2 * i; item < 2 * i + 2; ++item) {
+      decode.stage("Decode", 10 * item, 10, item);
+      pack.side_log += "takes,," + std::to_string(begin_ns + (20 * i + 24) * ms) + ',' +
+                       std::to_string(i) + ',' + std::to_string(item) + '\n';
+    }
+    pack.stage("Pack", 20 * i + 24, 5, i);
+    consumer.wait(i, i == 0 ? 0 : 20 * i + 12, i == 0 ? 30 : 18);
+    consumer.consumed(i, 20 * i + 30);
+  }
+  consumer.write(dir, "", 1);
+  decode.write(dir, "", 2);
+  pack.write(dir, "", 3);
+  const json& run_of = stats(dir.path())["runs"][0];
+  const json& slowest = run_of["through_stages"]["batches"]["slowest"][0];
+  CHECK(slowest["latency_ns"].integer() == 29 * ms);
+  CHECK(slowest["service_ns"].integer() == 25 * ms);
+  CHECK(slowest["queueing_ns"].integer() == 4 * ms);
+  CHECK(run_of["batches"][3]["latency_ns"].integer() == 29 * ms);
+  const result r = run({"stats", dir.path(), "--wide"});
+  CHECK(contains(r.out,
+                 "latency of 30 batches, from the start of the first item of each: p50 29.00 ms"));
+  CHECK(contains(r.out, "latency of 60 items: p50 10.00 ms"));
+}
+
 TEST_CASE("stats shows stages in the table and in CSV") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
@@ -76,8 +108,8 @@ TEST_CASE("stats shows stages in the table and in CSV") {
   const result r = run({"stats", dir.path(), "--slowest", "1"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const char* part :
-       {"capacity", "starved", "output full", "in steady state 50", "30 batches", "Huffman"}) {
+  for (const char* part : {"capacity", "occupied", "starved", "output full", "in steady state 50",
+                           "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }

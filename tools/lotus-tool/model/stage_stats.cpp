@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 
@@ -28,16 +30,39 @@ std::vector<stage_stats> describe_stages(const run_data& run) {
   return all;
 }
 
+namespace {
+
+/// Extends the life of a batch to the start of the first item that became part of it. Returns
+/// whether there is such an item.
+bool begin_with_items(const run_batches& batches, item& it) {
+  const optional_batch batch = batches.preprocessing_spans()[it.spans.front()].batch;
+  if (!batch) return false;
+  const lotus::tool::batch& b = batches.at(*batch);
+  const std::optional<time_span> whole = batches.made(b);
+  if (!whole || whole->start_ns >= it.life.start_ns) return false;
+  it.life = *whole;
+  it.service_ns = batches.service_ns(b);
+  it.queueing_ns = batches.queueing_ns(b);
+  return true;
+}
+
+}  // namespace
+
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest) {
   std::vector<item_stats> described;
   if (run.side.stages.empty()) return described;
   std::map<bool, std::vector<item>> by_kind;  // the key is true for items and false for batches
-  for (item& it : items_of(run.batches)) by_kind[it.of_item].push_back(std::move(it));
+  bool from_first_item = false;
+  for (item& it : items_of(run.batches)) {
+    if (!it.of_item) from_first_item = begin_with_items(run.batches, it) || from_first_item;
+    by_kind[it.of_item].push_back(std::move(it));
+  }
   for (auto& [of_item, all] : by_kind) {
     std::vector<std::int64_t> lives;
     for (const item& it : all) lives.push_back(it.life.duration_ns());
     item_stats& of = described.emplace_back();
     static_cast<figures&>(of) = figures_of(of_item ? "items" : "batches", lives);
+    of.from_first_item = !of_item && from_first_item;
     of.slowest = slowest_items(std::move(all), slowest);
     of.trees = trees_of(run, of.slowest);
   }

@@ -23,6 +23,8 @@ struct stage_stats : figures {
 /// Statistics of the batches, items or requests that went through stages, identified by their
 /// numbers. The statistics describe the latency; the name is "items" or "batches".
 struct item_stats : figures {
+  /// Whether the latency of a batch begins with the first item that became part of it.
+  bool from_first_item = false;
   std::vector<item> slowest;  ///< the items or batches with the longest latency, slowest first
   /// For each entry of `slowest`: the tree of its stages and operations.
   std::vector<std::vector<item_node>> trees;

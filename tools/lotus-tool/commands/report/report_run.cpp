@@ -142,6 +142,7 @@ void write_stages(json_writer& json, const run_data& run) {
   json.end_array().key("through_stages").begin_array();
   for (const item_stats& of : describe_items(run, slowest_shown)) {
     json.newline().begin_object().member("name", of.name);
+    json.member("from_first_item", of.from_first_item);
     write_figures(json, of, report_op, true);
     json.key("slowest").begin_array();
     for (std::size_t i = 0; i < of.slowest.size(); ++i) {

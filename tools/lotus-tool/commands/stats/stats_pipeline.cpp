@@ -28,7 +28,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   table rows;
   std::vector<std::string> head{"stage", "count", "mean", "p50", "p99", "max", "total"};
   if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"at once", "capacity", "busy", "starved", "output full"});
+  head.insert(head.end(), {"at once", "capacity", "occupied", "starved", "output full"});
   rows.row(head);
   const auto time = [](const std::optional<std::int64_t>& ns) {
     return ns ? human_time(static_cast<double>(*ns)) : std::string("-");
@@ -76,7 +76,8 @@ std::string item_text(const item& it, const std::string& kind) {
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
   if (of.slowest.empty()) return;
-  const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name +
+  const std::string from = of.from_first_item ? ", from the start of the first item of each" : "";
+  const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name + from +
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);
   if (!slowest) {

@@ -113,15 +113,15 @@ function showStages() {
     ...withCpu(all),
     column("at once", "How many threads work in it at once; shared: also in other stages", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
     column("capacity, batches/s", "The throughput of the stage if it were never starved or blocked, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
-    shareColumn("busy", "busy", "The share of its threads' time in which they worked"),
+    shareColumn("occupied", "busy", "The share of its threads' time in which they worked on a batch or item: on a CPU, waiting for one, or blocked"),
     shareColumn("starved", "starved", "The share of its threads' time in which there was nothing to work on"),
-    shareColumn("blocked", "blocked", "The share of its threads' time in which there was no room for the finished result")],
+    shareColumn("output full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
   (stage) => stage.name, (run) => run.stages);
   const list = byId("through-stages");
   for (const run of report.runs) {
     for (const of of run.through_stages) {
       const entry = element("li", (report.runs.length > 1 ? run.name + ": " : "") + of.count + " " + of.name +
-        " from first stage to last: p50 " + humanTime(of.p50_ns) + ", p99 " + humanTime(of.p99_ns) + "; the slowest:");
+        (of.from_first_item ? " from the start of the first item of each: p50 " : " from first stage to last: p50 ") + humanTime(of.p50_ns) + ", p99 " + humanTime(of.p99_ns) + "; the slowest:");
       for (const it of of.slowest) entry.append(treeOf(it));
       list.append(entry);
     }
