@@ -94,7 +94,9 @@ struct stage_spec {
   std::string name;
   int threads = 1;
   durations service = constant(1);
-  int bound = 4;  ///< capacity of the queue after the stage
+  int bound = 4;                  ///< capacity of the queue after the stage
+  std::string inside = "Inside";  ///< name of an operation that is `inside_share` of the work
+  double inside_share = 0.5;
   /// Whether each item gets its own new thread instead of one of `threads` threads.
   bool new_thread_each = false;
 };
@@ -110,6 +112,8 @@ struct stage_chain {
   /// Number of threads that all stages share; at most `threads` of them work for a stage at the
   /// same time. If it is 0, each stage has its own threads.
   int pool = 0;
+  /// Maximum number of items that are in flight; 0: only the queues limit it.
+  int budget = 0;
 };
 consumer_truth simulate(const stage_chain& chain, planted& to, generator& random);
 

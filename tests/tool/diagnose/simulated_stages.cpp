@@ -118,6 +118,7 @@ class simulation {
     // The number of items in flight must be limited. Otherwise, all threads of a pool could hold
     // items that the next stage cannot take.
     if (s == 0 && chain_.pool > 0 && next_ - delivered_ >= 2 * chain_.pool) return false;
+    if (s == 0 && chain_.budget > 0 && next_ - delivered_ >= chain_.budget) return false;
     // Chooses the thread that has been idle for longest, so that every thread appears in the logs.
     std::size_t found = workers_.size();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -151,7 +152,9 @@ class simulation {
       made_as_one(to_.logs, span.thread, item, span.start_ns, duration);
     } else {
       to_.logs.stage(span.thread, chain_.stages[s].name, item, span.start_ns, duration);
-      to_.logs.op(span.thread, "Inside", span.start_ns + 100, duration / 2);
+      to_.logs.op(
+          span.thread, chain_.stages[s].inside, span.start_ns + 100,
+          static_cast<std::int64_t>(chain_.stages[s].inside_share * static_cast<double>(duration)));
     }
     batch_truth& b = to_.batches[item];
     b.service_ns += duration;

@@ -60,8 +60,18 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   CHECK(j["runs"][0]["predicted"].is_null());
   CHECK(j["runs"][1]["predicted"].number() > 2 * start);
   CHECK(contains(j["command"].text(), "tuned_program "));
-  // What was recorded can be analyzed with the other commands.
+  // What was recorded can be analyzed with the other commands, and diagnose names the same limit.
   CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
+  const json* fastest = nullptr;
+  for (const json& trial : j["runs"].array()) {
+    if (trial["values"].canonical() != j["best"].canonical()) continue;
+    const bool faster = fastest == nullptr ||
+                        (*fastest)["batches_per_s"].number() < trial["batches_per_s"].number();
+    if (faster) fastest = &trial;
+  }
+  REQUIRE(fastest != nullptr);
+  const json judged = parse_json(run({"diagnose", (*fastest)["dir"].text(), "--json"}).out);
+  CHECK(contains(judged["verdict"].text(), j["limit"].text()));
 }
 
 TEST_CASE("nothing runs after a trial, although the program ignores SIGTERM and starts processes") {
