@@ -1,6 +1,8 @@
 // Waits in several ways, and measures how long. Usage: waits_program LOG_FILE SECONDS
 // SAMPLES_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION REASON NS"
-// for each reason: how long the program was blocked; waits for a CPU do not count.
+// for each reason: how long the program was blocked; waits for a CPU do not count. With END
+// "sleepers", builds batches on two threads that sleep instead; with "helpers", each batch is built
+// by another thread, which sleeps.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -21,8 +23,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -225,6 +229,48 @@ void run_for(double seconds) {
   for (std::thread& feeder : feeders) feeder.join();
 }
 
+void build_batches(double seconds, bool with_helpers) {
+  std::mutex mutex;
+  std::condition_variable ready;
+  std::deque<std::uint64_t> built;
+  std::atomic<std::uint64_t> next{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!stopping) {
+        const std::uint64_t number = next++;
+        const auto us = static_cast<long>(2000 + std::mt19937_64(number)() % 8000);
+        {
+          LOTUS_BATCH_PREPROCESSED(number);
+          {
+            LOTUS_SCOPE("Fill");
+            if (with_helpers) {
+              std::thread([us] { nap(us); }).join();
+            } else {
+              nap(us);
+            }
+          }
+          LOTUS_SCOPE("Check");
+          nap(us / 2 + 500);
+        }
+        const std::lock_guard<std::mutex> hold{mutex};
+        built.push_back(number);
+        ready.notify_one();
+      }
+    });
+  }
+  const std::int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + std::int64_t(seconds * 1e9);
+  while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+    lotus::wait_for_batch wait;
+    std::unique_lock<std::mutex> hold{mutex};
+    ready.wait(hold, [&] { return !built.empty(); });
+    wait.consumed(built.front());
+    built.pop_front();
+  }
+  stopping = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -250,6 +296,11 @@ int main(int argc, char** argv) {
     waitpid(child, &status, 0);
     lotus::stop();
     return status == 0 ? 0 : 1;
+  }
+  if (end == "sleepers" || end == "helpers") {
+    build_batches(std::atof(argv[2]), end == "helpers");
+    lotus::stop();
+    return 0;
   }
   run_for(std::atof(argv[2]));
   print_truth();

@@ -235,6 +235,24 @@ TEST_CASE("a lock for which one of many threads waits is not the bottleneck") {
       contains(run({"stats", dir.path()}).out, "Fetch sleeps during 83 % of its time and waits "));
 }
 
+TEST_CASE("more workers are doubtful if preprocessing waits for threads that do its work") {
+  for (const std::string end : {"sleepers", "helpers"}) {
+    const temp_dir dir;
+    int status = 0;
+    run_program(dir, "2", "1000", end, status);
+    REQUIRE(status == 0);
+    const result r = run({"diagnose", dir.path(), "--json"});
+    const json found = parse_json(r.out);
+    CAPTURE(end, r.out);
+    std::size_t sure = 0;
+    for (const json& move : found["moves"].array()) sure += move["change"].has("workers") ? 1 : 0;
+    CHECK((sure > 0) == (end == "sleepers"));
+    if (end == "sleepers") continue;
+    CHECK(contains(found["possible"][0]["text"].text(), "if other threads have time"));
+    CHECK(found["possible"][0]["low"].number() <= found["achieved_batches_per_s"].number());
+  }
+}
+
 TEST_CASE("preprocessing that waits for one lock is lock-bound") {
   const temp_dir dir;
   write_lock_bound(dir, "");

@@ -114,6 +114,14 @@ void simulate(const run_data& run, diagnosis& d) {
   if (!d.why_silent.empty()) return;
   d.gains = gains_of(asked);
   const bound_gain largest = largest_gain(d.gains);
+  if (largest.bound == verdict::consumer_bound && d.wait_share > 0.5 && !d.makes_itself &&
+      !d.on_demand) {
+    d.gains.clear();
+    d.why_silent = "the consumer waited for data " + human_share(d.wait_share) +
+                   " of its time, but a simulation finds its own work to be the limit: its logs do "
+                   "not show what slows it down";
+    return;
+  }
   d.is = largest.bound;
   if (d.is == verdict::stage_bound) d.stage = largest.stage;
   const recorded_pipeline& p = asked.recorded();
@@ -145,6 +153,41 @@ void simulate(const run_data& run, diagnosis& d) {
     more.workers = 2 * p.workers();
     d.more_workers_gain = asked.guess(more).gain;
   }
+}
+
+/// Whether the operation or stage that takes most of the run's time is mostly blocked until other
+/// threads or processes have done something.
+bool waits_for_others(const diagnosis& d) {
+  constexpr std::uint64_t fewest_samples = 10;
+  for (const path_share& share : d.path.shares) {
+    if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
+    if (!share.cpu || 2 * share.cpu->blocked_ns.value_or(0) < share.ns) return false;
+    const blocked_list* const list = d.blocked_on.of('S' + share.name);
+    if (list == nullptr || list->samples < fewest_samples) return false;
+    std::uint64_t others = 0;
+    for (const blocked_on& by : list->by) {
+      const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
+      if (other) others += by.samples;
+    }
+    return 2 * others > list->samples;
+  }
+  return false;
+}
+
+/// More workers may gain nothing if an operation waits for other threads that do its work, because
+/// the recording does not show how busy those are.
+void doubt_more_workers(diagnosis& d) {
+  if (!waits_for_others(d)) return;
+  const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
+  const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
+  std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
+    m.condition = "if other threads have time";
+    m.text += "; " + m.condition;
+    m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
+  });
+  d.possible.insert(d.possible.begin(), std::make_move_iterator(doubtful),
+                    std::make_move_iterator(d.suggestions.end()));
+  d.suggestions.erase(doubtful, d.suggestions.end());
 }
 
 /// If preprocessing is the bottleneck and is limited by a lock, changes the verdict to lock_bound.
@@ -259,6 +302,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   simulate(run, d);
   d.blocked_on = join_waits(run, diagnostics);
   find_lock(run, skip_batches, d);
+  doubt_more_workers(d);
   return {std::move(d), {}};
 }
 

@@ -342,14 +342,14 @@ std::string why_unlike(const what_if& run) {
     return "a simulation of the run reaches only " + rate(run.fitted()) + ", not " +
            rate(run.achieved()) + ": more work ran in parallel than the logs show";
   }
-  if (!run.recorded().has_consumer) {
+  constexpr double worth_saying = 0.1;
+  const double no_cpu = share_without_cpu(run.recorded());
+  if (!run.recorded().has_consumer && no_cpu < worth_saying) {
     return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
            rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
   }
   std::string text = "a simulation of the run reaches " + rate(run.fitted()) + ", not " +
                      rate(run.achieved()) + ": its logs do not show what slows it down";
-  constexpr double worth_saying = 0.1;
-  const double no_cpu = share_without_cpu(run.recorded());
   if (no_cpu >= worth_saying) {
     text += ". Its recorded work waited for a CPU during " + human_share(no_cpu) +
             " of its time: record again on an idle machine, or with fewer threads";
