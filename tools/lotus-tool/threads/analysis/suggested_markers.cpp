@@ -47,39 +47,86 @@ class place_votes {
   std::uint64_t all_ = 0;
 };
 
-/// Returns the functions of the program that call others while the threads of a group run.
-std::set<std::string> calling_functions(const thread_samples& samples, const named_stacks& stacks,
-                                        const thread_activity& group) {
-  std::set<std::string> found;
-  for (const thread_sample& s : samples.samples) {
-    if (s.waits || group.members.count(s.thread) == 0) continue;
-    bool is_caller = false;
-    for (const source_place& call : stacks.of(s.stack)) {
+/// The functions of the program that are open while the consumer works.
+class consumer_work {
+ public:
+  void add(const named_stack& stack, std::uint64_t count) {
+    std::set<std::pair<std::string, std::string>> calls;  // with the next inner function
+    std::string callee;
+    for (const source_place& call : stack) {
       if (is_of_runtime(call)) continue;
-      if (is_caller) found.insert(call.function);
-      is_caller = true;
+      if (!callee.empty()) calling_.insert(call.function);
+      calls.emplace(call.function, std::exchange(callee, call.function));
     }
+    for (const auto& call : calls) calls_[call] += count;
+    all_ += count;
   }
-  return found;
-}
 
-/// Returns the call from which the consumer's loop waits: the innermost call outside the class of
-/// the function that waits. If that function has no class, returns its own call if it also calls
-/// functions that do work, because then it contains the loop; otherwise returns its caller's.
-std::optional<source_place> consumer_call(const named_stack& stack,
-                                          const std::set<std::string>& calling) {
+  /// Whether a function calls others that do work.
+  bool calls_others(const std::string& function) const { return calling_.count(function) != 0; }
+
+  /// Whether the consumer spends most of its CPU time in a function and in others that this
+  /// function calls, without those in `callee`.
+  bool is_mostly_in(const std::string& function, const std::string& callee) const {
+    std::uint64_t sum = 0;
+    for (const auto& [call, count] : calls_) {
+      if (call.first == function && call.second != callee) sum += count;
+    }
+    return all_ >= enough_samples && 2 * sum >= all_;
+  }
+
+ private:
+  std::set<std::string> calling_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
+  std::uint64_t all_ = 0;
+};
+
+/// Returns the index of the call with which a class begins to wait: the innermost call outside the
+/// class of the function that waits. If that function has no class, returns its own call if it also
+/// calls functions that do work, because then it contains the loop; otherwise returns its caller's.
+std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
   const source_place& waiting = stack[waits_in];
   const std::string scope = class_of(waiting.function);
-  if (scope.empty() && calling.count(waiting.function) != 0) return waiting;
+  if (scope.empty() && work.calls_others(waiting.function)) return waits_in;
   for (std::size_t i = waits_in; i < stack.size(); ++i) {
     if (is_of_runtime(stack[i])) continue;
     const bool is_same = scope.empty() ? stack[i].function == waiting.function
                                        : class_of(stack[i].function) == scope;
-    if (!is_same) return stack[i];
+    if (!is_same) return i;
   }
-  return scope.empty() ? std::optional(waiting) : std::nullopt;
+  return scope.empty() ? std::optional(waits_in) : std::nullopt;
+}
+
+/// Returns the call from which the consumer's loop waits. A loader may consist of several classes
+/// that call each other, so this is the innermost call in a function that also does the consumer's
+/// work; if there is none, the call with which the waiting class begins to wait.
+std::optional<source_place> consumer_call(const named_stack& stack, const consumer_work& work) {
+  const std::optional<std::size_t> begin = waiting_api_call(stack, work);
+  if (!begin) return std::nullopt;
+  std::string callee;
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (is_of_runtime(stack[i])) continue;
+    if (i >= *begin && work.is_mostly_in(stack[i].function, callee)) return stack[i];
+    callee = stack[i].function;
+  }
+  return stack[*begin];
+}
+
+/// Returns the call in a task that a function of the class `scope` made for other threads: the task
+/// is a lambda that the function itself does not call. nullopt if the stack has none.
+std::optional<source_place> task_call(const named_stack& stack, const std::string& scope) {
+  for (std::size_t i = stack.size(); !scope.empty() && i-- > 1;) {
+    const std::string containing = containing_function(stack[i].function);
+    if (is_of_runtime(stack[i]) || containing == stack[i].function) continue;
+    if (class_of(containing) != scope || is_of_runtime(stack[i - 1])) continue;
+    const bool is_called_by_it =
+        std::any_of(stack.begin() + static_cast<std::ptrdiff_t>(i), stack.end(),
+                    [&](const source_place& call) { return call.function == containing; });
+    if (!is_called_by_it) return stack[i];
+  }
+  return std::nullopt;
 }
 
 /// Returns the call that builds a batch: the outermost call of a function of the program by another
@@ -113,7 +160,11 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   const bool is_queue = wait.reason == wait_reason::condition && wait.what.empty();
   if (!is_queue || !wait.of || *wait.of == subject || wait.share < min_wait) return {};
   const thread_activity& workers = groups[*wait.of];
-  const std::set<std::string> calling = calling_functions(samples, stacks, groups[subject]);
+  consumer_work work;
+  for (const thread_sample& s : samples.samples) {
+    const bool is_consumer = groups[subject].members.count(s.thread) != 0;
+    if (!s.waits && is_consumer) work.add(stacks.of(s.stack), s.count);
+  }
   place_votes consumer;
   place_votes worker;
   for (const thread_sample& s : samples.samples) {
@@ -121,11 +172,12 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
     if (s.waits && groups[subject].members.count(s.thread) != 0) {
       if (s.reason != wait.reason || stack.empty()) continue;
       if (!(stack[waiting_call(stack)] == wait.function)) continue;
-      const auto call = consumer_call(stack, calling);
+      const auto call = consumer_call(stack, work);
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
     } else if (!s.waits && workers.members.count(s.thread) != 0) {
-      const auto call = loop_call(stack);
+      const auto task = task_call(stack, class_of(wait.function.function));
+      const auto call = task ? task : loop_call(stack);
       if (call) worker.add(*call, s.count);
       if (!call) worker.add_without_place(s.count);
     }
