@@ -233,7 +233,7 @@ class symbol_source::module {
     }
     std::vector<Dwarf_Die> calls;
     std::optional<Dwarf_Die> outermost;
-    find_inlined(*unit->die, *address - unit->bias, calls, outermost);
+    find_calls(*unit, *address, calls, outermost);
     std::vector<source_frame> all;
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       frame.function = name_of(*call);
@@ -354,13 +354,51 @@ class symbol_source::module {
     return &*unit;
   }
 
+  /// Code of a function in a compilation unit, with the function's debug info entry.
+  struct function_range {
+    Dwarf_Addr begin;
+    Dwarf_Addr end;
+    Dwarf_Die die;
+  };
+
+  /// Adds the functions that are below `outer` at any depth. g++ puts the function of a lambda into
+  /// the lambda's class, which is in the function that contains the lambda.
+  static void add_functions(Dwarf_Die& outer,
+                            std::vector<function_range>& to) {  // NOLINT(misc-no-recursion)
+    Dwarf_Die die;
+    if (dwarf_child(&outer, &die) != 0) return;
+    do {
+      Dwarf_Addr begin = 0;
+      Dwarf_Addr end = 0;
+      if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_lowpc(&die, &begin) == 0 &&
+          dwarf_highpc(&die, &end) == 0) {
+        to.push_back({begin, end, die});
+      }
+      add_functions(die, to);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  /// Finds the inlined calls at an address, the outermost first, and the function around them.
+  void find_calls(const unit_range& unit, GElf_Addr address, std::vector<Dwarf_Die>& calls,
+                  std::optional<Dwarf_Die>& function) {
+    const Dwarf_Addr pc = address - unit.bias;
+    find_inlined(*unit.die, pc, calls, function);
+    if (function) return;
+    const auto [known, is_new] = functions_.try_emplace(dwarf_dieoffset(unit.die));
+    if (is_new) add_functions(*unit.die, known->second);
+    for (function_range& one : known->second) {
+      if (pc < one.begin || pc >= one.end) continue;
+      function = one.die;
+      find_inlined(one.die, pc, calls, function);
+      return;
+    }
+  }
+
   std::string inlined_at(GElf_Addr address) {
     const unit_range* const unit = unit_at(address);
     std::vector<Dwarf_Die> calls;
     std::optional<Dwarf_Die> function;
-    if (unit == nullptr || !find_inlined(*unit->die, address - unit->bias, calls, function)) {
-      return {};
-    }
+    if (unit != nullptr) find_calls(*unit, address, calls, function);
     return calls.empty() ? "" : name_of(calls.back());
   }
 
@@ -384,6 +422,8 @@ class symbol_source::module {
   std::string path_;
   std::vector<unit_range> units_;
   bool units_read_ = false;
+  // Functions of units in which one was not found where functions usually are.
+  std::map<Dwarf_Off, std::vector<function_range>> functions_;
   std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
   bool begins_read_ = false;
   Dwfl* dwfl_ = nullptr;

@@ -273,6 +273,15 @@ std::size_t waiting_call(const named_stack& stack) {
   return unnamed < stack.size() ? unnamed : 0;
 }
 
+bool waits_for_future(const named_stack& stack) {
+  static constexpr std::array<std::string_view, 6> starts{
+      "std::__future_base", "std::__basic_future",         "std::__atomic_futex_unsigned",
+      "std::future",        "std::__1::__assoc_sub_state", "std::__1::future"};
+  return std::any_of(
+      stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(waiting_call(stack)),
+      [](const source_place& call) { return begins_with_any(call.function, starts); });
+}
+
 thread_start start_of_thread(const named_stack& stack) {
   bool reached = false;
   thread_start start;

@@ -67,6 +67,9 @@ std::size_t working_call(const named_stack& stack);
 /// and C++ libraries.
 std::size_t waiting_call(const named_stack& stack);
 
+/// Whether a waiting thread waits in the C++ library for a std::future.
+bool waits_for_future(const named_stack& stack);
+
 /// The function with which a thread began.
 struct thread_start {
   /// Differs for any two functions. "" if the stack does not reach the thread's beginning.

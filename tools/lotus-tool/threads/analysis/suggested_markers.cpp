@@ -27,6 +27,7 @@ class place_votes {
     all_ += count;
   }
   void add_without_place(std::uint64_t count) { all_ += count; }
+  bool is_enough() const { return all_ >= enough_samples; }
 
   /// Returns the place of at least `share` of the samples; nullopt if there is none, or if it is
   /// not in a source file of the user.
@@ -72,7 +73,9 @@ class consumer_work {
     for (const auto& [call, count] : calls_) {
       if (call.first == function && call.second != callee) sum += count;
     }
-    return all_ >= enough_samples && 2 * sum >= all_;
+    // A few samples say more than the order of the calls, which is used otherwise.
+    constexpr std::uint64_t min_samples = 5;
+    return all_ >= min_samples && 2 * sum >= all_;
   }
 
  private:
@@ -167,24 +170,45 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   }
   place_votes consumer;
   place_votes worker;
+  place_votes blocked_worker;
+  std::set<std::uint64_t> addresses;
+  bool waits_at_future = false;
+  const std::string scope = class_of(wait.function.function);
   for (const thread_sample& s : samples.samples) {
     const named_stack& stack = stacks.of(s.stack);
     if (s.waits && groups[subject].members.count(s.thread) != 0) {
       if (s.reason != wait.reason || stack.empty()) continue;
       if (!(stack[waiting_call(stack)] == wait.function)) continue;
+      addresses.insert(s.address);
+      waits_at_future = waits_at_future || waits_for_future(stack);
       const auto call = consumer_call(stack, work);
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
-    } else if (!s.waits && workers.members.count(s.thread) != 0) {
-      const auto task = task_call(stack, class_of(wait.function.function));
+    } else if (workers.members.count(s.thread) != 0) {
+      const auto task = task_call(stack, scope);
       const auto call = task ? task : loop_call(stack);
-      if (call) worker.add(*call, s.count);
-      if (!call) worker.add_without_place(s.count);
+      if (!s.waits && call) worker.add(*call, s.count);
+      if (!s.waits && !call) worker.add_without_place(s.count);
+      // Waits for the consumer, or for work, are no part of a batch's preprocessing.
+      const bool is_idle =
+          s.waits && (stack.empty() || !call || *call == stack[waiting_call(stack)] ||
+                      (!scope.empty() && class_of(stack[waiting_call(stack)].function) == scope));
+      if (call && !is_idle) blocked_worker.add(*call, s.count);
     }
   }
+  // A std::future is waited for once: this is no loop, but the end of all work.
+  if (waits_at_future && addresses.size() <= 1) return {};
   const auto consumed = consumer.winner(most);
-  const auto preprocessed = worker.winner(most);
+  // Threads that use the CPU little may read files, or wait for threads of their own.
+  const auto preprocessed = (worker.is_enough() ? worker : blocked_worker).winner(most);
   if (!consumed || !preprocessed) return {};
+  // A marker in code that several pools run, such as a template, would mark work of another kind.
+  for (const thread_sample& s : samples.samples) {
+    if (workers.members.count(s.thread) != 0) continue;
+    for (const source_place& call : stacks.of(s.stack)) {
+      if (call.file == preprocessed->file && call.line == preprocessed->line) return {};
+    }
+  }
   return {{*consumed, false, "lotus::wait_for_batch wait;", wait.sure},
           {*consumed, true, "wait.consumed(i);", wait.sure},
           {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};

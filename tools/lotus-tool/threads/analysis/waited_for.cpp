@@ -1,14 +1,12 @@
 #include "threads/analysis/waited_for.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,20 +43,6 @@ std::string name_of_call(const named_stack& stack, std::size_t call) {
     if (stack[i].function == containing) return containing;
   }
   return stack[call].function;
-}
-
-/// Whether a thread waits in the C++ library for a std::future.
-bool waits_for_future(const named_stack& stack) {
-  static constexpr std::array<std::string_view, 6> starts{
-      "std::__future_base", "std::__basic_future",         "std::__atomic_futex_unsigned",
-      "std::future",        "std::__1::__assoc_sub_state", "std::__1::future"};
-  return std::any_of(
-      stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(waiting_call(stack)),
-      [](const auto& call) {
-        return std::any_of(starts.begin(), starts.end(), [&call](std::string_view start) {
-          return call.function.compare(0, start.size(), start) == 0;
-        });
-      });
 }
 
 }  // namespace
