@@ -10,6 +10,8 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -43,6 +45,12 @@ PLANTED_FUNCTION void burn(int ms) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 < ms);
 }
+
+struct image {
+  explicit image(int number) : file(number) {}
+  int file;
+  double pixels[4]{};
+};
 
 /// Holds at most two elements.
 template <class T>
@@ -164,11 +172,109 @@ PLANTED_FUNCTION void two_pools() {
   for (std::thread& one : all) one.join();
 }
 
-struct image {
-  explicit image(int number) : file(number) {}
-  int file;
-  double pixels[4]{};
+/// Threads that run functions, without knowing what these are for.
+class task_pool {
+ public:
+  task_pool() {
+    for (int i = 0; i < 2; ++i) {
+      threads_.emplace_back([this] {
+        while (auto task = tasks_.take()) task();
+      });
+    }
+  }
+  void submit(std::function<void()> task) { tasks_.put(std::move(task)); }
+  void stop() {
+    for (std::size_t i = 0; i < threads_.size(); ++i) tasks_.put(nullptr);
+    for (std::thread& one : threads_) one.join();
+  }
+
+ private:
+  class task_queue {
+   public:
+    PLANTED_FUNCTION void put(std::function<void()> task) {
+      const std::lock_guard<std::mutex> hold(mutex_);
+      tasks_.push_back(std::move(task));
+      not_empty_.notify_one();
+    }
+    PLANTED_FUNCTION std::function<void()> take() {
+      std::unique_lock<std::mutex> hold(mutex_);
+      not_empty_.wait(hold, [this] { return !tasks_.empty(); });
+      std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      return task;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable not_empty_;
+    std::deque<std::function<void()>> tasks_;
+  };
+
+  task_queue tasks_;
+  std::vector<std::thread> threads_;
 };
+
+PLANTED_FUNCTION image build_image(int number) {
+  decode_image(8);
+  return image(number);
+}
+
+/// Has four images in preparation, each with a std::future.
+class prefetcher {
+ public:
+  PLANTED_FUNCTION image next() {
+    while (futures_.size() < 4) futures_.push_back(submit(next_++));
+    const image got = futures_.front().get();
+    futures_.pop_front();
+    return got;
+  }
+  void stop() { pool_.stop(); }
+
+ private:
+  PLANTED_FUNCTION std::future<image> submit(int number) {
+    auto task = std::make_shared<std::packaged_task<image()>>([number] {
+      return build_image(number);  // the task
+    });
+    pool_.submit([task] { (*task)(); });
+    return task->get_future();
+  }
+
+  task_pool pool_;
+  std::deque<std::future<image>> futures_;
+  int next_ = 0;
+};
+
+/// Calls the prefetcher through a function that does no work of its own.
+class stage {
+ public:
+  PLANTED_FUNCTION int next() { return prefetched_.next().file + 1; }
+  void stop() { prefetched_.stop(); }
+
+ private:
+  prefetcher prefetched_;
+};
+
+PLANTED_FUNCTION void consume_futures() {
+  stage last;
+  while (goes_on()) {
+    result = static_cast<std::uint64_t>(last.next());  // the consumer
+    burn(1);
+  }
+  last.stop();
+}
+
+/// Waits for all work at once.
+PLANTED_FUNCTION void wait_once() {
+  task_pool pool;
+  std::promise<void> end;
+  std::future<void> ended = end.get_future();
+  pool.submit([&end] {
+    while (goes_on()) build_image(1);
+    end.set_value();
+  });
+  ended.get();
+  pool.stop();
+}
 
 int main(int count, char** arguments) {
   if (count < 3) return 2;
@@ -178,6 +284,8 @@ int main(int count, char** arguments) {
   if (is("two_types")) load<image>({1, 8, 0});  // slow decoders
   if (is("one_type")) load<int>({1, 8, 0});
   if (is("slow_push")) load<image>({1, 4, 3});  // threads run in bounded_queue::push
+  if (is("futures")) consume_futures();
+  if (is("one_future")) wait_once();
   if (is("slow_reader")) load<image>({8, 1, 0});
   return 0;
 }

@@ -155,3 +155,31 @@ TEST_CASE("if it is unclear for whom main waits, this is a guess") {
     }
   }
 }
+
+TEST_CASE("markers belong into the consumer's loop, and into the task of a pool of threads") {
+  for (const built_program& program : planted_pools()) {
+    if (!program.has_debug_info) continue;
+    INFO(program.path);
+    const temp_dir dir;
+    const sampled_pools pool = sample(dir, program.path, "futures");
+    INFO(pool.err);
+    if (!pool.has_cpu_samples()) return;
+    CHECK(pool.wait()["sure"].boolean());
+    const std::vector<json> markers = pool.threads["suggested_markers"].array();
+    REQUIRE(markers.size() == 3);
+    CHECK(markers[0]["line"].integer() == line_of("// the consumer"));
+    CHECK(markers[2]["line"].integer() == line_of("// the task"));
+  }
+}
+
+TEST_CASE("nothing is suggested if main waits once for a future") {
+  for (const built_program& program : planted_pools()) {
+    if (!program.has_debug_info) continue;
+    INFO(program.path);
+    const temp_dir dir;
+    const sampled_pools once = sample(dir, program.path, "one_future");
+    INFO(once.err);
+    CHECK(once.wait()["share"].number() > 0.9);
+    CHECK(once.threads["suggested_markers"].array().empty());
+  }
+}
