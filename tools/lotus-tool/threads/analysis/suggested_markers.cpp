@@ -60,28 +60,29 @@ class consumer_work {
       calls.emplace(call.function, std::exchange(callee, call.function));
     }
     for (const auto& call : calls) calls_[call] += count;
-    all_ += count;
   }
 
   /// Whether a function calls others that do work.
   bool calls_others(const std::string& function) const { return calling_.count(function) != 0; }
 
-  /// Whether the consumer spends most of its CPU time in a function and in others that this
-  /// function calls, without those in `callee`.
-  bool is_mostly_in(const std::string& function, const std::string& callee) const {
+  /// Returns the share of the consumer's CPU time that it spends in a function and in others that
+  /// this function calls, without those in `callee`: a share of the time in `root`, because the
+  /// rest is spent at the start and the end of the program. 0 if there are few samples.
+  double share_of(const std::string& function, const std::string& callee,
+                  const std::string& root) const {
+    std::uint64_t all = 0;
     std::uint64_t sum = 0;
     for (const auto& [call, count] : calls_) {
+      if (call.first == root) all += count;
       if (call.first == function && call.second != callee) sum += count;
     }
-    // A few samples say more than the order of the calls, which is used otherwise.
     constexpr std::uint64_t min_samples = 5;
-    return all_ >= min_samples && 2 * sum >= all_;
+    return all < min_samples ? 0 : static_cast<double>(sum) / static_cast<double>(all);
   }
 
  private:
   std::set<std::string> calling_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
-  std::uint64_t all_ = 0;
 };
 
 /// Returns the index of the call with which a class begins to wait: the innermost call outside the
@@ -103,18 +104,28 @@ std::optional<std::size_t> waiting_api_call(const named_stack& stack, const cons
 }
 
 /// Returns the call from which the consumer's loop waits. A loader may consist of several classes
-/// that call each other, so this is the innermost call in a function that also does the consumer's
-/// work; if there is none, the call with which the waiting class begins to wait.
+/// that call each other, so this is the call in the function that does most of the consumer's work;
+/// if that is unclear, the call with which the waiting class begins to wait.
 std::optional<source_place> consumer_call(const named_stack& stack, const consumer_work& work) {
-  const std::optional<std::size_t> begin = waiting_api_call(stack, work);
-  if (!begin) return std::nullopt;
+  std::optional<std::size_t> best = waiting_api_call(stack, work);
+  if (!best) return std::nullopt;
+  std::string root;
+  for (const source_place& call : stack) {
+    if (!is_of_runtime(call)) root = call.function;
+  }
+  constexpr double min_share = 0.2;
+  double best_share = min_share;
   std::string callee;
-  for (std::size_t i = 0; i < stack.size(); ++i) {
+  for (std::size_t i = 0, begin = *best; i < stack.size(); ++i) {
     if (is_of_runtime(stack[i])) continue;
-    if (i >= *begin && work.is_mostly_in(stack[i].function, callee)) return stack[i];
+    const double share = i < begin ? 0 : work.share_of(stack[i].function, callee, root);
+    if (share > best_share) {
+      best = i;
+      best_share = share;
+    }
     callee = stack[i].function;
   }
-  return stack[*begin];
+  return stack[*best];
 }
 
 /// Returns the call in a task that a function of the class `scope` made for other threads: the task
@@ -185,6 +196,8 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
     } else if (workers.members.count(s.thread) != 0) {
+      // Where the unwinding of a library's code failed, the calls of the program are missing.
+      if (start_of_thread(stack).symbol.empty()) continue;
       const auto task = task_call(stack, scope);
       const auto call = task ? task : loop_call(stack);
       if (!s.waits && call) worker.add(*call, s.count);
