@@ -100,9 +100,11 @@ std::int64_t changed_ns(const std::string& path) {
   return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
 }
 
-/// Finds the inlined calls below `outer` that contain the code at `pc`, the outermost first.
+/// Finds the inlined calls below `outer` that contain the code at `pc`, the outermost first, and
+/// the function that contains them.
 /// dwarf_getscopes cannot do this: it does not look into namespaces, where clang puts functions.
-bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found) {
+bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found,
+                  std::optional<Dwarf_Die>& function) {
   Dwarf_Die die;
   if (dwarf_child(&outer, &die) != 0) return false;
   do {
@@ -111,11 +113,12 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found
     const bool with_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
                            tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
                            tag == DW_TAG_catch_block;
-    if (without_code && find_inlined(die, pc, found)) return true;
+    if (without_code && find_inlined(die, pc, found, function)) return true;
     if (!with_code || dwarf_haspc(&die, pc) <= 0) continue;
     const bool is_inlined = tag == DW_TAG_inlined_subroutine;
     if (is_inlined) found.push_back(die);
-    return find_inlined(die, pc, found) || is_inlined;
+    if (tag == DW_TAG_subprogram) function = die;
+    return find_inlined(die, pc, found, function) || is_inlined;
   } while (dwarf_siblingof(&die, &die) == 0);
   return false;
 }
@@ -138,6 +141,39 @@ int line_of_call(Dwarf_Die& inlined) {
   Dwarf_Word line = 0;
   const bool known = dwarf_formudata(dwarf_attr(&inlined, DW_AT_call_line, &attribute), &line) == 0;
   return known ? static_cast<int>(line) : 0;
+}
+
+/// Returns the class of the object for which a function is called; nullopt if there is none.
+std::optional<Dwarf_Die> class_of_object(Dwarf_Die& function) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die type;
+  if (dwarf_attr_integrate(&function, DW_AT_object_pointer, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, &type) == nullptr) {
+    return std::nullopt;
+  }
+  // From the parameter to the pointer's type, and from there to the class.
+  for (int i = 0; i < 2; ++i) {
+    if (dwarf_attr_integrate(&type, DW_AT_type, &attribute) == nullptr ||
+        dwarf_formref_die(&attribute, &type) == nullptr || dwarf_peel_type(&type, &type) != 0) {
+      return std::nullopt;
+    }
+  }
+  return type;
+}
+
+/// Sets what the debug info says about the function of a call.
+void set_definition(Dwarf_Die& function, source_frame& of) {
+  std::optional<Dwarf_Die> object = class_of_object(function);
+  of.has_object = object.has_value();
+  of.defined_in.clear();
+  of.defined_at = 0;
+  // In the debug info of g++, a lambda's class has a line, but not its function.
+  for (Dwarf_Die* die : {&function, object ? &*object : nullptr}) {
+    const char* const file = die != nullptr ? dwarf_decl_file(die) : nullptr;
+    if (file == nullptr || dwarf_decl_line(die, &of.defined_at) != 0) continue;
+    of.defined_in = file;
+    return;
+  }
 }
 
 }  // namespace
@@ -184,7 +220,8 @@ class symbol_source::module {
   }
 
   std::vector<source_frame> frames(std::uint64_t file_offset) {
-    source_frame function{at(file_offset).function, {}, 0, 0};
+    source_frame function;
+    function.function = at(file_offset).function;
     const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
     if (address && function.function == no_symbols) function.begin = begin_of(*address);
     const unit_range* const unit = address ? unit_at(*address) : nullptr;
@@ -195,16 +232,22 @@ class symbol_source::module {
       if (path != nullptr && dwarf_lineno(line, &frame.line) == 0) frame.file = path;
     }
     std::vector<Dwarf_Die> calls;
-    find_inlined(*unit->die, *address - unit->bias, calls);
+    std::optional<Dwarf_Die> outermost;
+    find_calls(*unit, *address, calls, outermost);
     std::vector<source_frame> all;
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       frame.function = name_of(*call);
+      set_definition(*call, frame);
       all.push_back(frame);
       frame.file = file_of_call(*call, *unit->die);
       frame.line = line_of_call(*call);
     }
     frame.function = function.function;
     frame.begin = function.begin;
+    frame.defined_in.clear();
+    frame.defined_at = 0;
+    frame.has_object = false;
+    if (outermost) set_definition(*outermost, frame);
     all.push_back(frame);
     return all;
   }
@@ -311,10 +354,51 @@ class symbol_source::module {
     return &*unit;
   }
 
+  /// Code of a function in a compilation unit, with the function's debug info entry.
+  struct function_range {
+    Dwarf_Addr begin;
+    Dwarf_Addr end;
+    Dwarf_Die die;
+  };
+
+  /// Adds the functions that are below `outer` at any depth. g++ puts the function of a lambda into
+  /// the lambda's class, which is in the function that contains the lambda.
+  static void add_functions(Dwarf_Die& outer,
+                            std::vector<function_range>& to) {  // NOLINT(misc-no-recursion)
+    Dwarf_Die die;
+    if (dwarf_child(&outer, &die) != 0) return;
+    do {
+      Dwarf_Addr begin = 0;
+      Dwarf_Addr end = 0;
+      if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_lowpc(&die, &begin) == 0 &&
+          dwarf_highpc(&die, &end) == 0) {
+        to.push_back({begin, end, die});
+      }
+      add_functions(die, to);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  /// Finds the inlined calls at an address, the outermost first, and the function around them.
+  void find_calls(const unit_range& unit, GElf_Addr address, std::vector<Dwarf_Die>& calls,
+                  std::optional<Dwarf_Die>& function) {
+    const Dwarf_Addr pc = address - unit.bias;
+    find_inlined(*unit.die, pc, calls, function);
+    if (function) return;
+    const auto [known, is_new] = functions_.try_emplace(dwarf_dieoffset(unit.die));
+    if (is_new) add_functions(*unit.die, known->second);
+    for (function_range& one : known->second) {
+      if (pc < one.begin || pc >= one.end) continue;
+      function = one.die;
+      find_inlined(one.die, pc, calls, function);
+      return;
+    }
+  }
+
   std::string inlined_at(GElf_Addr address) {
     const unit_range* const unit = unit_at(address);
     std::vector<Dwarf_Die> calls;
-    if (unit == nullptr || !find_inlined(*unit->die, address - unit->bias, calls)) return {};
+    std::optional<Dwarf_Die> function;
+    if (unit != nullptr) find_calls(*unit, address, calls, function);
     return calls.empty() ? "" : name_of(calls.back());
   }
 
@@ -338,6 +422,8 @@ class symbol_source::module {
   std::string path_;
   std::vector<unit_range> units_;
   bool units_read_ = false;
+  // Functions of units in which one was not found where functions usually are.
+  std::map<Dwarf_Off, std::vector<function_range>> functions_;
   std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
   bool begins_read_ = false;
   Dwfl* dwfl_ = nullptr;

@@ -59,22 +59,66 @@ bool is_c_function(std::string_view function) {
          std::find(names.begin(), names.end(), function) != names.end();
 }
 
-/// Returns "main" of "main::{lambda(int)#1}::operator()", or of "main::$_0::operator()" of clang;
-/// "" of names without a lambda. A lambda among template arguments does not count.
-std::string owner_of_lambda(std::string_view function) {
-  const auto is_lambda_at = [function](std::size_t at) {
-    return begins(function.substr(at), "{lambda") || begins(function.substr(at), "$_");
-  };
+/// A lambda in the name of a function.
+struct found_lambda {
+  std::size_t begin = 0;
+  std::string_view name;  ///< "{lambda(int)#1}", or "$_0" of clang
+};
+
+/// Returns the length of the name of a lambda at the beginning of a text; 0 if there is none.
+std::size_t lambda_length(std::string_view text) {
+  if (begins(text, "$_")) return std::min(text.size(), text.find_first_not_of("0123456789", 2));
+  if (!begins(text, "{lambda")) return 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) return i + 1;
+  }
+  return 0;
+}
+
+/// Returns the lambdas in a function's name, the outermost first: those of
+/// "main::{lambda(int)#1}::operator()", or of "main::$_0::operator()" of clang. A lambda among
+/// template arguments does not count.
+std::vector<found_lambda> lambdas_of(std::string_view function) {
+  std::vector<found_lambda> found;
   int depth = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     if (function[i] == '<') ++depth;
     if (function[i] == '>') --depth;
-    if (depth != 0 || !is_lambda_at(i)) continue;
-    std::string_view owner = function.substr(0, i);
-    if (owner.size() >= 2 && owner.substr(owner.size() - 2) == "::") owner.remove_suffix(2);
-    return bare_function(owner);
+    const std::size_t length = depth == 0 ? lambda_length(function.substr(i)) : 0;
+    if (length == 0) continue;
+    found.push_back({i, function.substr(i, length)});
+    i += length - 1;
   }
-  return {};
+  return found;
+}
+
+/// Returns the name of the function that contains a lambda, such as "main".
+std::string owner_of(std::string_view function, const found_lambda& lambda) {
+  std::string_view owner = function.substr(0, lambda.begin);
+  if (owner.size() >= 2 && owner.substr(owner.size() - 2) == "::") owner.remove_suffix(2);
+  return bare_function(owner);
+}
+
+/// Returns the function that contains the outermost lambda of a function's name; "" of names
+/// without a lambda.
+std::string owner_of_lambda(std::string_view function) {
+  const std::vector<found_lambda> found = lambdas_of(function);
+  return found.empty() ? std::string() : owner_of(function, found.front());
+}
+
+/// Returns what the name of a lambda says of a thread that began with it; without a symbol if it is
+/// no lambda, or one of the C++ library.
+thread_start start_in_lambda(std::string_view function) {
+  const std::vector<found_lambda> found = lambdas_of(function);
+  if (found.empty() || is_of_cpp_library(function)) return {};
+  const found_lambda& last = found.back();
+  thread_start start;
+  start.symbol = function.substr(0, last.begin + last.name.size());
+  start.function = owner_of(function, found.front());
+  start.lambda = last.name;
+  return start;
 }
 
 /// Returns a function's name without the version and prefix of glibc's internal names.
@@ -91,19 +135,24 @@ std::string shown_function(const source_frame& frame, const std::string& module)
   return std::string(without_version(function));
 }
 
-/// Returns the first argument of the std::tuple in the name of a function of std::thread, which is
-/// the type of the function object that the thread calls; "" if there is none.
+/// Returns the type of the function object that a function of std::thread calls. This is the first
+/// argument of a std::tuple; of libc++, the one after the thread's data. "" if there is none.
 std::string_view function_object_of(std::string_view function) {
-  constexpr std::string_view tuple = "std::tuple<";
+  constexpr std::string_view tuple = "tuple<";
+  constexpr std::string_view data = "std::__1::unique_ptr<std::__1::__thread_struct";
   const std::size_t at = function.find(tuple);
   if (at == std::string_view::npos) return {};
   const std::string_view arguments = function.substr(at + tuple.size());
   int depth = 0;
+  std::size_t begin = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const char c = arguments[i];
     if (c == '<' || c == '(' || c == '{') ++depth;
-    const bool ends = depth == 0 && (c == ',' || c == '>');
-    if (ends) return arguments.substr(0, i);
+    if (depth == 0 && (c == ',' || c == '>')) {
+      const std::string_view argument = arguments.substr(begin, i - begin);
+      if (c == '>' || !begins(argument, data)) return argument;
+      begin = std::min(arguments.find_first_not_of(' ', i + 1), arguments.size());
+    }
     if (c == '>' || c == ')' || c == '}') --depth;
   }
   return {};
@@ -156,7 +205,8 @@ named_stacks::named_stacks(const thread_samples& samples) {
     named_stack calls;
     for (source_frame& frame : symbols.frames_at(module, place.offset, samples.time_ns)) {
       calls.push_back({shown_function(frame, module), module, std::move(frame.file), frame.line,
-                       frame.function != no_symbols});
+                       frame.function != no_symbols, std::move(frame.defined_in), frame.defined_at,
+                       frame.has_object});
     }
     places.push_back(std::move(calls));
   }
@@ -173,15 +223,32 @@ bool is_lambda(const source_place& place) {
   return place.function == "operator()" || !owner_of_lambda(place.function).empty();
 }
 
+std::string containing_function(const std::string& function) {
+  std::string owner = owner_of_lambda(function);
+  return owner.empty() ? function : owner;
+}
+
 std::string class_of(const std::string& function) {
+  const std::string name = containing_function(function);
   int depth = 0;
-  for (std::size_t i = function.size(); i-- > 1;) {
-    const char c = function[i];
+  for (std::size_t i = name.size(); i-- > 1;) {
+    const char c = name[i];
     if (c == '>' || c == ')') ++depth;
     if (c == '<' || c == '(') --depth;
-    if (depth == 0 && c == ':' && function[i - 1] == ':') return function.substr(0, i - 1);
+    if (depth == 0 && c == ':' && name[i - 1] == ':') return name.substr(0, i - 1);
   }
   return {};
+}
+
+std::string without_arguments(const std::string& function) {
+  std::string text;
+  int depth = 0;
+  for (const char c : function) {
+    if (c == '>') --depth;
+    if (depth <= 0) text += c;
+    if (c == '<') ++depth;
+  }
+  return text;
 }
 
 bool is_of_runtime(const source_place& place) {
@@ -206,23 +273,38 @@ std::size_t waiting_call(const named_stack& stack) {
   return unnamed < stack.size() ? unnamed : 0;
 }
 
-std::string start_of_thread(const named_stack& stack) {
+bool waits_for_future(const named_stack& stack) {
+  static constexpr std::array<std::string_view, 6> starts{
+      "std::__future_base", "std::__basic_future",         "std::__atomic_futex_unsigned",
+      "std::future",        "std::__1::__assoc_sub_state", "std::__1::future"};
+  return std::any_of(
+      stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(waiting_call(stack)),
+      [](const source_place& call) { return begins_with_any(call.function, starts); });
+}
+
+thread_start start_of_thread(const named_stack& stack) {
   bool reached = false;
+  thread_start start;
   for (auto call = stack.rbegin(); call != stack.rend(); ++call) {
-    if (begins(call->function, "std::thread::_State_impl")) {
-      const std::string owner = owner_of_lambda(function_object_of(call->function));
-      if (!owner.empty()) return "a lambda in " + owner;
-    }
     if (is_of_runtime(*call)) {
       reached = true;
+      if (start.symbol.empty()) start = start_in_lambda(function_object_of(call->function));
       continue;
     }
     if (!reached) return {};
-    const std::string owner = owner_of_lambda(call->function);
-    if (!owner.empty()) return "a lambda in " + owner;
-    return call->function;
+    thread_start called = start_in_lambda(call->function);
+    const bool is_same = start.symbol.empty() || call->function == "operator()" ||
+                         (!called.symbol.empty() && called.function == start.function);
+    if (start.symbol.empty()) start = std::move(called);
+    if (start.symbol.empty()) {
+      start.symbol = start.function = call->function;
+    } else if (is_same) {
+      start.file = call->defined_in;
+      start.line = call->defined_at;
+    }
+    return start;
   }
-  return {};
+  return start;
 }
 
 }  // namespace lotus::tool

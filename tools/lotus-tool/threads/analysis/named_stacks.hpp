@@ -23,6 +23,10 @@ struct source_place {
   std::string file;      ///< "" without debug information
   int line = 0;          ///< 0: unknown
   bool has_name = true;  ///< whether the function has a name
+  // What the debug information says about the function; the same for all of its lines.
+  std::string defined_in{};  ///< file that defines the function; "" if unknown
+  int defined_at = 0;        ///< first line of the function; 0: unknown
+  bool has_object = false;   ///< whether the function is known to be called for an object
 
   friend bool operator<(const source_place& a, const source_place& b) {
     return std::tie(a.function, a.module, a.file, a.line) <
@@ -63,15 +67,34 @@ std::size_t working_call(const named_stack& stack);
 /// and C++ libraries.
 std::size_t waiting_call(const named_stack& stack);
 
-/// Returns the name of the function with which the thread began, such as "worker_loop" or "a lambda
-/// in main"; "" if the stack does not reach it.
-std::string start_of_thread(const named_stack& stack);
+/// Whether a waiting thread waits in the C++ library for a std::future.
+bool waits_for_future(const named_stack& stack);
+
+/// The function with which a thread began.
+struct thread_start {
+  /// Differs for any two functions. "" if the stack does not reach the thread's beginning.
+  std::string symbol;
+  std::string function;  ///< name; of a lambda, the name of the function that contains it
+  std::string lambda;    ///< such as "{lambda()#1}" or "$_0"; "" if the function is no lambda
+  std::string file;      ///< file that contains the lambda; "" if unknown
+  int line = 0;          ///< first line of the lambda; 0: unknown
+};
+
+thread_start start_of_thread(const named_stack& stack);
 
 /// Whether the function is a lambda.
 bool is_lambda(const source_place& place);
 
-/// Returns "a::Loader" of "a::Loader::next"; "" of a function without a class or namespace.
+/// Returns the function's name; of a lambda, the name of the function that contains it.
+std::string containing_function(const std::string& function);
+
+/// Returns "a::Queue<int>" of "a::Queue<int>::next", and of a lambda in this function; "" of a
+/// function without a class or namespace.
 std::string class_of(const std::string& function);
+
+/// Returns "a::Queue<>::next" of "a::Queue<int>::next", the name that all instances of a template
+/// have in common.
+std::string without_arguments(const std::string& function);
 
 /// Returns the file's name without folders.
 std::string_view file_name(std::string_view path) noexcept;

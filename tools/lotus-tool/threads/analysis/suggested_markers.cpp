@@ -27,6 +27,7 @@ class place_votes {
     all_ += count;
   }
   void add_without_place(std::uint64_t count) { all_ += count; }
+  bool is_enough() const { return all_ >= enough_samples; }
 
   /// Returns the place of at least `share` of the samples; nullopt if there is none, or if it is
   /// not in a source file of the user.
@@ -47,39 +48,99 @@ class place_votes {
   std::uint64_t all_ = 0;
 };
 
-/// Returns the functions of the program that call others while the threads of a group run.
-std::set<std::string> calling_functions(const thread_samples& samples, const named_stacks& stacks,
-                                        const thread_activity& group) {
-  std::set<std::string> found;
-  for (const thread_sample& s : samples.samples) {
-    if (s.waits || group.members.count(s.thread) == 0) continue;
-    bool is_caller = false;
-    for (const source_place& call : stacks.of(s.stack)) {
+/// The functions of the program that are open while the consumer works.
+class consumer_work {
+ public:
+  void add(const named_stack& stack, std::uint64_t count) {
+    std::set<std::pair<std::string, std::string>> calls;  // with the next inner function
+    std::string callee;
+    for (const source_place& call : stack) {
       if (is_of_runtime(call)) continue;
-      if (is_caller) found.insert(call.function);
-      is_caller = true;
+      if (!callee.empty()) calling_.insert(call.function);
+      calls.emplace(call.function, std::exchange(callee, call.function));
     }
+    for (const auto& call : calls) calls_[call] += count;
   }
-  return found;
-}
 
-/// Returns the call from which the consumer's loop waits: the innermost call outside the class of
-/// the function that waits. If that function has no class, returns its own call if it also calls
-/// functions that do work, because then it contains the loop; otherwise returns its caller's.
-std::optional<source_place> consumer_call(const named_stack& stack,
-                                          const std::set<std::string>& calling) {
+  /// Whether a function calls others that do work.
+  bool calls_others(const std::string& function) const { return calling_.count(function) != 0; }
+
+  /// Returns the share of the consumer's CPU time that it spends in a function and in others that
+  /// this function calls, without those in `callee`: a share of the time in `root`, because the
+  /// rest is spent at the start and the end of the program. 0 if there are few samples.
+  double share_of(const std::string& function, const std::string& callee,
+                  const std::string& root) const {
+    std::uint64_t all = 0;
+    std::uint64_t sum = 0;
+    for (const auto& [call, count] : calls_) {
+      if (call.first == root) all += count;
+      if (call.first == function && call.second != callee) sum += count;
+    }
+    constexpr std::uint64_t min_samples = 5;
+    return all < min_samples ? 0 : static_cast<double>(sum) / static_cast<double>(all);
+  }
+
+ private:
+  std::set<std::string> calling_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
+};
+
+/// Returns the index of the call with which a class begins to wait: the innermost call outside the
+/// class of the function that waits. If that function has no class, returns its own call if it also
+/// calls functions that do work, because then it contains the loop; otherwise returns its caller's.
+std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
   const source_place& waiting = stack[waits_in];
   const std::string scope = class_of(waiting.function);
-  if (scope.empty() && calling.count(waiting.function) != 0) return waiting;
+  if (scope.empty() && work.calls_others(waiting.function)) return waits_in;
   for (std::size_t i = waits_in; i < stack.size(); ++i) {
     if (is_of_runtime(stack[i])) continue;
     const bool is_same = scope.empty() ? stack[i].function == waiting.function
                                        : class_of(stack[i].function) == scope;
-    if (!is_same) return stack[i];
+    if (!is_same) return i;
   }
-  return scope.empty() ? std::optional(waiting) : std::nullopt;
+  return scope.empty() ? std::optional(waits_in) : std::nullopt;
+}
+
+/// Returns the call from which the consumer's loop waits. A loader may consist of several classes
+/// that call each other, so this is the call in the function that does most of the consumer's work;
+/// if that is unclear, the call with which the waiting class begins to wait.
+std::optional<source_place> consumer_call(const named_stack& stack, const consumer_work& work) {
+  std::optional<std::size_t> best = waiting_api_call(stack, work);
+  if (!best) return std::nullopt;
+  std::string root;
+  for (const source_place& call : stack) {
+    if (!is_of_runtime(call)) root = call.function;
+  }
+  constexpr double min_share = 0.2;
+  double best_share = min_share;
+  std::string callee;
+  for (std::size_t i = 0, begin = *best; i < stack.size(); ++i) {
+    if (is_of_runtime(stack[i])) continue;
+    const double share = i < begin ? 0 : work.share_of(stack[i].function, callee, root);
+    if (share > best_share) {
+      best = i;
+      best_share = share;
+    }
+    callee = stack[i].function;
+  }
+  return stack[*best];
+}
+
+/// Returns the call in a task that a function of the class `scope` made for other threads: the task
+/// is a lambda that the function itself does not call. nullopt if the stack has none.
+std::optional<source_place> task_call(const named_stack& stack, const std::string& scope) {
+  for (std::size_t i = stack.size(); !scope.empty() && i-- > 1;) {
+    const std::string containing = containing_function(stack[i].function);
+    if (is_of_runtime(stack[i]) || containing == stack[i].function) continue;
+    if (class_of(containing) != scope || is_of_runtime(stack[i - 1])) continue;
+    const bool is_called_by_it =
+        std::any_of(stack.begin() + static_cast<std::ptrdiff_t>(i), stack.end(),
+                    [&](const source_place& call) { return call.function == containing; });
+    if (!is_called_by_it) return stack[i];
+  }
+  return std::nullopt;
 }
 
 /// Returns the call that builds a batch: the outermost call of a function of the program by another
@@ -113,26 +174,54 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   const bool is_queue = wait.reason == wait_reason::condition && wait.what.empty();
   if (!is_queue || !wait.of || *wait.of == subject || wait.share < min_wait) return {};
   const thread_activity& workers = groups[*wait.of];
-  const std::set<std::string> calling = calling_functions(samples, stacks, groups[subject]);
+  consumer_work work;
+  for (const thread_sample& s : samples.samples) {
+    const bool is_consumer = groups[subject].members.count(s.thread) != 0;
+    if (!s.waits && is_consumer) work.add(stacks.of(s.stack), s.count);
+  }
   place_votes consumer;
   place_votes worker;
+  place_votes blocked_worker;
+  std::set<std::uint64_t> addresses;
+  bool waits_at_future = false;
+  const std::string scope = class_of(wait.function.function);
   for (const thread_sample& s : samples.samples) {
     const named_stack& stack = stacks.of(s.stack);
     if (s.waits && groups[subject].members.count(s.thread) != 0) {
       if (s.reason != wait.reason || stack.empty()) continue;
       if (!(stack[waiting_call(stack)] == wait.function)) continue;
-      const auto call = consumer_call(stack, calling);
+      addresses.insert(s.address);
+      waits_at_future = waits_at_future || waits_for_future(stack);
+      const auto call = consumer_call(stack, work);
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
-    } else if (!s.waits && workers.members.count(s.thread) != 0) {
-      const auto call = loop_call(stack);
-      if (call) worker.add(*call, s.count);
-      if (!call) worker.add_without_place(s.count);
+    } else if (workers.members.count(s.thread) != 0) {
+      // Where the unwinding of a library's code failed, the calls of the program are missing.
+      if (start_of_thread(stack).symbol.empty()) continue;
+      const auto task = task_call(stack, scope);
+      const auto call = task ? task : loop_call(stack);
+      if (!s.waits && call) worker.add(*call, s.count);
+      if (!s.waits && !call) worker.add_without_place(s.count);
+      // Waits for the consumer, or for work, are no part of a batch's preprocessing.
+      const bool is_idle =
+          s.waits && (stack.empty() || !call || *call == stack[waiting_call(stack)] ||
+                      (!scope.empty() && class_of(stack[waiting_call(stack)].function) == scope));
+      if (call && !is_idle) blocked_worker.add(*call, s.count);
     }
   }
+  // A std::future is waited for once: this is no loop, but the end of all work.
+  if (waits_at_future && addresses.size() <= 1) return {};
   const auto consumed = consumer.winner(most);
-  const auto preprocessed = worker.winner(most);
+  // Threads that use the CPU little may read files, or wait for threads of their own.
+  const auto preprocessed = (worker.is_enough() ? worker : blocked_worker).winner(most);
   if (!consumed || !preprocessed) return {};
+  // A marker in code that several pools run, such as a template, would mark work of another kind.
+  for (const thread_sample& s : samples.samples) {
+    if (workers.members.count(s.thread) != 0) continue;
+    for (const source_place& call : stacks.of(s.stack)) {
+      if (call.file == preprocessed->file && call.line == preprocessed->line) return {};
+    }
+  }
   return {{*consumed, false, "lotus::wait_for_batch wait;", wait.sure},
           {*consumed, true, "wait.consumed(i);", wait.sure},
           {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};

@@ -33,7 +33,11 @@ struct function_share {
 
 /// Threads of one program that began with the same function.
 struct thread_activity {
-  std::string start;        ///< name of the function; "main" for the main thread
+  /// Name of the function; "main" for the main thread. Of a lambda, such as "a lambda at load.cpp:8
+  /// in Loader::Loader".
+  std::string start;
+  std::string lambda;       ///< such as "a lambda at load.cpp:8"; "" if the function is no lambda
+  std::string function;     ///< name of the function; of a lambda, of the one that contains it
   std::string program;      ///< path of the program whose threads they are; "" if unknown
   bool is_main = false;     ///< whether this is the main thread of the started program
   bool is_process = false;  ///< whether these are the main threads of other processes

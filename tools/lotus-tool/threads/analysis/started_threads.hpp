@@ -1,0 +1,57 @@
+// Finds out with which functions the threads of a program began.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+
+/// What the threads of a group have in common.
+struct group_key {
+  int kind = 0;  ///< 0: the main thread, 1: main threads of other processes, 2: other threads
+  std::string program;  ///< path; "" if unknown
+  std::string start;    ///< thread_start::symbol, or the thread's name if that is unknown
+
+  friend bool operator<(const group_key& a, const group_key& b) {
+    return std::tie(a.kind, a.program, a.start) < std::tie(b.kind, b.program, b.start);
+  }
+};
+
+class started_threads {
+ public:
+  started_threads(const thread_samples& samples, const named_stacks& stacks);
+
+  /// Whether anything is known of a thread.
+  bool is_seen(std::size_t thread) const { return seen_[thread]; }
+  const group_key& key(std::size_t thread) const { return key_[thread]; }
+  /// Returns the function with which the threads of a group began. Of a lambda, it has the line
+  /// that most of the samples say.
+  thread_start start(const group_key& key) const;
+
+ private:
+  struct lines_of_start {
+    thread_start start;
+    std::map<std::pair<std::string, int>, std::uint64_t> lines;
+  };
+
+  group_key key_of(std::size_t thread, const std::map<std::string, std::uint64_t>& starts) const;
+
+  const thread_samples& samples_;
+  std::vector<bool> seen_;
+  std::vector<group_key> key_;
+  std::map<std::string, lines_of_start> starts_;  // by symbol
+  std::map<std::uint32_t, std::string> program_;  // of each process
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP

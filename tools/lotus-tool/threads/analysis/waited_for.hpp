@@ -1,0 +1,93 @@
+// Finds out for which group of threads a waiting thread waits.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "threads/analysis/group_samples.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+
+/// Compares what groups of threads do. A thread waits for those that hold the lock, that wait
+/// elsewhere in the same object, or that call functions of the same class: of Queue<int>, not of
+/// Queue<float>. Two objects of one class are told apart by the addresses at which threads wait.
+class waited_for {
+ public:
+  /// @param groups  with their times and states; must outlive this object, as the others.
+  waited_for(const thread_samples& samples, const named_stacks& stacks,
+             const std::vector<group_samples>& groups);
+
+  /// A group, as an index, and whether it was observed; otherwise it is a guess.
+  using target = std::pair<std::size_t, bool>;
+
+  /// Returns the group for which a thread of `own_group` waits; nullopt if it is unclear.
+  std::optional<target> of(const thread_sample& s, std::size_t own_group) const;
+
+ private:
+  enum class evidence : std::uint8_t { none, weak, sure };
+
+  /// A function in which threads wait.
+  struct waiting_function {
+    std::string name;
+    std::string module;
+    std::string scope;      ///< class or namespace; "" if there is none
+    bool in_class = false;  ///< whether the scope is known to be a class
+  };
+  /// Waits of one process at one address.
+  struct object_wait {
+    std::uint32_t pid = 0;
+    std::uint64_t address = 0;
+    std::size_t function = 0;  // index in functions_
+    bool for_condition = false;
+    std::uint64_t count = 0;
+  };
+  struct group_calls {
+    std::vector<object_wait> waits;
+    std::uint64_t all_waits = 0;
+    std::uint64_t condition_waits = 0;
+    /// Called functions of each class, with its module, without those that wait at an address.
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> classes;
+  };
+
+  void add_calls(const group_samples& group);
+  std::size_t function_of(std::uint32_t stack);
+  std::uint32_t pid_of(const thread_sample& s) const { return samples_.threads[s.thread].pid; }
+  object_wait wait_of(const thread_sample& s) const;
+
+  evidence at_same_object(const object_wait& own, const object_wait& other) const;
+  /// Returns for how many seconds a group waits in the object in which `own` waits.
+  double seconds_at(const object_wait& own, std::size_t group) const;
+  /// Returns for how many seconds a thread of a group waits in the function of `own`.
+  double needed_seconds(const object_wait& own, std::size_t own_group) const;
+  bool several_objects(const object_wait& own) const;
+  evidence in_same_class(const object_wait& own, std::size_t group, bool several) const;
+  std::optional<target> user_of_object(const object_wait& own, std::size_t own_group) const;
+
+  bool works(std::size_t group) const;
+  std::optional<target> only_other_worker(const thread_sample& s, std::size_t own_group,
+                                          double needed_s) const;
+  std::optional<target> only_process(std::size_t own_group) const;
+  std::optional<target> only_worker_of_others(const thread_sample& s) const;
+
+  const thread_samples& samples_;
+  const named_stacks& stacks_;
+  const std::vector<group_samples>& groups_;
+  std::map<std::uint32_t, std::size_t> group_of_tid_;
+  std::vector<waiting_function> functions_;
+  std::map<std::pair<std::string, std::string>, std::size_t> known_functions_;
+  std::map<std::uint32_t, std::size_t> function_of_stack_;
+  std::vector<group_calls> calls_;  // of each group
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
