@@ -12,11 +12,11 @@ bash tools/packages.sh g++ cmake ninja-build \
   libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js
 echo 'all there'
 
-# Compiling takes about 200 seconds of CPU time, 40 of them for the largest file. Only the tool is
+# Compiling takes about 160 seconds of CPU time, 30 of them for the largest file. Only the tool is
 # built with -Og, because this run's logs are small enough for it. The pipeline is fully optimized,
 # because the shares of its operations depend on that.
-seconds=$((200 / $(nproc)))
-((seconds > 40)) || seconds=40
+seconds=$((160 / $(nproc)))
+((seconds > 30)) || seconds=30
 say "building lotus-tool and examples/imagenet_pipeline in build/demo-build: about $seconds s the first time"
 cmake -S . -B build/demo-build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLOTUS_QUICK_TOOL=ON \
   -DLOTUS_BUILD_TESTS=OFF -DLOTUS_BUILD_BENCH=OFF -DLOTUS_INSTALL=OFF >/dev/null
