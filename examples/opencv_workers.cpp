@@ -30,7 +30,7 @@ struct batch {
 constexpr std::size_t batch_images = 8;
 constexpr int size_px = 224;
 
-/// Returns a chain; the log contains a line for each operation, and STransform for the whole chain.
+/// Returns a chain of operations. The log has a line for each of them, and one for the whole chain.
 auto transform() {
   return lotus::compose(
       lotus::op("Resize",

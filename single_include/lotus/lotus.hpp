@@ -629,7 +629,7 @@ struct services {
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  the schedule; the session keeps its listener alive.
+  /// @param steps  which steps are recorded; the session keeps the function that it calls alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
   /// step() and stop() return whether the caller must call a listener; the notice contains it.
   bool (*step)(step_notice&) noexcept;
@@ -7531,8 +7531,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Returns the places where the tool stores the addresses of its functions: five places are in
-  /// this object, all others in a variable that nothing reads.
+  /// Tells the profiler where to store the addresses of its functions: of five, in members of this
+  /// object; of all others, in one variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -7720,10 +7720,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a segment of an asynchronous operation. The segment may overlap other tasks of this
-/// thread and end on another thread, which PyTorch's profiler does not support. Call it only if
+/// Begins a task for an asynchronous operation. It may overlap other tasks of this thread, and it
+/// may end on another thread; PyTorch's profiler supports neither. Call this only if
 /// annotation_wanted().
-/// @param number  unique among open operations. The other parameters are those of begin_task().
+/// @param number  of the operation, which no other open one has; the others as for begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -15358,9 +15358,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   }
 
   /// Stores a record without ever waiting for the disk. If the ring is half full, wakes the drain
-  /// thread. If the ring is full, moves its records to memory, and drops the oldest records there
-  /// if the memory limit is reached. Returns false if the record was not stored, such as while the
-  /// drain thread writes the ring's records.
+  /// thread. If the ring is full, moves its records to the backlog, and drops the oldest ones
+  /// there if the memory limit is reached. Returns false if the record was not stored, for example
+  /// because the drain thread is writing the ring's records.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);

@@ -189,7 +189,7 @@ TEST_CASE("full_ring::drop loses nothing while memory has room for unwritten rec
     record("kept", 30);
     recorded += 30;
     // After a drop, waits until the drain thread has emptied the ring. On a busy machine, the
-    // kernel may run this thread late.
+    // kernel may run that thread late.
     while (lotus::dropped() != dropped) {
       dropped = lotus::dropped();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -176,10 +176,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a segment of an asynchronous operation. The segment may overlap other tasks of this
-/// thread and end on another thread, which PyTorch's profiler does not support. Call it only if
+/// Begins a task for an asynchronous operation. It may overlap other tasks of this thread, and it
+/// may end on another thread; PyTorch's profiler supports neither. Call this only if
 /// annotation_wanted().
-/// @param number  unique among open operations. The other parameters are those of begin_task().
+/// @param number  of the operation, which no other open one has; the others as for begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {

@@ -126,8 +126,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Returns the places where the tool stores the addresses of its functions: five places are in
-  /// this object, all others in a variable that nothing reads.
+  /// Tells the profiler where to store the addresses of its functions: of five, in members of this
+  /// object; of all others, in one variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];

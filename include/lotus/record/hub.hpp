@@ -62,7 +62,7 @@ struct services {
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  the schedule; the session keeps its listener alive.
+  /// @param steps  which steps are recorded; the session keeps the function that it calls alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
   /// step() and stop() return whether the caller must call a listener; the notice contains it.
   bool (*step)(step_notice&) noexcept;

@@ -192,9 +192,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   }
 
   /// Stores a record without ever waiting for the disk. If the ring is half full, wakes the drain
-  /// thread. If the ring is full, moves its records to memory, and drops the oldest records there
-  /// if the memory limit is reached. Returns false if the record was not stored, such as while the
-  /// drain thread writes the ring's records.
+  /// thread. If the ring is full, moves its records to the backlog, and drops the oldest ones
+  /// there if the memory limit is reached. Returns false if the record was not stored, for example
+  /// because the drain thread is writing the ring's records.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);

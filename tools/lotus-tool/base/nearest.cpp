@@ -37,7 +37,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t max_words = 3;
-  // A third of the letters may differ, but at least two; only one in words of up to three letters.
+  // Up to a third of the letters may differ, or two if that is more; one in up to three letters.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> similar;
   for (const std::string& other : known) {

@@ -352,7 +352,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", cpu ? "sum" : "all"};
+    std::vector<std::string> head{"where time went (% of the run)", cpu ? "sum" : "share"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
@@ -386,9 +386,9 @@ class screen_printer {
     const std::string dir = printable_line(d_.dir);
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
-    next.emplace_back("lotus-tool report " + dir + " -o report.html", "see it");
+    next.emplace_back("lotus-tool report " + dir + " -o report.html", "see the run");
 #else
-    next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see it");
+    next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see the run");
 #endif
     if (d_.is && with_whatif) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
     if (!d_.operations.empty()) {

@@ -205,7 +205,7 @@ class token_reader {
     return at == text.size();
   }
 
-  /// Whether a JSON string may contain this byte without an escape.
+  /// Whether this byte is ASCII and needs no escape in a JSON string.
   static bool is_plain(char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x20U && byte < 0x80U && c != '"' && c != '\\';

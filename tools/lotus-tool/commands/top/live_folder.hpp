@@ -122,7 +122,8 @@ class live_folder {
   std::map<std::string, kept_log> logs_;
   std::map<std::string, kept_blocks> compact_;  // compact logs by path
   std::map<std::string, kept_ring> rings_;      // rings by path
-  // Rings, by path, of ended processes with counted calls in the window.
+  // By path: rings of ended processes that contain aggregated calls of the time shown on the
+  // screen.
   std::map<std::string, kept_ring> ended_;
   std::set<std::string> with_info_;
   // Folders and numbers of the logs that are not read in the current update.

@@ -163,7 +163,8 @@ throughput search::with_spread(const tune_run& run) const {
   return with_spread(alone);
 }
 
-/// Returns the largest factor by which a configuration may be better than the best one.
+/// Returns the largest factor by which a configuration may really be better than the one that
+/// measured best, because both measurements are uncertain.
 double search::possible_gain(const measured_configuration& one) const {
   const measured_configuration& first = *best();
   const double reach = std::hypot(log_reach(with_spread(first)), log_reach(with_spread(one)));

@@ -40,7 +40,8 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
 std::string way_text(const path_to_target& way, const what_if& run,
                      const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
-  const std::string target = three_digits(way.target_per_s) + " batches/s in steady state: ";
+  const std::string target =
+      "target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
     return target + (text.empty() ? "reached without a change" : text) +
@@ -102,15 +103,15 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "at least two batches per worker may be in flight, as the run never reached its limit");
+        "the run never reached its prefetch depth, so at least two batches per worker are assumed "
+        "where no depth is given");
   }
   all.emplace_back(
       "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "
       "recorded, the likely range allows for workers that wait for each other");
   all.emplace_back(
-      "the consumer's steps are blocked as long as recorded, and need more CPU time while other "
-      "CPUs "
-      "are busy");
+      "the consumer's steps are blocked for as long as in the recorded run, and need more CPU time "
+      "while other CPUs are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(
         "no other program uses the CPUs: a thread whose wait ends continues at once unless this "

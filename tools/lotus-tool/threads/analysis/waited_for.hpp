@@ -17,9 +17,10 @@
 
 namespace lotus::tool {
 
-/// Compares what groups of threads do. A thread waits for those that hold the lock, that wait
-/// elsewhere in the same object, or that call functions of the same class: of Queue<int>, not of
-/// Queue<float>. Two objects of one class are told apart by the addresses at which threads wait.
+/// Guesses for which group of threads a thread waits: for the one that holds the lock, that waits
+/// at another place in the same object (the other end of a queue), or that calls functions of the
+/// same class: of Queue<int>, not of Queue<float>. Two objects of one class are told apart by the
+/// addresses at which threads wait.
 class waited_for {
  public:
   /// @param groups  with their times and states; must outlive this object, as the others.
