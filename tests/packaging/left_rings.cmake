@@ -23,7 +23,7 @@ endif()
 
 execute_process(COMMAND "${TOOL}" recover "${WORK}/run" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
 # 1000 operations, one operation that sleeps, and a batch that is built and received.
-if(NOT said MATCHES "recovered 1003 records of 1 processes")
+if(NOT said MATCHES "recovered 1003 records of 1 process")
   message(FATAL_ERROR "${said}")
 endif()
 file(GLOB logs "${WORK}/run/log_*_pid_*")

@@ -110,6 +110,8 @@ TEST_CASE("a second run in the same directory is not mixed with the first") {
   const result all = shell(dir, "lotus-tool stats run --all-runs");
   CHECK(contains(all.err, "2 runs in this folder; showing all of them together"));
   CHECK(contains(joined(all.out), "Decode 50 "));
+  CHECK(shell(dir, "lotus-tool unpack run -o text -q").status == 0);
+  CHECK(contains(joined(shell(dir, "lotus-tool stats text --all-runs").out), "Decode 50 "));
   for (const char* const command : {"diagnose run", "whatif run", "viz run -o t.json",
                                     "export run --format csv -o x", "compare run run"}) {
     INFO(command);

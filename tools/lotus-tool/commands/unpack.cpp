@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/folder/starts.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/side_line.hpp"
@@ -119,6 +120,7 @@ int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& e
   }
   diagnostic_log diagnostics(err, options.quiet);
   unpacker all(options, out, diagnostics);
+  read_all_starts(true);  // the output replaces the input, so it must contain earlier runs too
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   for (const run_files& run : runs) all.unpack(run);
   const int status = diagnostics.finish(options.strict);
