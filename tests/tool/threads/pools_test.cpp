@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -39,7 +40,9 @@ struct sampled_pools {
   json wait() const { return group_of(threads, "main")["blocked"].array().front(); }
 };
 
-sampled_pools sample(const temp_dir& dir, const std::string& program, const std::string& what) {
+sampled_pools sample_once(const temp_dir& dir, const std::string& program,
+                          const std::string& what) {
+  std::filesystem::remove_all(dir.path() + "/run");
   const std::string out = dir.path() + "/out";
   REQUIRE(running_program({LOTUS_TOOL_PROGRAM, "run", "--dir", dir.path() + "/run", "--", program,
                            what, "2000"},
@@ -50,6 +53,22 @@ sampled_pools sample(const temp_dir& dir, const std::string& program, const std:
   const result printed = run({"threads", dir.path() + "/run", "--json"});
   REQUIRE(printed.status == 0);
   done.threads = parse_json(printed.out);
+  return done;
+}
+
+/// Samples a program, again if other programs took the CPUs: then its threads wait for these, and
+/// no longer for each other.
+sampled_pools sample(const temp_dir& dir, const std::string& program, const std::string& what) {
+  constexpr double long_wait = 0.2;
+  sampled_pools done = sample_once(dir, program, what);
+  for (int again = 0; again < 4; ++again) {
+    const auto& groups = done.threads["groups"].array();
+    if (std::none_of(groups.begin(), groups.end(),
+                     [](const json& group) { return group["run_queue"].number() > long_wait; })) {
+      break;
+    }
+    done = sample_once(dir, program, what);
+  }
   return done;
 }
 
