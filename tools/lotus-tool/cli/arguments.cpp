@@ -138,11 +138,12 @@ void check_options(const CLI::App& app) {
   for (const std::string& word : at->remaining()) {
     if (word.size() < 2 || word.front() != '-') continue;
     const std::string name = word.substr(0, word.find('='));
-    const std::string error = "'" + name + "' is not an option of '" + command + "'";
+    std::string error = '\'' + name;
+    error.append("' is not an option of '").append(command).append("'");
     const std::string meant = did_you_mean(name, option_words(*at));
-    if (!meant.empty()) throw usage_error(error + "; " + meant);
-    throw usage_error(error + commands_with(app, name) + "; see 'lotus-tool " + command +
-                      " --help'");
+    if (!meant.empty()) throw usage_error(error.append("; ").append(meant));
+    error.append(commands_with(app, name)).append("; see 'lotus-tool ").append(command);
+    throw usage_error(error.append(" --help'"));
   }
 }
 

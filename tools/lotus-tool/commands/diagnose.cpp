@@ -221,7 +221,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   // and may exceed them, because batches that were built during the start-up count for it.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
-    const std::string text = rate(per_s, interval);
+    std::string text = rate(per_s, interval);
     if (d.samples_per_batch <= 1 || !per_s) return text;
     return text + ", " + three_digits(*per_s * d.samples_per_batch) + " samples/s";
   };

@@ -378,6 +378,7 @@ std::vector<std::size_t> search::promising_knobs() const {
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::size_t> knobs;
+  knobs.reserve(order.size());
   for (const auto& [gain, k] : order) knobs.push_back(k);
   return knobs;
 }

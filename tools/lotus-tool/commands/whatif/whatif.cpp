@@ -97,6 +97,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
                               {"no operation or stage '", "' is part of building a batch; "});
   check_not_operations(change.threads, pipeline, known);
   std::vector<std::string> stages;
+  stages.reserve(pipeline.stages.size());
   for (const recorded_stage& s : pipeline.stages) stages.push_back(s.name);
   change.threads = known_names(change.threads, stages, {"--workers: no stage is named '", "'; "});
   const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
