@@ -148,11 +148,12 @@ std::string change_text(double grown_by) {
 
 change_texts texts_of_change(const compared_times& row) {
   change_texts texts;
-  const std::optional<double> grown = row.mean_ns.common() ? row.grown_by() : std::nullopt;
+  const bool known = row.mean_ns.common() && row.grown_by().has_value();
+  const double grown_by = row.grown_by().value_or(0);
   const bool interval = row.likely && !is_inconclusive(*row.likely);
   // A change and its interval have the same unit, so that they can be compared.
-  texts.factors = (grown && is_factor(*grown)) || (interval && is_factor(row.likely->high));
-  if (grown) texts.change = texts.factors ? factor(*grown) : signed_share(*grown);
+  texts.factors = (known && is_factor(grown_by)) || (interval && is_factor(row.likely->high));
+  if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;
   if (!interval) {
     texts.interval = "unknown";
