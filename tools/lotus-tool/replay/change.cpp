@@ -160,9 +160,8 @@ class planner {
   /// Moves the time of the limited operation in one thread's work on one unit to the served phase.
   /// @param served     the recorded time of the limited operation within this work.
   /// @param waited_ns  how long the operation waited for a server during this work.
-  /// @param queued_ns  how long it waited for a CPU while it was served. This stays if the
-  /// operation
-  ///   becomes faster, because it depends on how often the thread is woken.
+  /// @param queued_ns  how long it waited for a CPU while it was served. A faster operation waits
+  ///   for as long, because this depends on how often the thread is woken.
   /// @param faster     the factor by which the operation becomes faster.
   /// @param to         the planned work.
   void move_served(const work& served, double waited_ns, double queued_ns,

@@ -216,8 +216,6 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   // The relative difference that two equal runs may have; 2 % differ by 2.33 standard deviations.
   constexpr double usual_noise = 0.04;
-  // Rule an explanation out only if chance is unlikely: 2.33 standard deviations are exceeded in 2
-  // %.
   const double noise =
       std::max(usual_noise, 2.33 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
   // If the best explanation deviates by more than this, keep all explanations.

@@ -179,6 +179,8 @@ bool waits_for_others(const diagnosis& d) {
 void doubt_more_workers(diagnosis& d) {
   if (!waits_for_others(d)) return;
   const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
+  // The assumptions are those of the first suggestion.
+  if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
     m.condition = "if other threads have time";

@@ -17,8 +17,7 @@ struct operation_call {
   std::uint32_t file = 0;  ///< index of the log of the call's thread
   std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
   double cpu_ns = 0;
-  double queued_ns = 0;  ///< time in ns during which the call waited for a CPU; before start_ns if
-                         ///< nothing else delayed the call
+  double queued_ns = 0;  ///< time in ns during which the call waited for a CPU
 };
 
 /// How many calls of one operation are served at the same time, as far as the recording shows it. A

@@ -19,8 +19,8 @@ namespace lotus::tool {
 
 /// Guesses for which group of threads a thread waits: for the one that holds the lock, that waits
 /// at another place in the same object (the other end of a queue), or that calls functions of the
-/// same class: of Queue<int>, not of Queue<float>. Two objects of one class are told apart by the
-/// addresses at which threads wait.
+/// same class: of Queue<int>, not of Queue<float>. The addresses at which threads wait
+/// distinguish two objects of one class.
 class waited_for {
  public:
   /// @param groups  with their times and states; must outlive this object, as the others.
