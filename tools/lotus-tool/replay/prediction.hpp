@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -104,10 +105,21 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
+  /// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without
+  /// markers need as much CPU time for each batch as before, or (the other extreme) none.
+  enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
+  /// Limits recorded_.unrecorded_cpu_ns to what the CPUs can do during the run. More is reported if
+  /// the number of CPUs is wrong.
+  void leave_out_impossible_cpu_time();
+  /// Returns whether the run used so much CPU time outside the recorded work that it matters how
+  /// this changes.
+  bool much_is_unrecorded() const;
   /// Simulates the run with a change. With time slices, small differences decide which thread runs
   /// next. To average this out, the function sums up the results for several lengths of slices.
+  /// The simulated run lasts at least as long as the CPUs need for all CPU time.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
-                              const assumed_servers& assumed, bool queued = false) const;
+                              const assumed_servers& assumed, bool queued = false,
+                              unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
   /// A simulation that is slower than the run may obey a rule that the run did not obey. Drops each
@@ -116,6 +128,9 @@ class what_if {
   void loosen_policies();
   /// Sets speed_law::turn_ns to the time slice with which the simulation is as slow as the run.
   void fit_time_slice();
+  void find_wanted_cpus();
+  /// Takes from the recording how many CPUs other programs left to the run, if they used many.
+  void take_measured_cpus();
   /// Estimates how many CPUs other programs left to the run: the number with which the simulation
   /// is as slow as the run.
   void fit_cpus();
@@ -149,7 +164,8 @@ class what_if {
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
   /// @param cpus  the number of CPUs to simulate if other programs used CPUs; otherwise ignored.
-  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
+  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
+                         unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   /// Calls on_guess(prediction) for each explanation and each end of the range of CPUs.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
