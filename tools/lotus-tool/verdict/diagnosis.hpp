@@ -80,8 +80,8 @@ struct diagnosis {
   /// The predicted effect of steps that take half the time. Only set if the run is consumer-bound
   /// and this gains at least 5 %.
   std::optional<move> faster_step;
-  /// Whether each batch is built while the consumer waits for it, so that building and steps never
-  /// overlap.
+  /// Whether batches are never built during a step: the consumer builds them itself, or another
+  /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
   /// Whether another thread than the consumer builds the batches, if makes_itself is true.
   bool on_demand = false;

@@ -53,7 +53,8 @@ struct suggested_changes {
   /// At most three changes, most valuable first, that are predicted to gain 5 % or more and whose
   /// confidence interval excludes "no gain". A change of settings comes first, then operations that
   /// should become twice as fast.
-  ///  The settings are the cheapest combination of up to 16 workers and prefetch depths 1, 2, 4
+  ///
+  /// The settings are the cheapest combination of up to 16 workers and prefetch depths 1, 2, 4
   /// that gains nearly as much as the best combination: at most 1 % less, or 5 % less if it needs
   /// fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 % more,
   /// and more workers than CPUs only if CPUs are not the limit.
