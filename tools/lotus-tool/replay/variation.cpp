@@ -34,7 +34,8 @@ double run_sd_of(const run_data& run) {
                            static_cast<double>(last - first));
     }
   }
-  if (lengths_ns.size() < parts) return 0.02;  // typical error, because the run is too short
+  // The run is too short for an estimate: use a typical error.
+  if (lengths_ns.size() < parts) return 0.02;
   const auto n = static_cast<double>(lengths_ns.size());
   const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
   double squares = 0;

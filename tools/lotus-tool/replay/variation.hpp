@@ -7,11 +7,11 @@
 
 namespace lotus::tool {
 
-/// Returns the relative standard error of the mean interval between batches, estimated from how
-/// much ten parts of each epoch differ.
+/// Returns the relative standard error of the mean interval between batches. To estimate it,
+/// divides each epoch into ten parts and compares these parts.
 double run_sd_of(const run_data& run);
 
-/// Returns the relative standard error of the mean work for a unit.
+/// Returns the relative standard error of the mean work on a batch or item.
 double error_of_mean(const recorded_pipeline& p);
 
 }  // namespace lotus::tool
