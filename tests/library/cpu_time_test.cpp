@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,16 +61,38 @@ void check(const std::string& name, const account& truth, const account& empty_t
   CHECK(std::abs(have - want) <= std::max(2000.0, want * 0.01) + stolen);
 }
 
-std::string last_info_line(const support::fs::path& run, const std::string& key) {
-  std::string last;
+std::vector<std::string> info_lines(const support::fs::path& run, const std::string& key) {
+  std::vector<std::string> lines;
   for (const auto& entry : support::fs::directory_iterator(run)) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) != 0) continue;
     std::ifstream in{entry.path()};
     for (std::string line; std::getline(in, line);) {
-      if (line.rfind(key + ' ', 0) == 0) last = line.substr(key.size() + 1);
+      if (line.rfind(key + ' ', 0) == 0) lines.push_back(line.substr(key.size() + 1));
     }
   }
-  return last;
+  return lines;
+}
+
+std::string last_info_line(const support::fs::path& run, const std::string& key) {
+  const std::vector<std::string> lines = info_lines(run, key);
+  return lines.empty() ? std::string() : lines.back();
+}
+
+struct cpu_reading {
+  std::int64_t time_ns;
+  std::int64_t cpu_ns;
+  std::int64_t idle_ns;
+};
+
+std::vector<cpu_reading> cpu_readings(const support::fs::path& run) {
+  std::vector<cpu_reading> all;
+  for (const std::string& line : info_lines(run, "cpu_time")) {
+    std::istringstream in{line};
+    cpu_reading r{};
+    REQUIRE(in >> r.time_ns >> r.cpu_ns >> r.idle_ns);
+    all.push_back(r);
+  }
+  return all;
 }
 
 /// Runs operations that compute, sleep, read a file, and wait for a lock.
@@ -198,6 +222,52 @@ TEST_CASE("a thread that only computes is never blocked, and waits only for CPUs
   CHECK(off_ns - run_queue_ns <= off_ns / 20 + stolen_ns);
 }
 
+TEST_CASE("the CPU time of a process contains threads that record nothing") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(support::options_for(run)));
+  const std::int64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  std::thread{[] { burn(50'000'000); }}.join();
+  { LOTUS_SCOPE("Op"); }
+  const std::int64_t after_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  lotus::stop();
+  const std::vector<cpu_reading> readings = cpu_readings(run.path());
+  REQUIRE(readings.size() >= 2);
+  CHECK(readings.front().cpu_ns <= before_ns);
+  CHECK(readings.back().cpu_ns >= after_ns);
+  CHECK(readings.back().cpu_ns - readings.front().cpu_ns >= 50'000'000);
+  const auto cpus = static_cast<double>(sysconf(_SC_NPROCESSORS_CONF));
+  const cpu_reading& first = readings.front();
+  const cpu_reading& last = readings.back();
+  const auto passed_ns = static_cast<double>(last.time_ns - first.time_ns);
+  // The kernel reports idle time in ticks, for each CPU.
+  const double tick_ns = 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  CHECK(last.idle_ns >= first.idle_ns);
+  CHECK(static_cast<double>(last.idle_ns - first.idle_ns) <= cpus * (passed_ns + 2 * tick_ns));
+}
+
+TEST_CASE("the CPU time of a killed process is known up to a moment before the kill") {
+  const support::temp_directory run;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    lotus::options chosen = support::options_for(run);
+    chosen.drain_interval_ms = 5;
+    if (!lotus::start(chosen)) _exit(1);
+    // Until the drain thread has written a line after the first 200 ms.
+    std::thread([] {
+      for (;;) burn(1'000'000);
+    }).detach();
+    while (cpu_readings(run.path()).back().cpu_ns < 200'000'000) {
+      LOTUS_SCOPE("Op");
+      nap(1'000'000);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(cpu_readings(run.path()).size() > 2);
+}
+
 TEST_CASE("no CPU time is recorded if it is switched off") {
   const support::temp_directory run;
   lotus::options chosen = support::options_for(run);
@@ -210,6 +280,7 @@ TEST_CASE("no CPU time is recorded if it is switched off") {
   lotus::stop();
   CHECK(support::log_files(run.path(), true).empty());
   CHECK(last_info_line(run.path(), "cpu") == "off");
+  CHECK(cpu_readings(run.path()).empty());
   // The next recording must measure CPU time again.
   const support::temp_directory next;
   REQUIRE(lotus::start(support::options_for(next)));

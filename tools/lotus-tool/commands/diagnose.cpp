@@ -217,6 +217,11 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
       facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
     }
   }
+  if (d.cpu_ns) {
+    facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
+    facts.row({"of that, outside of markers", human_share(d.unrecorded_cpu)});
+  }
+  if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
   // The throughput in steady state is not shown here: it covers another period than the capacities,
   // and may exceed them, because batches that were built during the start-up count for it.
   const auto with_samples = [&d](std::optional<double> per_s,

@@ -35,6 +35,7 @@
 #include "verdict/gains.hpp"
 #include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
+#include "verdict/run_limits.hpp"
 #include "verdict/slow_workers.hpp"
 #include "verdict/verdict.hpp"
 #include "verdict/waiting.hpp"
@@ -112,6 +113,8 @@ void simulate(const run_data& run, diagnosis& d) {
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
   const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
+  d.unrecorded_cpu = unrecorded_cpu_share(asked.recorded());
+  d.others_cpus = asked.recorded().others_cpus;
   if (d.why_silent.empty()) d.why_silent = why_unlike(asked);
   if (!d.why_silent.empty()) return;
   d.gains = gains_of(asked);
@@ -264,6 +267,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();
   d.run_ns = static_cast<double>(batches.length_ns());
+  d.cpu_ns = run.cpu_time.between(batches.start_ns(), batches.start_ns() + batches.length_ns());
   d.steady = batches.steady_per_s();
   const distribution step = describe(steps);
   d.mean_step_ns = step.mean_ns;

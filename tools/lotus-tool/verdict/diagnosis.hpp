@@ -86,6 +86,12 @@ struct diagnosis {
   /// Whether another thread than the consumer builds the batches, if makes_itself is true.
   bool on_demand = false;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
+  /// CPU time of all threads of the run's processes, in ns, and which share (0..1) of it was used
+  /// outside of recorded work; nullopt if unknown.
+  std::optional<double> cpu_ns;
+  double unrecorded_cpu = 0;
+  /// Mean number of CPUs that other programs used; nullopt if unknown.
+  std::optional<double> others_cpus;
   std::size_t batches = 0;
   /// Number of received batches, including those left out by --skip-batches.
   std::size_t received = 0;

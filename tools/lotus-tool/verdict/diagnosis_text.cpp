@@ -233,6 +233,10 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("consumer_capacity", d.consumer_capacity);
   write_interval(to, "consumer_capacity_interval", d.consumer_interval);
   to.member("workers", d.workers).member("batches", d.batches);
+  if (d.cpu_ns) {
+    to.member("cpu_ns", *d.cpu_ns).member("unmarked_cpu_share", d.unrecorded_cpu);
+  }
+  if (d.others_cpus) to.member("other_programs_cpus", *d.others_cpus);
   to.member("discarded", d.discarded);
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);

@@ -34,9 +34,6 @@ std::vector<bound_gain> gains_of(const what_if& run);
 /// work.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
-/// Returns why the simulation of a run cannot be trusted; "" if it reproduces the recorded run.
-std::string why_unlike(const what_if& run);
-
 /// A suggestion: a change that the user can make.
 struct move {
   /// The change, its predicted effect and, if the effect is uncertain, how to find out more.
@@ -80,21 +77,6 @@ void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
 
 /// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
 std::optional<move> faster_step(const what_if& run);
-
-/// Returns whether twice as many CPUs would gain another 5 % after `change`.
-bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
-
-/// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
-/// operation that limits the number of useful workers; "" if the recording shows no such limit.
-std::string limit_text(const what_if& run);
-
-/// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
-/// because one run alone cannot show this effect.
-std::string slowing_text(const what_if& run);
-
-/// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
-/// others_share() > 0.
-std::string others_text(const what_if& run);
 
 /// An operation or a stage, with its share of the critical path and the predicted effect of making
 /// it faster. Both gains are factors by which the run would be faster; 1 means no effect.

@@ -159,7 +159,7 @@ class run_info {
 
   /// Adds the CPU time that the process has used so far.
   void add_cpu_time() noexcept {
-    if (directory_ == nullptr) return;
+    if (directory_ == nullptr || watching_ == cpu_watching::off) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (first_cpu_time_ns_ == 0) first_cpu_time_ns_ = now_ns;
     // A long recording needs few lines: each comes after a sixteenth of the time recorded so far.

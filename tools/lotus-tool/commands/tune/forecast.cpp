@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "verdict/gains.hpp"
+#include "verdict/run_limits.hpp"
 
 namespace lotus::tool {
 namespace {

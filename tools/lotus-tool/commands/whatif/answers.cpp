@@ -19,6 +19,7 @@
 #include "replay/target.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"
+#include "verdict/run_limits.hpp"
 
 namespace lotus::tool {
 namespace {

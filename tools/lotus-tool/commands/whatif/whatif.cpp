@@ -29,6 +29,7 @@
 #include "verdict/gains.hpp"
 #include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
+#include "verdict/run_limits.hpp"
 
 namespace lotus::tool {
 namespace {

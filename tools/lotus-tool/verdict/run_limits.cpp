@@ -1,0 +1,106 @@
+#include "verdict/run_limits.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/terminal/table.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/verdict.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns the share (0..1) of the threads' working time during which they waited for a CPU.
+double share_without_cpu(const recorded_pipeline& p) {
+  if (!p.cpu_known) return 0;
+  double queued_ns = 0;
+  double all_ns = 0;
+  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
+    for (const measured_work& w : *all) {
+      queued_ns += w.queued_ns;
+      all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+    }
+  }
+  return all_ns > 0 ? queued_ns / all_ns : 0;
+}
+
+}  // namespace
+
+std::string why_unlike(const what_if& run) {
+  if (!run.is_unlike()) return {};
+  if (run.fitted() < run.achieved()) {
+    return "a simulation of the run reaches only " + rate(run.fitted()) + ", not " +
+           rate(run.achieved()) + ": more work ran in parallel than the logs show";
+  }
+  constexpr double worth_saying = 0.1;
+  const double no_cpu = share_without_cpu(run.recorded());
+  if (!run.recorded().has_consumer && no_cpu < worth_saying) {
+    return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
+           rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
+  }
+  std::string text = "a simulation of the run reaches " + rate(run.fitted()) + ", not " +
+                     rate(run.achieved()) + ": its logs do not show what slows it down";
+  if (no_cpu >= worth_saying) {
+    text += ". Its recorded work waited for a CPU during " + human_share(no_cpu) +
+            " of its time: record again on an idle machine, or with fewer threads";
+  }
+  const double unrecorded = unrecorded_cpu_share(run.recorded());
+  if (unrecorded >= worth_saying) {
+    text += ". " + human_share(unrecorded) +
+            " of the CPU time was used outside of all markers: 'lotus-tool run' and then "
+            "'lotus-tool threads' show by which functions";
+  }
+  return text;
+}
+
+bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {
+  const recorded_pipeline& p = run.recorded();
+  if (!p.cpu_known || !p.cpus) return false;
+  pipeline_change more = change;
+  more.cpus = 2 * change.cpus.value_or(*p.cpus);
+  return run.guess(more).gain >= (1 + worthwhile) * run.guess(change).gain;
+}
+
+double unrecorded_cpu_share(const recorded_pipeline& p) {
+  const double all_ns = p.unrecorded_cpu_ns + p.recorded_cpu_ns();
+  return all_ns > 0 ? p.unrecorded_cpu_ns / all_ns : 0;
+}
+
+std::string limit_text(const what_if& run) {
+  const std::size_t unfinished = run.recorded().unfinished;
+  if (unfinished != unbounded) {
+    return "the number of items in the stages is limited to " + std::to_string(unfinished) +
+           ", so more threads do not help: raise this limit";
+  }
+  const what_if::limited_operation found = run.limited();
+  if (found.name.empty()) return {};
+  const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
+                                                  : "a lock, a device, a limit or CPUs";
+  if (found.most == 1) {
+    return found.name + " runs only once at a time (" + by +
+           "): more workers do not help; make it faster, use several locks or devices, or hold the "
+           "lock for a shorter time";
+  }
+  return "at most " + std::to_string(found.most) + " calls of " + found.name +
+         " are served at once (" + by + "): more workers than that do not help";
+}
+
+std::string slowing_text(const what_if& run) {
+  return "a thread needs " + human_share(run.law().law.slowing) +
+         " more CPU time while all other CPUs are busy; this is an estimate, because the number of "
+         "busy CPUs hardly varied in this run";
+}
+
+std::string others_text(const what_if& run) {
+  return "other programs used " + std::to_string(std::lround(100 * run.others_share())) +
+         " % of the CPU time that this run could have used, so predictions are rough: record again "
+         "on an idle machine";
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,37 @@
+// Says what limits a run as it was recorded, and why its simulation may differ from it.
+#ifndef LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
+#define LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
+
+#include <string>
+
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// Returns why the simulation of a run cannot be trusted; "" if it reproduces the recorded run.
+std::string why_unlike(const what_if& run);
+
+/// Returns the share (0..1) of the run's CPU time that was used outside of recorded work, for
+/// example by threads without markers; 0 if it is unknown.
+double unrecorded_cpu_share(const recorded_pipeline& p);
+
+/// Returns whether twice as many CPUs would gain another 5 % after `change`.
+bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
+
+/// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
+/// operation that limits the number of useful workers; "" if the recording shows no such limit.
+std::string limit_text(const what_if& run);
+
+/// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
+/// because one run alone cannot show this effect.
+std::string slowing_text(const what_if& run);
+
+/// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
+/// others_share() > 0.
+std::string others_text(const what_if& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
