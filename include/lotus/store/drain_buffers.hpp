@@ -1,4 +1,4 @@
-// Provides buffers for the threads that drain rings.
+// Provides the buffers in which draining threads format log lines.
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 

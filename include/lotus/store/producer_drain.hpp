@@ -21,7 +21,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The arguments of a drain, except for the thread and its logs.
+/// The arguments of drain_producer(), except for the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;

@@ -1,5 +1,5 @@
-// Writes the information file, of which each process of a run has one: a small file with the
-// process's identity, threads and record counts.
+// Writes the information file of a process: a small file in the run's directory with the process's
+// identity, threads and record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
@@ -28,7 +28,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The distance from now to the end of a span that the program measured itself.
+/// How far from now a span ends whose times the program measured itself (lotus::record_span).
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;
@@ -40,9 +40,8 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, as stored in the information file, between the end of a span that the
-/// program measured itself and the moment when the span was recorded. Thread safety: covers() on
-/// any thread; callers of the others hold a lock.
+/// The largest distance into the past and the largest into the future that the information file
+/// states; see span_distance. covers() is thread-safe; callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -55,7 +54,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the stored distance is at least that of this span's end; then no new line is needed.
+  /// Whether the stored distance is at least as large as that of this span's end, so that the file
+  /// needs no new line.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -69,8 +69,8 @@ class reported_reach {
   }
 
  private:
-  // A shorter distance needs no line in the file: readers must expect that the times of different
-  // threads differ by this much.
+  // A shorter distance needs no line in the file, because readers expect differences of this size
+  // anyway: the clocks of threads may differ by as much.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
@@ -89,15 +89,15 @@ class reported_reach {
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
+///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
 /// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
 /// these lines can be written even if the disk is full. A process that records again in the same
 /// directory continues its file, and "records" contains the sums. Names and the command have the
 /// form of names in logs, with an S before them. Failures are ignored, because recording does not
-/// depend on the file. Thread safety: covers() on any thread; the callers of the other functions
-/// hold the lock of run_files. Trivially destructible.
+/// depend on the file. covers() is thread-safe; callers of the other functions hold the lock of
+/// run_files. Trivially destructible.
 class run_info {
  public:
   /// Creates the file, or continues the previous file if it has the same settings.
@@ -130,7 +130,7 @@ class run_info {
     return name_ns_;
   }
 
-  /// Adds a line if the moments at which threads read their CPU clocks (cpu_watching) have changed.
+  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
@@ -156,8 +156,9 @@ class run_info {
   /// Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line with a larger distance to the file if covers() is false for this span; call this
-  /// before the span is recorded. If the line cannot be written, the next such span tries again.
+  /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
+  /// this function before the span is recorded. If the line cannot be written, the next such span
+  /// tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
