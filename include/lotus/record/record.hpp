@@ -49,17 +49,18 @@ enum class event_kind : std::uint8_t {
   // 32-bit number (2^32 - 1 if the real number is larger); end_ticks: a number of bytes. The first
   // four kinds describe one operation: they precede the operation's record and have the same start
   // and name. A record is omitted if both its number and its bytes are 0.
-  allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
-  freed = 17,      ///< bytes that the operation freed; number: calls
-  retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
+  allocated = 16,  ///< bytes that the operation allocated; in the tag: number of allocations
+  freed = 17,      ///< bytes that the operation freed; in the tag: number of calls
+  retained = 18,   ///< bytes that the operation allocated and did not free; in the tag: blocks
   heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
   // The next three kinds describe the process's heap at one moment, begin_ticks.
-  /// Bytes in use; number: number of units (see heap_hook::enter()) begun so far; name: their name.
+  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) begun so far, and their
+  /// name.
   heap = 20,
-  /// Bytes in use that operations of this name allocated during one generation (group of
-  /// consecutive units); number: first unit of the generation.
+  /// Bytes in use that operations of this name allocated during one generation (a group of
+  /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far: number 0: bytes allocated, number 1: number of allocations.
+  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,
