@@ -1,4 +1,5 @@
-// Defines the slow paths of scopes, batches and ranges: functions for cases that are rare.
+// Defines the slow paths of scopes, batches and ranges: functions that are called only in rare
+// cases.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 

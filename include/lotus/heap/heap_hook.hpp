@@ -49,7 +49,7 @@ struct heap_hook {
   /// Ends the innermost open operation of this name, and all operations still open inside it.
   /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the open operations of all threads.
+  /// Forgets the operations of all threads that have begun and not ended.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
@@ -59,7 +59,8 @@ struct heap_hook {
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Describes in `text` the allocations that the library cannot count; writes "" if it counts all.
+  /// Describes in `text` the allocations that the library cannot count; writes "" if it knows of
+  /// none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 

@@ -15,7 +15,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Prints that the environment variable `row` has the invalid value `bad`, which values are valid,
-/// and which value is used instead. Callers pass it as `report` to the functions of
+/// and which value is used instead. Callers pass this function as `report` to functions of
 /// base/environment.hpp.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {

@@ -89,7 +89,7 @@ struct services {
   void (*crossed_threads)(record_tag) noexcept;
   /// Registers the state of a shared object. From then on the session stores in this state whether
   /// recording is on.
-  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  /// @param environment_counts  whether this call starts recording if LOTUS_LOG_FILE is set.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
   /// Begins a span of this thread on another profiler's timeline, and begins to count the span's

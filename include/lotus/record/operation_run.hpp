@@ -62,9 +62,9 @@ class operation_run {
   }
 
  private:
-  /// The value of `running_` until the first operation begins. The destructor cannot compare
-  /// first_ticks_ with last_ticks_ instead, because the counter of aarch64 may run at only 24 MHz:
-  /// then both are equal after a short operation too.
+  /// The value of `running_` until the first operation begins, by which end_early() recognizes that
+  /// there was no operation. Comparing first_ticks_ with last_ticks_ would not show this: both may
+  /// be equal after a short operation, because the counter of aarch64 may run at only 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;

@@ -77,7 +77,8 @@ inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) -
 /// stage_number record with the real number then precedes the stage record. Also the number in the
 /// tag of a range whose name does not end in a number.
 inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
-/// The value of an off_cpu record if it is unknown how long the thread waited for a CPU.
+/// The number in the tag of an off_cpu record if it is unknown how long the thread waited for a
+/// CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
 /// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.

@@ -77,7 +77,8 @@ LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 /// The part of a thread's state that it needs to store records. struct producer (record/thread.hpp)
 /// adds the part that the session uses.
 struct alignas(64) thread_ring {
-  // Used by the owning thread; changed by the session only while that thread cannot store records.
+  // The owning thread uses these members. The session changes them only while that thread cannot
+  // store records.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
@@ -109,13 +110,13 @@ struct alignas(64) ring_gate {
   /// The thread may store records at positions below this limit. 0 sends all records to the slow
   /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
-  /// The position at which the ring is full. If full rings drop records, `limit` is first the
+  /// The position at which the ring is full. If full rings drop records, `limit` is at first the
   /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
   /// to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
   /// Like `limit`, for the lane of signal handlers.
   std::atomic<std::uint64_t> interrupt_limit{0};
-  /// Where the thread publishes the start of its wait.
+  /// Where the thread publishes since when it has been waiting for a batch.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
   /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
   /// Written while producer::guard is held.

@@ -41,8 +41,8 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
@@ -102,7 +102,7 @@ class sampler {
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
   /// Records which threads belong to the library, so that their samples can be ignored. The
-  /// session's drain thread is sampled if it was started after the events were opened.
+  /// session's drain thread is sampled too if it was started after the events were opened.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));

@@ -39,8 +39,8 @@ class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -145,7 +145,7 @@ class sampling_events {
     const bool few =
         (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
-      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      const int error = few ? open_into_rings(tid) : open_for_one_thread(tid);
       if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: the thread has ended
     });
   }
@@ -160,7 +160,7 @@ class sampling_events {
     return 0;
   }
 
-  int open_alone(pid_t tid) noexcept {
+  int open_for_one_thread(pid_t tid) noexcept {
     if (events_ == most) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;

@@ -205,9 +205,9 @@ class cpu_clock {
     if (!kept && fd >= 0) close(fd);
     if (bytes <= 0) return -1;
     text[bytes] = '\0';
-    char* behind_cpu_time = nullptr;
-    static_cast<void>(strtoll(text, &behind_cpu_time, 10));
-    return strtoll(behind_cpu_time, nullptr, 10);
+    char* after_cpu_time = nullptr;
+    static_cast<void>(strtoll(text, &after_cpu_time, 10));
+    return strtoll(after_cpu_time, nullptr, 10);
   }
 
   static int open_schedstat_file() noexcept {

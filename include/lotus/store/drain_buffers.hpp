@@ -14,7 +14,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few unused buffers for later drains. Thread safety: all functions.
+/// Keeps a few unused buffers for later drains. All functions are thread-safe.
 class drain_buffers {
  public:
   /// Returns a buffer; null if there is no memory.

@@ -22,7 +22,7 @@ namespace detail {
 /// it does so, it recovers the dead thread's records; otherwise its first lines would look like the
 /// end of an append that the dead thread did not finish.
 ///
-/// Thread safety: all functions.
+/// All functions are thread-safe.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.

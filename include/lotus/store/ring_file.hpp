@@ -190,8 +190,8 @@ class ring_file {
   /// each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Extends the file and maps the new pages into memory. Reserves space on the disk for them, so
-  /// that on a full disk this function fails and not a later scope, with SIGBUS.
+  /// Extends the file and maps the new pages into memory. Reserves space on the disk for the pages,
+  /// because storing a record in them would otherwise crash with SIGBUS if the disk is full.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);

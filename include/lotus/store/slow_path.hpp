@@ -36,8 +36,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // If full rings drop records, the limit is first half of the ring (see open_lanes()). So a
-    // limit other than 0 means here that the ring is at least half full.
+    // If full rings drop records, open_lanes() first sets the limit to half of the ring. So a limit
+    // other than 0 means here that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;

@@ -1,5 +1,5 @@
 // Lists the system calls in which threads usually wait, and what each call waits for, such as a
-// file or a socket
+// file or a socket.
 #ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
 #define LOTUS_WAITS_SYSTEM_CALLS_HPP
 

@@ -41,7 +41,8 @@ class wait_file {
            (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
   }
 
-  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
+  /// Opens or creates the file; call this function if ready() is false. Returns false if that
+  /// fails.
   bool begin(const wait_folder& folder) noexcept {
     if (folder.directory < 0 || *folder.info == '\0') return false;
     if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);

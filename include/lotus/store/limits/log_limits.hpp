@@ -156,7 +156,7 @@ class log_limits {
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
       // Logs of dead threads are deleted only a minute after their last append. Until then their
-      // size does not count, so that other logs are not deleted in their place.
+      // size does not count, so that other logs are not deleted instead of them.
       if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);

@@ -36,8 +36,8 @@ class part_numbers {
     return next;
   }
 
-  /// Makes the next number larger than that of an existing part, because the numbers of another
-  /// process may be ahead of the clock. Ignores a number that is over an hour ahead.
+  /// Makes the next number larger than that of an existing part, because the numbers that another
+  /// process has used may be ahead of the clock. Ignores a number that is over an hour ahead.
   void begin_after(std::uint64_t part) noexcept {
     constexpr std::uint64_t max_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;

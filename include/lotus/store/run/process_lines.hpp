@@ -25,7 +25,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Builds lines in the format that class run_info documents. Omits values that the kernel does not
-/// report, and lines that do not fit into the buffer. Thread safety: none.
+/// report, and lines that do not fit into the buffer. Not thread-safe.
 /// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {

@@ -28,10 +28,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far from now a span ends whose times the program measured itself (lotus::record_span).
+/// How far in the past or future a span ends whose times the program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
-  bool behind;
+  bool behind;  ///< whether the end is in the past
 
   /// @param over_for_ns  time since the span's end in ns; negative if the end is in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
@@ -91,13 +91,13 @@ class reported_reach {
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
 ///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
-/// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
-/// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
-/// these lines can be written even if the disk is full. A process that records again in the same
-/// directory continues its file, and "records" contains the sums. Names and the command have the
-/// form of names in logs, with an S before them. Failures are ignored, because recording does not
-/// depend on the file. covers() is thread-safe; callers of the other functions hold the lock of
-/// run_files. Trivially destructible.
+/// A log has a number of its own if another process uses the thread's id; see
+/// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
+/// is reserved, so that these lines can be written even if the disk is full. A process that records
+/// again in the same directory continues its file, and "records" contains the sums. Names and the
+/// command have the form of names in logs, with an S before them. Failures are ignored, because
+/// recording does not depend on the file. covers() is thread-safe; callers of the other functions
+/// hold the lock of run_files. Trivially destructible.
 class run_info {
  public:
   /// Creates the file, or continues the previous file if it has the same settings.
