@@ -49,7 +49,7 @@ struct heap_hook {
   /// Ends the innermost open operation of this name, and all operations still open inside it.
   /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the operations of all threads that have begun and not ended.
+  /// Forgets all operations, of all threads, that have not ended.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;

@@ -17,10 +17,11 @@ namespace detail {
 
 struct aggregates_block;
 
-// A thread needs only one load and one comparison to find out whether it may have been off the CPU
-// since the last check. The kernel clears a pointer in the thread's rseq area (restartable
-// sequences, rseq(2)) when it switches the thread out. While the pointer still has the value that
-// lotus stored, the thread has not been off the CPU, and no clock needs to be read.
+// A thread records how long it was off the CPU. It needs only one load and one comparison to find
+// out whether it may have been off the CPU since the last check. The kernel clears a pointer in the
+// thread's rseq area (restartable sequences, rseq(2)) when it switches the thread out. While the
+// pointer still has the value that lotus stored, the thread has not been off the CPU, and no clock
+// needs to be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 

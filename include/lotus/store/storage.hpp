@@ -137,7 +137,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Writing records to logs.
 
   /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
-  /// written stay where they are.
+  /// written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;

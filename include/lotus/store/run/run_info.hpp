@@ -157,12 +157,13 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Adds the CPU time that the process has used so far.
+  /// Adds a line "cpu_time": the CPU time of the process so far, and the idle time of its CPUs.
   void add_cpu_time() noexcept {
     if (directory_ == nullptr) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (first_cpu_time_ns_ == 0) first_cpu_time_ns_ = now_ns;
-    // A long recording needs few lines: each comes after a sixteenth of the time recorded so far.
+    // The pause before the next line is a sixteenth of the time recorded so far, so that even a
+    // long recording has few of these lines.
     constexpr std::int64_t min_pause_ns = 50'000'000;
     const std::int64_t pause_ns = (now_ns - first_cpu_time_ns_) / 16;
     next_cpu_time_ns_ = now_ns + (pause_ns > min_pause_ns ? pause_ns : min_pause_ns);
@@ -173,7 +174,7 @@ class run_info {
                                static_cast<long long>(idle_ns_of_cpus())));
   }
 
-  /// Adds the CPU time if the last such line is old enough. Does nothing before create().
+  /// Adds a line "cpu_time" if the next one is due. Does nothing before create().
   void add_due_cpu_time() noexcept {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
@@ -315,8 +316,8 @@ class run_info {
   std::uint64_t dropped_ = 0;
   deleted_logs forgotten_;
   reported_reach reach_;
-  /// When the first line "cpu_time" was written, and when the next one is due, in ns of
-  /// CLOCK_MONOTONIC.
+  /// Times at which the first line "cpu_time" was written and at which the next one is due, in ns
+  /// of CLOCK_MONOTONIC.
   std::int64_t first_cpu_time_ns_ = 0;
   std::int64_t next_cpu_time_ns_ = 0;
   /// End of the space reserved in the file for the line "records"; 0: none.
