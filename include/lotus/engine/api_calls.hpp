@@ -1,4 +1,5 @@
-// Defines the slow paths of scopes, batches and ranges.
+// Defines the slow paths of scopes, batches and ranges: functions that are called only in rare
+// cases.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -46,7 +47,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
 }
 
 /// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
-/// operations are shown there: the names of other measured spans become known too late, or these
+/// operations are: the names of other measured spans are known only when the spans end, or these
 /// spans need not be nested.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_segment;
@@ -136,7 +137,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // The end moves back until it is not inside a UTF-8 character.
+    // The text is cut earlier if it would otherwise end inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {

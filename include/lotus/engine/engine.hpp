@@ -1,5 +1,6 @@
-// Includes the implementation of the API. A header-only program compiles it in each file; a program
-// with LOTUS_COMPILED compiles it only in the file that defines LOTUS_IMPLEMENTATION.
+// Includes the implementation of the API. A header-only program compiles the implementation in each
+// file; a program with LOTUS_COMPILED compiles it only in the file that defines
+// LOTUS_IMPLEMENTATION.
 #ifndef LOTUS_ENGINE_ENGINE_HPP
 #define LOTUS_ENGINE_ENGINE_HPP
 

@@ -1,4 +1,5 @@
-// Implements LOTUS_MAP_REGION, which runs one operation as often as environment variables request.
+// Implements LOTUS_MAP_REGION, which runs a block of the program as often as environment variables
+// request, while a profiler observes it.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
@@ -34,7 +35,7 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// Reports once that the list of regions cannot be written.
+/// Reports once that the list of the program's regions cannot be written.
 /// @param path  path of the list. The reason is in `errno`.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
@@ -45,8 +46,9 @@ inline void cannot_write_list(const char* path) noexcept {
 
 /// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
 /// operation. Without this delay the first sample would always come one interval after the sampler
-/// was resumed, and operations shorter than an interval would never be sampled. Reports exclude
-/// this function by its name. So it calls no other function, whose samples would have another name.
+/// was resumed, and operations shorter than an interval would never be sampled. lotus-tool's
+/// reports exclude samples in this function by its name. So it calls no other function: samples in
+/// that function would be reported.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
   // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
@@ -90,7 +92,8 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // Starts the session's own thread before the profiler looks for threads of the program.
+  // Joins the session now, so that its threads are started before the profiler looks for the
+  // threads of the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -119,8 +122,8 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // The name is stored and the session joined before collecting begins, so that this work is not
-  // collected.
+  // The name is stored and the session joined before the collector is switched on, so that this
+  // work is not part of the profile.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -132,13 +135,14 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // The time that the clock reading takes does not belong to the region.
+  // The region begins after the clocks were read, so the time that the reading took is added to the
+  // start.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind counts every instruction, so counting begins as the last step here and ends as the
-  // first step in end_pass().
+  // callgrind counts every instruction. So counting is switched on as the last action here, and off
+  // as the first action in end_pass().
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -162,8 +166,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// Writes the counts up to now under the name of this region, before a nested region begins:
-/// callgrind assigns all counts since the last dump to the name of the next dump.
+/// Called before a region inside this one begins. Writes the counts so far under this region's
+/// name, because callgrind assigns all counts since the last dump to the name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -183,7 +187,7 @@ inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
                                    detail::ticks_per_ns());
 }
 
-/// Appends this operation's name to the list of regions, if lotus-tool has asked for a list.
+/// Appends this region's name to the list of regions, if lotus-tool has requested one.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;

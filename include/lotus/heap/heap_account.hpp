@@ -37,8 +37,8 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records the counts of liblotus_memory.so. Thread safety: all functions, but call
-/// begin_recording() and begin_where_missed() only with the session's control lock held.
+/// Records the counts of liblotus_memory.so. All functions are thread-safe, but call
+/// begin_recording() and begin_where_missed() only while the session's control lock is held.
 class heap_account {
  public:
   /// Looks for liblotus_memory.so. Call this function before taking any lock.
@@ -46,9 +46,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that are still open from the previous one. The
-  /// state of the heap is recorded later, by the first operation, because recording it needs a lock
-  /// that the caller of this function already holds.
+  /// Begins a recording, and forgets operations that began during the previous recording and have
+  /// not ended. The state of the heap is recorded later, by the first operation, because recording
+  /// it needs a lock that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -67,8 +67,10 @@ class heap_account {
     if (!begun_) begin_recording();
   }
 
-  /// Records the state of the heap. Must be called before the recording ends.
-  /// @param unit  id of the name to record if no unit (batch or outermost operation) has begun yet.
+  /// Records the size of the heap, and how much of it each operation has allocated. Must be called
+  /// before the recording ends.
+  /// @param unit  id of the name to record if no unit (batch, or outermost operation) has begun
+  /// yet.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
       report_heap(*counts, unit);
@@ -76,8 +78,8 @@ class heap_account {
     }
   }
 
-  /// Returns the id of the name to which allocations are attributed during a span with this tag. A
-  /// kind of span without names, such as the building of a batch, has a fixed name.
+  /// Returns the id of the name to which allocations are attributed during a span with this tag. If
+  /// spans of its kind have no name, as when a batch is built, the kind has a fixed name.
   /// @param intern  function that returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
@@ -157,9 +159,9 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the size of the heap, at most a thousand times per second. How much of the heap each
-  /// operation has allocated is recorded at increasing intervals, because these records need much
-  /// space.
+  /// Called when a unit (batch, or outermost operation) has ended. Records the size of the heap, at
+  /// most a thousand times per second. How much of the heap each operation has allocated is
+  /// recorded at increasing intervals, because these records need much space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     std::int64_t last_ns = heap_reported_ns_.load(std::memory_order_relaxed);

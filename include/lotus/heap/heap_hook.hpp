@@ -1,5 +1,5 @@
-// Defines the interface of liblotus_memory.so, which counts a program's allocations when LD_PRELOAD
-// names it.
+// Defines the interface of liblotus_memory.so, a library that counts the allocations of a program
+// if LD_PRELOAD names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
@@ -11,7 +11,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How one thread used the heap during an operation. Sizes are those that the program requested.
+/// How a thread used the heap during one operation. Sizes are those that the program requested.
 struct heap_change {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
@@ -34,23 +34,22 @@ struct heap_sums {
   std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The interface, which is the library's only symbol except for the functions that it replaces.
-/// Thread safety: all functions; enter() and leave() apply to the calling thread. Signal safety:
-/// none, as for malloc(3). No function allocates.
+/// The interface: the only symbol of the library except for the functions that it replaces. All
+/// functions are thread-safe, but not signal-safe, as malloc(3) is not; enter() and leave() apply
+/// to the calling thread. No function allocates.
 struct heap_hook {
   std::uint32_t version;
   std::uint32_t bytes;  ///< size of this struct
-  /// Begins an operation. Allocations are grouped by generations, which consist of consecutive
-  /// units. A unit is the building of a batch; in a program without batches, an outermost
-  /// operation.
-  /// @param name  id of the operation's name, to which allocations in it but not in inner
-  /// operations are attributed.
+  /// Begins an operation. The library groups allocations into generations of consecutive units. A
+  /// unit is the building of a batch or, in a program without batches, an outermost operation.
+  /// @param name  id of the operation's name. Allocations in the operation are attributed to it,
+  /// except those in inner operations.
   /// @param is_batch  whether the operation builds a batch.
   void (*enter)(std::uint32_t name, bool is_batch) noexcept;
   /// Ends the innermost open operation of this name, and all operations still open inside it.
   /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the open operations of all threads.
+  /// Forgets all operations, of all threads, that have not ended.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
@@ -60,7 +59,8 @@ struct heap_hook {
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Writes a description of allocations that the library cannot count; empty if it knows of none.
+  /// Describes in `text` the allocations that the library cannot count; writes "" if it knows of
+  /// none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 

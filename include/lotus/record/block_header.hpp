@@ -1,4 +1,4 @@
-// Defines the header of the blocks in a ring file (see record/ring_layout.hpp).
+// Defines the header with which each block of a ring file begins (see record/ring_layout.hpp).
 #ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
 #define LOTUS_RECORD_BLOCK_HEADER_HPP
 

@@ -1,4 +1,4 @@
-// Passes the calls of lotus::collector to the collector: the profiler that runs the program.
+// Passes calls of lotus::collector to the collector: the profiler that observes the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -11,11 +11,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True after this shared object has looked for a collector and found none; then no call is needed.
+/// True after this shared object has found no collector; then call_collector() is not needed.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Calls the collector; the first call finds the collector. Defined in
+/// Passes a call to the collector. The first call determines which profiler that is. Defined in
 /// collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else

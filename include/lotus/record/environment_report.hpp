@@ -14,8 +14,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Prints a message about a variable's invalid value, with the valid values and the value that is
-/// used instead. The functions of base/environment.hpp take this function as their `report`.
+/// Prints that the environment variable `row` has the invalid value `bad`, which values are valid,
+/// and which value is used instead. Callers pass this function as `report` to functions of
+/// base/environment.hpp.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -33,7 +34,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     return say("%s=%.*s: must be %s; taken as: %s", row.name, bytes, bad.data(), row.values,
                row.otherwise);
   }
-  // Converts "itt|nvtx|torch" to "itt, nvtx and torch".
+  // row.values contains the valid words, such as "itt|nvtx|torch". The message lists them as "itt,
+  // nvtx and torch".
   char words[128];
   std::size_t used = 0;
   for (const char* c = row.values; *c != '\0' && used < sizeof(words) - 8; ++c) {
@@ -49,7 +51,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// Returns a variable's number. If it is invalid, reports it and returns the default.
+/// Returns the number in an environment variable. If the variable contains no valid number, reports
+/// that and returns the variable's default.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);

@@ -1,4 +1,4 @@
-// Defines the functions and the state through which a process's shared objects use its session.
+// Defines the functions and state with which all shared objects of a process use its session.
 #ifndef LOTUS_RECORD_HUB_HPP
 #define LOTUS_RECORD_HUB_HPP
 
@@ -25,46 +25,48 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// A listener that the caller must call because the steps selected by a schedule were recorded, and
-/// the directory of their logs.
+/// Filled by step() and stop() when the steps that a schedule selects have been recorded. The
+/// caller must then call the listener with the folder, which is the directory of the logs.
 struct step_notice {
   folder_listener listener;
   char folder[4096 + 512];
 };
 
-/// Functions with which an adapter shows this thread's scopes as annotations in PyTorch's profiler.
+/// Functions that show this thread's scopes in PyTorch's profiler; see lotus/torch/annotation.hpp.
 struct annotation_calls {
   void (*begin)(const char* name) noexcept;
   void (*end)() noexcept;  ///< ends the innermost annotation, if there is one
 };
 
-/// Start and end, in ticks of the session's clock, of a span that the program measured itself.
+/// Start and end of a span whose times the program measured itself, converted to ticks of the
+/// session's clock.
 struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// The session's functions, which the shared objects of the process call. The functions are part of
-/// the shared object that created the session; that object is never unloaded.
+/// The table of the session's functions, which the shared objects of the process call. The
+/// functions are part of the shared object that created the session; that object is never unloaded.
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
-  /// @param begins  true if no span that this thread will record began before this call.
+  /// @param begins  whether all spans that the thread will record begin after this call.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
   /// no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
-  /// Returns the self time, in ticks, of this thread's aggregated calls since the previous request.
-  /// If that time is not 0, also sets the tag of the record in which the caller must store it.
+  /// Returns the self time, in ticks, of the aggregated calls that have ended on this thread since
+  /// this function was last called. If it is not 0, also sets the tag of the record in which the
+  /// caller must store it.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< returns the name's id, which is never 0
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  which steps are recorded; the session keeps the function that it calls alive.
+  /// @param steps  selects the recorded steps; the session keeps its listener alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// step() and stop() return whether the caller must call a listener; the notice contains it.
+  /// Returns whether the caller must call the listener in the notice; so does stop().
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
@@ -73,26 +75,29 @@ struct services {
   /// Assigns this thread's later records to a loader. Returns the id of the previous loader's name.
   /// @param loader  id of the loader's name; 0 is the default loader.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
-  /// Gives the thread a ring, if recording is on and the thread has none.
+  /// Gives the thread a ring if recording is on and the thread has none.
   void (*get_ring)(producer&) noexcept;
-  /// Reads the thread's CPU clocks, and sets the cpu_watch so that it shows the next time off the
-  /// CPU. Returns the time off the CPU since the previous reading.
+  /// Reads the thread's CPU clocks, and sets up the cpu_watch to detect when the thread is next
+  /// switched out. Returns the time off the CPU since the previous reading.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
-  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
+  /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
+  /// within this process, and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
+  /// Converts the times of a span that is about to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  /// Reports once that a scope ended on another thread than it began on.
+  /// Reports once that a scope ended on another thread than the one on which it began.
   void (*crossed_threads)(record_tag) noexcept;
-  /// Registers a shared object. From then on the session stores in it whether recording is on.
-  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  /// Registers the state of a shared object. From then on the session stores in this state whether
+  /// recording is on.
+  /// @param environment_counts  whether this call starts recording if LOTUS_LOG_FILE is set.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// Begins a span of this thread on a profiler's timeline, and begins to count its allocations.
-  /// This and the next three functions are called only in recording::annotated.
+  /// Begins a span of this thread on another profiler's timeline, and begins to count the span's
+  /// allocations. This function and the next three are called only while the mode is
+  /// recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  /// Ends the span on the profiler's timeline, and records the span's allocations.
-  /// @param begin_ticks  start of the span if the caller is about to record the span; otherwise 0.
+  /// Ends the span on the other profiler's timeline, and records the span's allocations.
+  /// @param begin_ticks  start of the span if the caller is about to record it; otherwise 0.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
@@ -102,7 +107,7 @@ struct services {
   /// Registers the annotation functions for PyTorch's profiler.
   /// @param calls  must stay valid until the process exits.
   void (*annotate_torch)(const annotation_calls& calls) noexcept;
-  /// Passes a message to the program's on_message. Returns false if the program has set none.
+  /// Passes a message to options::on_message. Returns false if the program has not set it.
   bool (*deliver)(const char* line) noexcept;
 };
 
@@ -112,8 +117,8 @@ enum class recording : std::uint32_t {
   off = 0,
   on = 1,
   unknown = 2,  ///< this shared object has not joined the session yet
-  /// Scopes are shown on a profiler's timeline, or their allocations are counted. If recording is
-  /// on, scopes are recorded as well.
+  /// Scopes are shown on another profiler's timeline, or their allocations are counted. If
+  /// recording is on, scopes are recorded as well.
   annotated = 3,
 };
 
@@ -138,7 +143,7 @@ LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
 }
 
-/// Returns whether scopes of this shared object must be measured.
+/// Returns whether scopes of this shared object must read the clock.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   const recording mode = recording_mode();
   if (mode == recording::off) return false;
@@ -156,9 +161,10 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
+/// Begins a span on another profiler's timeline, or begins to count its allocations.
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
-/// Ends a span's annotation. Call this function before storing the span's record, because the
-/// records of the span's allocations must precede the span's record.
+/// Ends what begin_annotation() began for a span. Call this function before storing the span's
+/// record, because the records of the span's allocations must precede the span's record.
 LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail

@@ -22,13 +22,14 @@ namespace detail {
 /// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Name under which shared objects find the session. Increase the number whenever the layout of
-/// services, options, schedule, module_state, producer or record changes.
+/// Name under which the shared objects of a process find its session. Increase the first number
+/// whenever the layout of services, options, schedule, module_state, producer or record changes, so
+/// that objects with different layouts do not share a session.
 inline constexpr char hub_name[] = "lotus-hub-15-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Returns the services of the session that this shared object created; creates that session if
-/// there is none. Defined in session/session_services.hpp.
+/// Creates the session in this shared object, unless it already exists there, and returns its
+/// services. Defined in session/session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
@@ -45,16 +46,17 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// Makes this object leave the session when the object is unloaded or the process exits. The
-/// function is registered as the compiler registers a destructor, so it runs after the destructors
-/// of the object's static variables, which may still record. If it were registered by atexit(3),
-/// sanitizers would call it after the object is unloaded.
+/// Makes this shared object leave the session when it is unloaded or the process exits. The
+/// function is registered with __cxa_atexit, as compilers register the destructors of static
+/// variables, and runs after those destructors, which may still record. Sanitizers would call a
+/// function registered with atexit(3) after the object is unloaded.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Reports that other objects cannot find this object's session. Defined in record/message.hpp.
+/// Reports that other shared objects cannot find the session of this one. Defined in
+/// record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
@@ -68,7 +70,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // If no meeting point can be created, each shared object has a session of its own.
+      // A meeting point is memory that all shared objects of the process find by its name. If none
+      // can be created, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);

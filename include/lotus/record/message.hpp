@@ -19,7 +19,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the program's function for messages. Thread safety: all functions.
+/// The program's function for messages, options::on_message. All functions are thread-safe.
 class message_handler {
  public:
   /// @param handler  the program's function; null: the program has none.
@@ -50,7 +50,7 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
   const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
-  // A file name in the message may contain line ends, but the message must stay one line.
+  // The message must stay one line, even if a file name in it contains line ends.
   for (char* c = line + head; *c != '\0'; ++c) {
     if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
   }

@@ -1,4 +1,4 @@
-// Defines how names of operations are written in log lines, and a table that maps names to ids.
+// Defines how the names of operations are written in log lines, and a table that maps names to ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
@@ -20,7 +20,7 @@ namespace detail {
 inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut to this length
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name as log lines contain it to `out`, which must have room for
+/// Writes "S" and the name to `out` in the form that log lines contain. `out` must have room for
 /// max_line_name_bytes. Returns the number of bytes written. Bytes that would end a field or a line
 /// are replaced by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, and a
 /// blank at either end. The B of a name that begins with "Batch" is replaced too, so that no name
@@ -46,14 +46,14 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name in the table. Entries exist until the process exits.
+/// A name in a name_table. Entries exist until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  /// Handle of this name in a profiler's annotation interface. Only code for that interface uses
-  /// it.
+  /// Handle of this name in another profiler's annotation interface, such as ITT. Only the code for
+  /// that interface uses it.
   mutable std::atomic<void*> task_handle;
   // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
@@ -65,10 +65,11 @@ struct name_entry {
   }
 };
 
-/// The name with the id unnamed_id. Ring files do not contain it, because recovery knows the name.
+/// The text for unnamed_id, the id of all names that the table has no room for. Ring files do not
+/// contain it, because recovery knows it.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// The start of a log line if the ring file does not contain the name.
+/// The start of a log line if the ring file does not contain the name of the operation.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
 /// Returns the start of a log line, "S<name>,", for the id of a name.
@@ -81,7 +82,7 @@ struct name_lookup {
 
 /// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
 /// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
-/// until the process exits. Thread safety: all functions, also in signal handlers.
+/// until the process exits. All functions are thread-safe, also in signal handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
@@ -113,8 +114,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Returns the start of a line. Accepts any number, because a damaged ring file may contain any
-  /// id.
+  /// Returns the start of a log line, "S<name>,". Accepts any number, because a damaged ring file
+  /// may contain any id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -166,8 +167,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that will be at most half full when one more name is added. The smaller index
-  /// that was replaced is not freed, because other threads may still be reading that index.
+  /// Returns an index that will be at most half full when one more name is added. An index that is
+  /// replaced by a larger one is not freed, because other threads may still be reading it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;

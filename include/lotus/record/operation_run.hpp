@@ -1,4 +1,4 @@
-// Measures consecutive operations with one clock reading between two operations; for compose.hpp.
+// Measures consecutive operations, with one clock reading between two; used by compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -17,8 +17,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Measures consecutive operations, each of which begins when the previous one ends. Records each
-/// operation when the operation ends. The destructor records a span that contains all of them, with
-/// the tag `whole`, also if an operation throws.
+/// operation when it ends. The destructor records a span with the tag `whole` that contains all
+/// operations, even if an operation has thrown.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -31,7 +31,8 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the tag of the operation that begins now. If it throws, its record has this tag.
+  /// Sets the tag of the operation that begins now. If the operation throws, it is recorded with
+  /// this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -61,14 +62,14 @@ class operation_run {
   }
 
  private:
-  /// The value of `running_` before the first operation. Equal values of first_ticks_ and
-  /// last_ticks_ would not prove that no operation has run: aarch64's counter may run at only 24
-  /// MHz, so that two readings around a short operation can be equal.
+  /// The value of `running_` until the first operation begins, by which end_early() recognizes that
+  /// there was no operation. Comparing first_ticks_ with last_ticks_ would not show this: both may
+  /// be equal after a short operation, because the counter of aarch64 may run at only 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// Called when an operation throws, or when the run ends before its first operation.
+  /// Called by the destructor if an operation has thrown, or if there was no operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;

@@ -13,8 +13,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives this thread a ring if it has none, so that even a wait before its first record is
-/// published.
+/// Gives this thread a ring if it has none, so that a wait is published even if the thread has
+/// recorded nothing yet.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
 /// Stores the start of this thread's wait in the ring file, which survives even kill -9.

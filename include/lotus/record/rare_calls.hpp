@@ -25,8 +25,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Returns this thread's producer (its state), which the first call creates; null if that fails.
-/// @param begins  true if no span that this thread will record began before this call.
+/// Returns this thread's producer (the session's state of the thread), which the first call
+/// creates; null if it cannot be created.
+/// @param begins  whether all spans that the thread will record begin after this call.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -35,8 +36,8 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // A scope gives its thread a producer when the scope begins. This thread has no producer, so the
-  // record is not from a scope, and its span may have begun at any time.
+  // The record is not from a scope, because a scope gives its thread a producer when it begins, and
+  // this thread has none. So the record's span may have begun before this call.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
@@ -67,7 +68,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // This shared object does not watch the thread yet. read_cpu() sets up the watch.
+  // This shared object has not set up the thread's cpu_watch yet; read_cpu() does so.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -87,7 +88,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted the adding of a call and exited by siglongjmp.
+    // A signal handler interrupted this thread while it added a call, and exited by siglongjmp. The
+    // unfinished addition will never continue, so it is undone.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }

@@ -11,67 +11,74 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kind of a record. The comment of each kind describes the value in the record's tag. If a
-/// comment mentions a "word", that is the record's end_ticks, which then holds a number instead of
-/// a time. The enumerators' numbers are stored in ring files: append new kinds and never renumber.
+/// The kind of a record. The comment of each kind describes the value in the record's tag. In some
+/// kinds, end_ticks holds a number instead of a time; then the comment describes it too. The
+/// enumerators' numbers are stored in ring files: append new kinds and never renumber.
 enum class event_kind : std::uint8_t {
   none = 0,
-  operation = 1,  ///< a scope ended; value: id of the operation's name
-  /// A worker built a batch; value of this and the next four kinds: number of the batch.
+  operation = 1,  ///< a scope ended; tag: id of the operation's name
+  /// A worker built a batch. The tag of this kind and the next four contains the number of the
+  /// batch.
   batch_preprocessed = 2,
   batch_wait = 3,
   batch_arrived = 4,  ///< a batch arrived while the consumer waited for another one
   batch_consumed = 5,
   batch_queued = 6,
-  /// A stage's work on a batch, item or request; value: id of the stage's name, and that number.
+  /// A stage's work on a batch, item or request; tag: id of the stage's name, and number of the
+  /// batch, item or request.
   stage = 7,
-  /// Part of an asynchronous operation; value: id of the operation's name, number of the operation.
+  /// Part of an asynchronous operation; tag: id of the operation's name, and number of the
+  /// operation.
   async_segment = 8,
-  counter = 9,  ///< a counter changed; value: id of its name; word: its new value
-  /// An item became part of a batch; value: number of the batch; word: number of the item.
+  counter = 9,  ///< a counter changed; tag: id of its name; end_ticks: its new value
+  /// An item became part of a batch; tag: number of the batch; end_ticks: number of the item.
   batch_takes = 10,
-  off_cpu = 11,  ///< time off the CPU; value: ns waiting for a CPU; word: all ns off the CPU
-  /// The following records belong to another loader; value: id of its name, 0: the default loader.
+  off_cpu = 11,  ///< time off the CPU; tag: ns waiting for a CPU; end_ticks: all ns off the CPU
+  /// The thread's records after this one belong to another loader; tag: id of its name, 0: the
+  /// default loader.
   loader = 12,
-  /// The number for the next stage record of the same name and start, if the number is too large
-  /// for that record's tag; value: id of the stage's name; word: the number.
+  /// The number for the next stage record with the same name and start, if it is too large for that
+  /// record's tag; tag: id of the stage's name; end_ticks: the number.
   stage_number = 13,
-  /// A scope's arguments; value: id of the text; the scope's record has the same start.
+  /// A scope's arguments; tag: id of the text. The scope's record has the same start.
   arguments = 14,
-  /// A lotus::range; value: id of its name, and the number at the name's end or number_not_in_tag.
+  /// A lotus::range; tag: id of its name, and the number at the name's end or number_not_in_tag.
   range = 15,
 
-  // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
-  // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
-  // kinds describe one operation: they precede the operation's record and have the same start and
-  // name. A record is omitted if both its number and its bytes are 0.
-  allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
-  freed = 17,      ///< bytes that the operation freed; number: calls
-  retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
+  // Records about allocations, if the program's allocations are counted. Tag: id of a name, and a
+  // 32-bit number (2^32 - 1 if the real number is larger); end_ticks: a number of bytes. The first
+  // four kinds describe one operation: they precede the operation's record and have the same start
+  // and name. A record is omitted if both its number and its bytes are 0.
+  allocated = 16,  ///< bytes that the operation allocated; in the tag: number of allocations
+  freed = 17,      ///< bytes that the operation freed; in the tag: number of calls
+  retained = 18,   ///< bytes that the operation allocated and did not free; in the tag: blocks
   heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
   // The next three kinds describe the process's heap at one moment, begin_ticks.
-  /// Bytes in use; number: number of units (see heap_hook::enter()) begun so far; name: their name.
+  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) begun so far, and their
+  /// name.
   heap = 20,
-  /// Bytes in use that operations of this name allocated during one generation (group of
-  /// consecutive units); number: first unit of the generation.
+  /// Bytes in use that operations of this name allocated during one generation (a group of
+  /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far: number 0: bytes allocated, number 1: number of allocations.
+  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,
-  /// as the length of a span; value: id of the name of one of the calls, and number_not_in_tag.
+  /// stored as a span of this length; tag: id of the name of one of the calls, and
+  /// number_not_in_tag.
   aggregated = 23,
 };
 
 /// Number of bits of a name's id, so that an id and a 32-bit number fit into one value.
 inline constexpr unsigned name_id_bits = 24;
-/// The common id of all names that the table of names cannot store, because memory or ids ran out.
+/// The id that all further names share when the table of names has no memory or no ids left.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
-/// The number in the tag of a stage record if the real number does not fit into 32 bits; then a
-/// stage_number record with the real number precedes the stage record. Also the number of a range
-/// whose name does not end in a number.
+/// The number in the tag of a stage record if the real number does not fit into 32 bits. A
+/// stage_number record with the real number then precedes the stage record. Also the number in the
+/// tag of a range whose name does not end in a number.
 inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
-/// The value of an off_cpu record if it is unknown how long the thread waited for a CPU.
+/// The number in the tag of an off_cpu record if it is unknown how long the thread waited for a
+/// CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
 /// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.

@@ -1,5 +1,5 @@
-// Defines the layout of a ring file, which contains the rings of a process. After the process has
-// died, its last log lines can be written from the ring file, without any other data.
+// Defines the layout of a ring file, which contains the rings of a process. If the process dies,
+// the records that are not in its logs yet can be recovered from this file alone.
 //
 // A ring file consists of a header and blocks. The header of each block contains the block's
 // length; a block of kind `none` marks the end of the file.
@@ -53,8 +53,8 @@ struct ring_file_header {
   std::uint64_t began_ns;
 };
 
-/// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log
-/// contains the records that Lotus' format cannot express.
+/// The logs of a thread. The main and the worker log are in the text format of the paper "Lotus"; a
+/// hidden side log contains the records that this format cannot express.
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
@@ -75,9 +75,9 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
-  /// Id of the name of the loader of the first record after the main lane's tail.
+  /// The loader to which the first record after the main lane's tail belongs: the id of its name.
   std::uint32_t loader;
-  /// Number of records that were moved to memory and are not in the logs yet.
+  /// Number of records that were moved from the ring to memory and are not in the logs yet.
   std::uint32_t in_memory;
   log_position logs[log_roles];
 };
@@ -125,8 +125,8 @@ struct ring_block {
   }
 };
 
-/// A block with names and their ids. The entries follow this struct in memory. Each entry is a
-/// stored_name and its text, padded to a multiple of 8 bytes.
+/// A block with the names of operations and their ids. The entries follow this struct in memory.
+/// Each entry is a stored_name and its text, padded to a multiple of 8 bytes.
 struct names_block {
   block_header header;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the complete entries
@@ -143,12 +143,12 @@ constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds a
+// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds each
 // lock.
 inline constexpr off_t owner_lock_byte = 0;     ///< held by the writing process while it runs
 inline constexpr off_t recovery_lock_byte = 1;  ///< held by the process that recovers the file
 
-/// Takes the lock on a byte. Returns 0 or errno; EAGAIN if another process holds the lock.
+/// Tries to lock a byte of the file. Returns 0 or errno; EAGAIN if another process holds the lock.
 inline int take_file_lock(int fd, off_t byte) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;

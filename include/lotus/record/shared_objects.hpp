@@ -11,11 +11,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The list of shared objects. Thread safety: all functions. Block signals before calling any.
+/// The list of the shared objects that have joined the session. All functions are thread-safe.
+/// Block signals before calling any of them.
 class module_list {
  public:
-  /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each
-  /// later set_mode() also stores the mode in `m`.
+  /// Stores the session's functions (`table`), the kind of its clock and its mode in `m`, and adds
+  /// `m` to the list if it is new. Each later set_mode() also stores the mode in `m`.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {

@@ -1,4 +1,4 @@
-// Defines what the session stores about each thread.
+// Defines the state that the session keeps for each thread: struct producer.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
@@ -28,10 +28,10 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
-/// How much of a thread's time off the CPU is recorded already. Only that thread uses the object.
+/// A thread's time off the CPU that is recorded already. Only that thread uses the object.
 struct cpu_account {
-  /// Stack pointer of the thread while it reads its clocks, otherwise 0, so that a signal handler
-  /// that interrupts the reading does not read the clocks too.
+  /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
+  /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
   std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
@@ -41,8 +41,8 @@ struct cpu_account {
   owned_descriptor schedstat;
 };
 
-/// The session's state of one thread. A producer is never freed: it belongs to one thread, even if
-/// its ring changes, until that thread is dead, and is then reused for another thread.
+/// The session's state of one thread. A producer belongs to one thread until that thread is dead,
+/// even if its ring is replaced. It is never freed, but reused for another thread.
 struct producer : aggregating_ring {
   cpu_account cpu;  ///< the time off the CPU that records already contain; used by this thread only
 
@@ -53,21 +53,22 @@ struct producer : aggregating_ring {
   /// Whether the ring is in a file and so survives the death of the process.
   bool ring_in_file = false;
   bool attached = false;  ///< whether the ring belongs to the current recording
-  /// The thread's logs. They stay open between drains for as many threads as kept_logs allows.
+  /// The thread's logs. Class kept_logs limits how many threads' logs stay open between two drains.
   open_log logs[log_roles];
   bool logs_kept_open = false;
   bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
-  /// Number of the latest roll-over (start of new parts) of all logs that these logs have followed.
+  /// The number of calls of log_retention::roll_all() when the logs last became parts. If there
+  /// have been more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
-  /// Blocks of the thread's compact log, if it has one; never freed.
+  /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
 
-/// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
-/// storing can never continue, because an earlier handler exited by siglongjmp, resets `storing`.
+/// Returns whether the caller is a signal handler that interrupted the storing of a record. If an
+/// earlier handler exited by siglongjmp, so that the storing will never continue, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;

@@ -17,24 +17,27 @@ namespace detail {
 
 struct aggregates_block;
 
-// A thread finds out with one load and one comparison whether it may have been off the CPU since
-// the last check. The kernel clears a pointer in the thread's rseq area (restartable sequences,
-// rseq(2)) when it switches the thread out. While the pointer still has the value that lotus
-// stored, the thread has not been off the CPU, and no clock needs to be read.
+// A thread records how long it was off the CPU. It needs only one load and one comparison to find
+// out whether it may have been off the CPU since the last check. The kernel clears a pointer in the
+// thread's rseq area (restartable sequences, rseq(2)) when it switches the thread out. While the
+// pointer still has the value that lotus stored, the thread has not been off the CPU, and no clock
+// needs to be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 
-/// Where a shared object checks whether its thread was off the CPU. Set up by store/cpu_clock.hpp.
+/// The word that a shared object checks to find out whether the current thread was off the CPU.
+/// store/cpu_clock.hpp sets it up.
 struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
   std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
-  /// True: the kernel offers no such word, so the clocks are read once per batch.
+  /// Whether the clocks are read once per batch, because the kernel offers no such word.
   bool per_batch = false;
 
-  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks.
-  // If lotus itself may set the word, the mark is a second value of the word, which all shared
-  // objects see; otherwise only this shared object's watch is marked.
+  // An aggregated call marks the watch, so that the next begin or end of a span calls read_cpu(),
+  // which records the time of the aggregated calls. If lotus itself may set the word, marking sets
+  // it to a second value, which all shared objects see. Otherwise marking changes only this shared
+  // object's watch.
   bool own_word = false;
   std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
   /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
@@ -44,8 +47,8 @@ struct cpu_watch {
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// Marks the watch. If the thread is switched out between the check and the store, this is
-  /// noticed only after the next switch.
+  /// Marks the watch. If the thread is switched out between the check and the store, that switch is
+  /// noticed only after the next one.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -72,10 +75,11 @@ struct cpu_watch {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
-/// The part of a thread's state with which it stores records. record/thread.hpp has the part that
-/// the session uses.
+/// The part of a thread's state that it needs to store records. struct producer (record/thread.hpp)
+/// adds the part that the session uses.
 struct alignas(64) thread_ring {
-  // Used by the owning thread; changed by the session only while that thread cannot store records.
+  // The owning thread uses these members. The session changes them only while that thread cannot
+  // store records.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
@@ -91,26 +95,29 @@ struct alignas(64) thread_ring {
   alignas(64) std::atomic<std::uint64_t> dropped{0};
   /// Whether the thread itself has drained its ring since the drain thread's last round.
   std::atomic<bool> drained_itself{false};
-  /// `published` points to this counter until the thread has a ring.
+  /// The counter to which `published` points until the thread has a ring.
   std::atomic<std::uint64_t> none_published{0};
   /// Longest wait for a batch since the drain thread's last round.
   std::atomic<std::uint64_t> longest_wait_ticks{0};
 };
 
-/// The gate of a thread: how far the thread may store records without calling the session. The gate
-/// is not in thread_ring, but in memory that the kernel clears in every child process. A child that
-/// was created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
-/// write to it: there the gate contains zeros, so the thread takes the slow path, and the session
-/// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
+/// Limits up to which a thread may store records without calling the session. The gate is not in
+/// thread_ring, but in memory that the kernel clears in every child process. A child that was
+/// created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
+/// write to it. In such a child the gate contains zeros, so the thread takes the slow path, and the
+/// session detects that it runs in a child. After a fork with handlers the session sets the gate
+/// again.
 struct alignas(64) ring_gate {
   /// The thread may store records at positions below this limit. 0 sends all records to the slow
   /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
-  /// The value of `limit` after the drain thread was woken, if full rings drop records; see
-  /// slow_path::push_or_drop().
+  /// The position at which the ring is full. If full rings drop records, `limit` is at first the
+  /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
+  /// to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
+  /// Like `limit`, for the lane of signal handlers.
   std::atomic<std::uint64_t> interrupt_limit{0};
-  /// Where the thread publishes the start of its wait.
+  /// Where the thread publishes since when it has been waiting for a batch.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
   /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
   /// Written while producer::guard is held.
@@ -118,7 +125,7 @@ struct alignas(64) ring_gate {
 };
 
 /// Distance in bytes from a thread_ring to its gate: a multiple of every page size of Linux on the
-/// supported processors. As a constant, the distance costs no load.
+/// supported processors. Because it is a constant, no pointer to the gate must be loaded.
 inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
 
 LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
@@ -153,7 +160,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
     return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
   // A signal handler that runs between the first and the last store to `storing` sees a value other
-  // than 0, and stores its records in the interrupt lane. A handler that ran earlier has returned.
+  // than 0, and stores its records in the interrupt lane. A handler that ran before the first store
+  // has already returned.
   p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
@@ -167,12 +175,15 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(0, std::memory_order_relaxed);
 }
 
-/// Reads the thread's CPU clocks, and records, at `ticks`, how long it was off the CPU.
+/// Reads the thread's CPU clocks, and records how long the thread was off the CPU before the time
+/// `ticks`.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
-/// If the thread may have been off the CPU since the last check, records for how long. Call this
-/// function before the clock is read at an operation's begin, and after it at the end.
-/// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
+/// If the thread may have been off the CPU since the last check, records for how long. At an
+/// operation's begin, call this function before reading the clock; at its end, after reading the
+/// clock.
+/// @param ticks  function that returns a time, in ticks; the time off the CPU is recorded as having
+/// ended then.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;

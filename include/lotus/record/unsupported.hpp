@@ -1,5 +1,5 @@
-// Replaces the recording code on systems without support, where LOTUS_SUPPORTED is 0. The API is
-// the same: programs build and run, but nothing is recorded.
+// Replaces the recording code on systems that lotus does not support (LOTUS_SUPPORTED is 0). The
+// API is the same, so programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 

@@ -58,7 +58,7 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
 }
 
 /// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
-/// unmap(). Thread safety: none. A forked child does not inherit the mapping.
+/// unmap(). Not thread-safe. A forked child does not inherit the mapping.
 class perf_ring {
  public:
   /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's
@@ -84,13 +84,15 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`. The records may be
-  /// passed in two segments, of which only both together contain complete records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`. If they reach
+  /// beyond the end of the ring, they are passed in two calls, and one record may be divided
+  /// between the two.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // only this process changes data_tail
+    // Only this process changes data_tail, so it is read without atomics.
+    std::uint64_t at = control_->data_tail;
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
@@ -102,7 +104,7 @@ class perf_ring {
   }
 
  private:
-  /// Returns a counter in the memory shared with the kernel as an atomic.
+  /// Returns a counter in the memory that is shared with the kernel as an atomic variable.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);

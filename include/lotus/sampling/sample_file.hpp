@@ -1,4 +1,5 @@
-// Writes the sample file of a process next to its logs.
+// Writes the sample file of a process, which contains the samples of the built-in profiler, next to
+// the logs of the process.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
@@ -26,8 +27,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The sample file, which begin() creates. The first error is reported and ends the writing. Thread
-/// safety: none; class sampler holds a lock. Trivially destructible.
+/// The sample file, which begin() creates. The first error is reported; after it nothing more is
+/// written. Not thread-safe: class sampler holds a lock. Trivially destructible.
 class sample_file {
  public:
   /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the
@@ -74,7 +75,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records all code that is mapped from files now.
+  /// Records at which addresses code is mapped from files now: the program and its shared objects.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -115,14 +116,14 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records the current time on both clocks (see clock_record) once more, and closes the file.
+  /// Records the current time on both clocks (see clock_record) again, and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
   /// Forgets the parent's file in a forked child, so that begin() creates a file for the child. The
-  /// folder stays the same, because the child may have no logs yet.
+  /// folder stays the same, because the child may not have written logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;

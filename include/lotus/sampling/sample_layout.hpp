@@ -29,7 +29,8 @@ struct samples_file_header {
   std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
 };
 
-/// The contents of a sample that the kernel is asked for; sample_record has their order.
+/// The fields that the kernel stores in each sample. sample_record has the same fields in this
+/// order.
 inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 struct sample_record {
   perf_event_header header;
@@ -39,7 +40,8 @@ struct sample_record {
   std::uint64_t time_ns;
 };
 
-/// Types of records that the library defines. Their numbers are far above those of kernel records.
+/// Types of records that the library adds to those of the kernel. Their numbers are far above those
+/// of the kernel.
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
@@ -47,7 +49,7 @@ enum class own_record : std::uint32_t {
   own_thread = 0x4c4f0004,
 };
 
-/// The same moment on the clocks of samples (CLOCK_MONOTONIC) and of logs (CLOCK_REALTIME).
+/// One moment, on the clock of samples (CLOCK_MONOTONIC) and on that of logs (CLOCK_REALTIME).
 struct clock_record {
   perf_event_header header;
   std::int64_t monotonic_ns;

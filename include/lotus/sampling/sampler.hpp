@@ -28,12 +28,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the threads of this process. There is one sampler per process, which is never destroyed.
+/// Samples the threads of this process. A process has one sampler, which is never destroyed.
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // The variable is an atomic pointer and not a sampler, because a child that is forked while
-    // another thread initializes a local static sampler would wait forever.
+    // An atomic pointer is used and not a static sampler: a child that is forked while another
+    // thread initializes a static variable would wait forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -41,8 +41,8 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
@@ -74,7 +74,8 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples now, because the program may end without finish().
+  /// Records an execution of a LOTUS_MAP_REGION, and writes the samples so far, because the program
+  /// may end without a call of finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -101,7 +102,7 @@ class sampler {
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
   /// Records which threads belong to the library, so that their samples can be ignored. The
-  /// session's drain thread is sampled if it was started after the events were opened.
+  /// session's drain thread is sampled too if it was started after the events were opened.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -163,9 +164,9 @@ class sampler {
     }
   }
 
-  /// In a forked child, replaces the sampler by a new one, because the child does not inherit the
-  /// rings and must not enable or disable its parent's events. The parent's events still sample the
-  /// child's work as part of the thread that forked it.
+  /// In a forked child, replaces the sampler by a new one. The child does not inherit the rings,
+  /// and must not enable or disable its parent's events. Those events still sample the child's work
+  /// as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();

@@ -31,16 +31,16 @@ inline void say_sampling_forbidden(int error) noexcept {
 }
 
 /// The sampling events. Every thread has one event per processor, which threads and processes that
-/// the thread starts later inherit. All events of a processor share one ring. A disabled event
-/// keeps the remaining time until its next sample, so that samples do not hit the same points of
-/// every region. Thread safety: none; class sampler holds a lock. Never copied or destroyed:
-/// close() releases everything.
+/// the thread starts later inherit. All events of a processor share one ring. An event that is
+/// disabled and enabled again continues with the time that remained until its next sample, so
+/// samples do not always hit the same points of a region. Not thread-safe: class sampler holds a
+/// lock. Never copied or destroyed; close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -76,8 +76,9 @@ class sampling_events {
     }
     return rings_;
   }
-  /// Notes which threads have ended, because poll() would return immediately for their events. The
-  /// rings of these events are still drained, because events of other threads may share them.
+  /// Notes which threads have ended: poll() must not wait for their events, because it would return
+  /// immediately. The rings of these events are still drained, because events of other threads may
+  /// share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -144,7 +145,7 @@ class sampling_events {
     const bool few =
         (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
-      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      const int error = few ? open_into_rings(tid) : open_for_one_thread(tid);
       if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: the thread has ended
     });
   }
@@ -159,15 +160,15 @@ class sampling_events {
     return 0;
   }
 
-  int open_alone(pid_t tid) noexcept {
+  int open_for_one_thread(pid_t tid) noexcept {
     if (events_ == most) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Opens an event with a ring of its own, so that `fds_` and `ring_` have the same index: call
-  /// this function before opening other events. Returns 0 or errno.
+  /// Opens an event with a ring of its own. Call this function before other events are opened, so
+  /// that `fds_` and `ring_` have the same index. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;

@@ -33,8 +33,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The session of this process, created at first use and never destroyed. Lock order: lock control_
-/// before any lock of the recorder, and take no other lock while holding that of modules_.
+/// The session of this process, created at first use and never destroyed. Lock order: control_ is
+/// locked before any lock of the recorder. While the lock of modules_ is held, no other lock is
+/// taken.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
@@ -46,21 +47,20 @@ class LOTUS_DETAIL_PER_MODULE session {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// Returns of_this_process(), for calls that record something: if the result is null, also
+  /// Returns of_this_process(), for functions that record something. If the result is null, also
   /// reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Creates the session, unless this shared object has already created one. (This is called again
+  /// Creates the session, unless this shared object has already created one. (A second call comes
   /// only if shared objects cannot find each other's session.)
   /// @param table  the functions through which shared objects call the session; must stay valid
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The session's memory is never freed, because scopes may end after static objects'
-    // destructors.
+    // The memory is never freed, because scopes may end after the destructors of static objects.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -70,7 +70,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
+  /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
+  /// within this process, and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
@@ -84,7 +85,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Another thread may have started recording while this thread looked for liblotus_memory.so.
+    // If another thread started recording before heap_.find() had found liblotus_memory.so, that
+    // recording does not count allocations yet.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -108,7 +110,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  the schedule; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps its listener alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -153,7 +155,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name of a record with this tag; the name of the kind if such records have none.
+  /// Returns the name in a tag, or the name of the tag's kind if such tags contain no name.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -211,7 +213,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// Begins a lotus::range on a profiler's timeline, where the range's number is part of its name.
+  /// Begins a lotus::range on another profiler's timeline, where the range's number is part of its
+  /// name.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
@@ -234,7 +237,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// Whether a start() without a schedule started the recording; then only stop() may end it.
+  /// Whether the program started the current recording by start() without a schedule. Such a
+  /// recording may be ended only by stop().
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
@@ -258,7 +262,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Reads environment variables for the settings that the program has not chosen.
+  /// Takes settings that the program has not chosen from environment variables.
   static void ask_environment(options& chosen) noexcept {
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
@@ -312,14 +316,15 @@ class LOTUS_DETAIL_PER_MODULE session {
   explicit session(const services& table) noexcept : table_{table} {}
 
   /// Reports once, on stderr, that this process cannot record. Reports nothing if the program has a
-  /// message handler, which might wait forever for a copied lock.
+  /// message handler: the handler might wait forever for a lock that was locked when the process
+  /// was copied.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
         "recorded in it: use fork()");
   }
 
-  /// The tag whose name is recorded with the heap's state if the process has begun no operation.
+  /// If no operation has begun yet, the heap's state is recorded under the name of this tag.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -331,7 +336,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  /// For each record kind, the handle of its name in a profiler's annotation interface.
+  /// The handle of each record kind's name in another profiler's annotation interface.
   std::atomic<void*> kind_handles_[record_kinds.size()]{};
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;

@@ -23,7 +23,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the table of functions. Most do nothing in a child created without fork handlers.
+/// Returns the table of functions. In a child process created without fork handlers (_Fork, clone),
+/// most of them do nothing.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {

@@ -1,4 +1,4 @@
-// Determines which steps of a schedule are recorded, and in which folder.
+// Determines which steps of a lotus::schedule are recorded, and in which folder.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
@@ -15,8 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together, from `first` up to but not including `end`. The
-/// range is empty if `end` is 0.
+/// A range of consecutive steps that are recorded together, from `first` up to but not including
+/// `end`. The range is empty if `end` is 0.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t end = 0;
@@ -26,7 +26,8 @@ struct step_window {
   }
 };
 
-/// Returns the range of recorded steps that contains a step; empty if the step is not recorded.
+/// Returns the range of recorded steps that contains the step number `step`; an empty range if this
+/// step is not recorded.
 /// @param steps  the schedule; its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
@@ -40,10 +41,11 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// A schedule and the number of the program's current step. Thread safety: none.
+/// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. If the schedule or options::log_file is invalid, says why and returns false.
+  /// Starts at step 0. Returns false, after reporting the reason, if the schedule or
+  /// options::log_file is invalid.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -56,8 +58,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // location_ already has the contents of this text. The text is freed, because the session is
-    // never destroyed and leak checkers would report the text's memory.
+    // The text is freed, because location_ contains what is needed of it. The session is never
+    // destroyed, so leak checkers would report the memory of the text.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -83,8 +85,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that a range of steps was recorded. Returns whether it has a listener to
-  /// call.
+  /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
+  /// call the listener in it.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);

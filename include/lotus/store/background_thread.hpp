@@ -1,5 +1,5 @@
 // Provides background threads, such as the one that drains rings (writes their records to the
-// logs). No record is lost if such a thread cannot be started.
+// logs). If the drain thread cannot be started, rings are still drained when the recording ends.
 #ifndef LOTUS_STORE_BACKGROUND_THREAD_HPP
 #define LOTUS_STORE_BACKGROUND_THREAD_HPP
 
@@ -17,7 +17,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Determines the pauses between a recording's drain rounds. Thread safety: all functions.
+/// Determines the pauses between the rounds of the drain thread. All functions are thread-safe.
 class drain_pace {
  public:
   void begin(std::uint32_t interval_ms) noexcept {
@@ -25,8 +25,9 @@ class drain_pace {
     early_ms_.store(5, std::memory_order_relaxed);
   }
 
-  /// Returns the next pause: first 5, 20 and 80 ms, because comparing clocks early improves the
-  /// clock's rate; then the interval that the program has chosen.
+  /// Returns the next pause in ms: first 5, 20 and 80, then the interval that the program has
+  /// chosen. The first rounds follow each other quickly because each of them compares the records'
+  /// clock with the wall clock, which makes the clock's measured rate more exact.
   /// @param more_to_do  whether leftovers remain to be recovered; then the pause is at most 100 ms.
   std::uint32_t next_ms(bool more_to_do) noexcept {
     const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
@@ -45,8 +46,8 @@ class drain_pace {
 };
 
 /// A thread that calls a function at intervals. The thread is detached and never joined, because
-/// the process may end at any moment. Thread safety: all functions. The caller of wake() must have
-/// signals blocked, because the thread inherits its signal mask.
+/// the process may end at any moment. All functions are thread-safe. Call wake() with signals
+/// blocked: the new thread inherits the mask, and must not run the program's signal handlers.
 class background_thread {
  public:
   /// @param name  the thread's name, at most 15 characters; must stay valid.
@@ -72,7 +73,7 @@ class background_thread {
   /// Whether the thread is running. A forked child has no such thread.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
-  /// Forgets the parent's thread in a forked child, so that wake() starts a new one.
+  /// For a forked child, which does not have the parent's thread: makes wake() start a new one.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:

@@ -17,15 +17,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy, in private memory, of a ring that became full while its records could not be written.
+/// A copy, in private memory, of a full ring whose records could not be written to the logs.
 struct backlog_chunk {
   backlog_chunk* next;
   std::uint64_t bytes;  ///< size of this chunk's mapping
   ring_block ring;      ///< the last member, because the ring's records follow it
 };
 
-/// Moves records from rings to memory, into a list of chunks for each thread, the oldest first.
-/// Thread safety: call begin() while no other function is running, and the others while
+/// Moves records from rings to memory: into a list of chunks for each thread, the oldest chunk
+/// first. Call begin() while no other function is running, and the other functions while
 /// producer::guard is held.
 class backlog {
  public:

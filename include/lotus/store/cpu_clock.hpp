@@ -52,12 +52,12 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks: never, per batch or after switches. Information files
-/// contain these names.
+/// When threads read their CPU clocks: never, once per batch, or whenever they were switched out.
+/// Information files contain these names.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Measures the time off the CPU. The object must be in memory that is never freed, because every
-/// thread's rseq area points into it. Thread safety: any thread may call all functions, but only
+/// Measures how long threads are off the CPU. The object must be in memory that is never freed,
+/// because every thread's rseq area points into it. Any thread may call all functions, but only
 /// with its own account.
 class cpu_clock {
  public:
@@ -73,7 +73,8 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
+  /// Returns this thread's time off the CPU since its previous call (the first call returns 0), and
+  /// sets up `watch` to detect the next time off the CPU.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncanceled quiet;
@@ -83,7 +84,8 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // The mode changes for all threads, because logs do not show which threads have data.
+      // The mode changes for all threads, because the information file states only one mode for the
+      // whole process.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -93,15 +95,16 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears an account so that another thread can use it. The previous thread is dead or, in a
-  /// forked child, was a thread of the parent.
+  /// Clears the account of a thread that no longer exists, so that another thread can use it. In a
+  /// forked child, that is the account of a thread of the parent.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// Makes a forked child's first check read the clocks, because its CPU clock starts at 0.
+  /// Makes the first check in a forked child read the clocks, because the child's CPU clock starts
+  /// at 0.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -124,10 +127,10 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// A shorter time off the CPU is ignored: it is only the time between the readings of two clocks.
+  /// A shorter time off the CPU is ignored, because the two clocks are not read at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
   /// If this many readings within futile_ns find no time off the CPU, another library probably
-  /// keeps changing the rseq area.
+  /// keeps changing the rseq area. Then clocks are read only once per batch.
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
   static constexpr std::uint32_t max_open_files = 32;
@@ -157,8 +160,8 @@ class cpu_clock {
     }
   }
 
-  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock,
-  /// so that the next call finds a switch between the two readings.
+  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock:
+  /// if the thread is switched out between the two readings, the next call returns that time.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const std::int64_t new_off_ns = off_ns - account.reported_off_ns;
@@ -202,16 +205,17 @@ class cpu_clock {
     if (!kept && fd >= 0) close(fd);
     if (bytes <= 0) return -1;
     text[bytes] = '\0';
-    char* behind_cpu_time = nullptr;
-    static_cast<void>(strtoll(text, &behind_cpu_time, 10));
-    return strtoll(behind_cpu_time, nullptr, 10);
+    char* after_cpu_time = nullptr;
+    static_cast<void>(strtoll(text, &after_cpu_time, 10));
+    return strtoll(after_cpu_time, nullptr, 10);
   }
 
   static int open_schedstat_file() noexcept {
     return open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Opens /proc/thread-self/schedstat and keeps it open, unless max_open_files are open already.
+  /// Opens the thread's schedstat file, which contains its run queue time. Keeps the file open,
+  /// unless max_open_files are open already.
   void open_schedstat(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) {  // the program has closed the descriptor
       open_files_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Provides buffers for the threads that drain rings.
+// Provides the buffers in which draining threads format log lines.
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
@@ -14,7 +14,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few unused buffers for later drains. Thread safety: all functions.
+/// Keeps a few unused buffers for later drains. All functions are thread-safe.
 class drain_buffers {
  public:
   /// Returns a buffer; null if there is no memory.

@@ -37,8 +37,8 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   wait_sampler& waits;
 };
 
-/// Holds all locks of the recorder during a fork, so that no other thread's operation is half
-/// finished in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all locks of the recorder during a fork. Otherwise the child could get a copy of data that
+/// another thread was changing. Not thread-safe; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -49,8 +49,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // Lets the forking thread store nothing in its ring: if a signal handler records during the
-    // fork, it takes the slow path, which detects the fork.
+    // From here on, the forking thread cannot store a record in its ring directly: if a signal
+    // handler records during the fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -66,8 +66,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The outermost of these locks is unlocked first. A thread that waits for it can then continue,
-    // because it takes the inner locks only later.
+    // The locks are unlocked in the order in which threads take them. So a thread that waits for
+    // the first one can continue, and finds the others unlocked soon.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();

@@ -13,8 +13,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Keeps the log files of some threads open: opening them for each drain would cost more than
-/// writing, but with all of them open the program could run out of file descriptors. Thread safety:
-/// all functions, while producer::guard is held.
+/// writing, but with all of them open the program could run out of file descriptors. All functions
+/// are thread-safe; call them while producer::guard is held.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {

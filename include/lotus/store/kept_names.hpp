@@ -1,4 +1,5 @@
-// Tracks which names are in the ring file, from which recovery reads them after a kill.
+// Tracks which names of operations are in the ring file, from which recovery reads them after a
+// kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -12,15 +13,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() on any thread; callers of the others hold the ring file's lock.
+/// The ids of the names in the ring file. has() is thread-safe; callers of the other functions hold
+/// the lock of the ring file.
 class kept_names {
  public:
   /// Whether the name with this id is in the ring file. Also true if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // Names that other threads have already added to the table are stored by store_names(). A
-    // thread that adds a name from now on finds has() false, and waits for the lock.
+    // store_names() stores all names that are in the table now. For a name that another thread adds
+    // from here on, has() returns false; that thread then waits for the lock and stores the name.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);

@@ -18,11 +18,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Recovers leftovers step by step: the start of a recording waits only briefly, and the drain
-/// thread does the rest. A thread with the id of a dead thread uses the same log. So before such a
-/// thread writes, it recovers the dead thread's records; otherwise its new lines would look like
-/// the end of the dead thread's unfinished append.
+/// thread does the rest. A thread that has the id of a dead thread writes to the same log. Before
+/// it does so, it recovers the dead thread's records; otherwise its first lines would look like the
+/// end of an append that the dead thread did not finish.
 ///
-/// Thread safety: all functions.
+/// All functions are thread-safe.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.
@@ -37,7 +37,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
         location_->directory);
   }
 
-  /// Recovers leftovers for step_ns. Returns whether there is more to recover.
+  /// Recovers leftovers for step_ns. Returns whether more of them remain.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -49,7 +49,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// Recovers all records of dead threads with this id; needed before a thread with this id writes.
+  /// Recovers all records of dead threads with this id. Must be called before a thread with this id
+  /// writes to its log.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -68,13 +69,15 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// Leaves all remaining leftovers to a later process, because this process is about to exit.
+  /// Leaves all remaining leftovers to a later process or `lotus-tool recover`, because this
+  /// process is about to exit.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// Forgets the leftovers in a forked child, which looks for them when it creates a ring file.
+  /// Forgets the leftovers in a forked child, which looks for them again when it creates a ring
+  /// file.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }

@@ -15,8 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Counts losses, except those that running threads count in their producers. Thread safety: all
-/// functions; call begin() and report() under the session's control lock.
+/// Counts lost records, except those that threads count in producer::dropped. All functions are
+/// thread-safe, but call begin() and report() while the session's control lock is held.
 class losses {
  public:
   /// Begins to count the losses of a new recording.
@@ -43,7 +43,7 @@ class losses {
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// Reports the losses of a recording.
+  /// Reports how many records a recording has lost.
   /// @param recoverable  number of records that are in the ring file and not in the logs.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
@@ -71,7 +71,7 @@ class losses {
         record_tag::value_bits);
   }
 
-  /// Reports that a scope ended on another thread than it began on.
+  /// Reports that a scope ended on another thread than the one on which it began.
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "

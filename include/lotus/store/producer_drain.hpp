@@ -21,7 +21,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The arguments of a drain, except for the thread and its logs.
+/// The arguments of drain_producer(), except for the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;
@@ -44,11 +44,11 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   int error = 0;
   while (error == 0 && p.backlog_first != nullptr) {
     ring_block& chunk = p.backlog_first->ring;
-    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
+    const std::uint64_t unwritten = lane_heads{chunk}.beyond(chunk.committed());
     logs.take_records_of(chunk);
     error = drain_ring(chunk, lane_heads{chunk}, fill, logs);
     logs.take_records_of(ring);
-    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
+    count(unwritten - lane_heads{chunk}.beyond(chunk.committed()));
     if (error == 0) context.set_aside.drop_oldest(p);
   }
   if (error == 0) error = drain_ring(ring, heads, fill, logs);

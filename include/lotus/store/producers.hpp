@@ -1,4 +1,4 @@
-// Provides the list of the producers, which hold the session's state of each thread.
+// Provides the list of all producers. A producer is the state that the session keeps for a thread.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -29,8 +29,8 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// The list of producers (states of threads). It only grows, so it can be read without a lock;
-/// producers of dead threads are reused.
+/// The list of producers. It only grows, so it can be read without a lock; producers of dead
+/// threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -56,9 +56,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that this thread may not reuse may suit a later thread, so a new one is added.
-    // But if there are too many of them, one is reused anyway, so that the list does not grow
-    // forever.
+    // Free producers that this thread may not reuse may be usable by a later thread. So a new
+    // producer is added, unless there are too many such producers: then one of them is reused
+    // anyway, so that the list does not grow forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {

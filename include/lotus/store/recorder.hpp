@@ -142,7 +142,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   // --- Functions that threads call; slow() provides more of them.
 
   /// Returns this thread's producer (the state of a thread); null if none can be created.
-  /// @param begins  true if no span that this thread will record began before this call.
+  /// @param begins  whether all spans that the thread will record begin after this call.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -185,12 +185,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
+  /// Converts the times of a span that is about to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is recorded, the information file states how far from now the span ends, so
-    // that every reader of the span knows it, even after a kill.
+    // Before the span is recorded, the information file must state how far from now it ends:
+    // readers of the logs need this distance to know how far lines may be out of order.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }

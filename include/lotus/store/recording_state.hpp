@@ -11,7 +11,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions; call begin(), write_through() and end() one at a time.
+/// All functions are thread-safe, but call only one of begin(), write_through() and end() at a
+/// time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }

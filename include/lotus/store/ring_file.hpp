@@ -34,7 +34,7 @@ namespace detail {
 
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
 /// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
-/// created, blocks are private memory. Thread safety: none; callers hold the lock of run_files.
+/// created, blocks are private memory. Not thread-safe; callers hold the lock of run_files.
 /// Trivially destructible.
 class ring_file {
  public:
@@ -65,7 +65,8 @@ class ring_file {
       fill_header(prefix, flags);
       header_->began_ns = began_ns;
       store_clock(clock);
-      // The file is complete. Now it gets the name by which recovery finds it.
+      // Recovery finds the file by its new name, so the file gets that name only when it is
+      // complete.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -95,7 +96,8 @@ class ring_file {
   }
 
   /// Returns a new block for aggregates; see add_ring().
-  /// @param chain  number of the chain of blocks to which the block belongs.
+  /// @param chain  number of the chain of blocks to which the block belongs; each thread has one
+  /// chain.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -173,7 +175,8 @@ class ring_file {
     forget();
   }
 
-  /// Closes the file without deleting it; in a forked child, the copy of the parent's file.
+  /// Closes the file without deleting it. A forked child does so with its copy of the parent's
+  /// file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -187,8 +190,8 @@ class ring_file {
   /// each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
-  /// if the disk is full, this function must fail, instead of a later scope with SIGBUS.
+  /// Extends the file and maps the new pages into memory. Reserves space on the disk for the pages,
+  /// because storing a record in them would otherwise crash with SIGBUS if the disk is full.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);

@@ -17,7 +17,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions, except those whose caller must hold lock_.
+/// Maps ticks to time. All functions are thread-safe, except those whose caller must hold lock_.
 class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
@@ -25,8 +25,8 @@ class session_clock {
   /// Whether ticks come from the hardware counter; otherwise they are ns of CLOCK_MONOTONIC.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Begins a new map from ticks to time. Takes 1 ms to measure the counter's rate to about 20 ppm;
-  /// the first tie(), 5 ms later, improves the rate.
+  /// Begins a new map (conversion from ticks to time). Takes 1 ms to measure the counter's rate to
+  /// about 20 ppm; the first tie(), 5 ms later, improves the rate.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -38,8 +38,8 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Compares the map (the conversion from ticks to time) with CLOCK_REALTIME and corrects the map,
-  /// if 90 ms have passed since the last comparison; 5 ms at first, to improve the rate quickly.
+  /// Compares the map with CLOCK_REALTIME and corrects it, unless the last comparison was less than
+  /// 90 ms ago. The first comparisons come after 5 ms already, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
   /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
@@ -61,7 +61,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`, with the map from ticks to time, which does not change during the call.
+  /// Returns `use(map)`. The map from ticks to time does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -72,7 +72,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Converts a duration in ns to ticks; nothing if the rate is not known yet.
+  /// Converts a duration in ns to ticks; nullopt if the rate is not known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -85,7 +85,8 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    /// Time from the span's end to now in ns, on the logs' clock; negative for a future end.
+    /// Time since the span's end in ns, by the clock of the logs; negative if the end is in the
+    /// future.
     std::int64_t over_for_ns;
   };
   /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.

@@ -1,4 +1,4 @@
-// Provides the slow path of recording: what a thread does if it cannot store a record directly.
+// Provides the slow path of recording, which a thread takes if it cannot store a record directly.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -23,9 +23,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives threads rings, makes room in full rings, and changes threads' loaders. The functions that
-/// the owning thread calls block signals and lock the producer's guard themselves; the caller of
-/// the other functions holds the guard. Thread safety: all functions.
+/// Gives threads rings, makes room in full rings, and assigns threads to loaders. The functions
+/// that the owning thread calls block signals and lock the producer's guard themselves; the caller
+/// of the other functions holds the guard. All functions are thread-safe.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
@@ -36,8 +36,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // If full rings drop records, the limit is half of the ring, so a limit other than 0 means here
-    // that the ring is at least half full.
+    // If full rings drop records, open_lanes() first sets the limit to half of the ring. So a limit
+    // other than 0 means here that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -104,7 +104,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Without a ring, nothing is recorded: a ring that is attached later begins with p.loader.
+    // Without a ring, no loader record is needed: a ring that is attached later begins with
+    // p.loader.
     if (p.attached && state_.is_on()) {
       // This record is not dropped even if full rings drop records, because without it all later
       // records would be assigned to the wrong loader.
@@ -119,8 +120,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// Returns the time off the CPU, which the caller records. If full rings drop records, records of
-  /// kind off_cpu are dropped first: they may not use the last quarter of a ring.
+  /// Returns how long the thread was off the CPU; the caller records this time. If full rings drop
+  /// records, records of kind off_cpu are dropped first: they may not use the last quarter of a
+  /// ring.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;

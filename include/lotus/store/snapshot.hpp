@@ -1,4 +1,4 @@
-// Takes snapshots of a running recording, when triggers request them.
+// Takes snapshots of a running recording, and defines the triggers that request them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
@@ -30,8 +30,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Takes a snapshot, and deletes old ones if all together exceed `max_bytes`. Reports the
-/// snapshot's name or the error. Returns whether it succeeded.
+/// Takes a snapshot, and deletes old snapshots if all together exceed `max_bytes`. Reports the
+/// snapshot's name or the error. Returns whether the snapshot was taken.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
                                             std::string_view reason, std::uint64_t max_bytes,
                                             const own_aggregates& own) noexcept {
@@ -63,8 +63,8 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
 }
 
 /// Triggers snapshots when a signal arrives, when `lotus-tool snapshot` requests one, or after a
-/// long wait. Thread safety: none. Call begin() and end() while no other function is running; only
-/// the drain thread calls the other functions.
+/// long wait. Not thread-safe: call begin() and end() while no other function is running; only the
+/// drain thread calls the other functions.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -114,7 +114,8 @@ class snapshot_triggers {
   }
 
   /// Removes one pending trigger. Returns false if there is none.
-  /// @param reason  receives the trigger's name: snapshot_place::max_reason_bytes + 1 bytes.
+  /// @param reason  receives the name of the trigger; has room for snapshot_place::max_reason_bytes
+  /// + 1 bytes.
   bool take(const log_folder& logs, char* reason) noexcept {
     constexpr std::size_t room = snapshot_place::max_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {

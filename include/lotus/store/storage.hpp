@@ -30,14 +30,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How many records of a thread could not be written to its logs in the thread's last drain.
+/// How many records of a thread could not be written to its logs when it was drained for the last
+/// time.
 struct unwritten_records {
   std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: call open() under the session's control lock, and functions with a producer as
-/// argument under that producer's guard.
+/// Gives threads rings, and drains the rings. Call open() under the session's control lock, and
+/// functions with a producer as argument under that producer's guard.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
@@ -60,7 +61,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- A thread's ring.
 
-  /// Gives a thread's state (producer) a new ring in this run. Returns false if there is no memory.
+  /// Gives a thread a new ring in this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -84,9 +85,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Returns whether the calling thread may reuse a dead thread's ring. If the two threads share
-  /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
-  /// spans of the dead thread must have ended before the calling thread started, because the
-  /// calling thread may have begun a span before its first call of the session.
+  /// logs, readers would treat a span of one thread inside a span of the other as nested. The
+  /// calling thread may have begun a span before its first call of the session. So the ring may be
+  /// reused only if all spans of the dead thread ended before the calling thread started.
   bool may_reuse_ring(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -136,7 +137,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Writing records to logs.
 
   /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
-  /// written stay where they are.
+  /// written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -163,7 +164,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Copies records that are only in memory to the ring file, as far as the file can grow, and
+  /// Copies records that are only in memory to the ring file, as long as the file can grow, and
   /// discards the rest. Called when the last drain of `p` has failed.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
@@ -191,8 +192,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler forked while it interrupted the storing of a record, the interrupted code
-    // will continue to use the ring's address.
+    // If a signal handler that had interrupted the storing of a record forked, the interrupted code
+    // will write to the ring after the handler. So the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;

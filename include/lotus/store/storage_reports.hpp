@@ -26,7 +26,7 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Reports errors that may occur often, each once per run. Thread safety: disk() on any thread; the
+/// Reports errors that may occur often, but each of them only once per run. disk() is thread-safe;
 /// callers of the other functions hold a lock.
 class storage_reports {
  public:
@@ -37,7 +37,7 @@ class storage_reports {
   }
 
   /// Reports that logs with this directory and prefix exist already. Reports nothing if this
-  /// process has just recorded there, because the logs are its own.
+  /// process has recorded to them just before, because then they are its own.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {

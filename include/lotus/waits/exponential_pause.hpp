@@ -10,7 +10,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Random numbers by xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift
-/// generators, 2016). Thread safety: none.
+/// generators, 2016). Not thread-safe.
 class random_bits {
  public:
   void seed(std::uint64_t from) noexcept { state_ = from | 1; }

@@ -1,5 +1,5 @@
-// Determines what a thread in futex(2) waits for: a lock and its owner, a thread's end, or other
-// things.
+// Determines what a thread that is in the system call futex(2) waits for: for a lock, and which
+// thread holds it; for the end of a thread; or for something else.
 #ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
 #define LOTUS_WAITS_FUTEX_WAITS_HPP
 
@@ -34,7 +34,7 @@ inline bool is_own_running_thread(std::uint32_t tid) noexcept {
          syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0;
 }
 
-/// Gives wait_in_futex() access to the memory and the thread ids of this process.
+/// The argument of wait_in_futex() for a thread of this process.
 struct this_process {
   static std::uint32_t word_at(std::uint64_t address) noexcept { return detail::word_at(address); }
   static bool has_thread(std::uint32_t tid) noexcept { return is_own_running_thread(tid); }
@@ -48,12 +48,12 @@ struct futex_wait {
   bool is_thread_end = false;  ///< whether the wait is for the end of thread `holder`
 };
 
-/// Determines what the thread that made this call of futex(2) waits for.
+/// Determines what a thread waits for in a call of futex(2).
 /// @param call  a call of futex with one of its waiting operations. The function recognizes glibc's
-/// mutexes (and so those of libstdc++ and libc++) with timeouts, priority inheritance or
+/// mutexes (which libstdc++ and libc++ use too), also with timeouts, priority inheritance or
 /// robustness, glibc's reader-writer locks and pthread_join, and musl's mutexes.
-/// @param process  the process of the thread: reads a word of its memory (0 if the address is not
-/// mapped), and knows the ids of its threads.
+/// @param process  the process of the thread. Its word_at() reads a word of its memory (0 if the
+/// address is not mapped), and has_thread() returns whether a thread belongs to it.
 template <class Process>
 futex_wait wait_in_futex(const entered_call& call, const Process& process) noexcept {
   // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
@@ -85,15 +85,16 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
              (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
               (held_by(process.word_at(of.address + writer_after_phase)) ||
                held_by(process.word_at(of.address + writer_after_writers))))) {
-    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. A lock
-    // does not name its readers, so a wait for readers is reported as one for a condition.
+    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. If readers
+    // hold the lock, it does not contain their ids, so the wait is reported as one for a condition.
   } else if (operation == FUTEX_WAIT_BITSET && value != 0 &&
              process.has_thread(static_cast<std::uint32_t>(value)) &&
              process.word_at(of.address) == value) {
     of.holder = static_cast<std::uint32_t>(value);
     of.is_thread_end = true;
   }
-  // A condition variable of glibc has two adjacent words on which threads wait; both count as one.
+  // Threads wait on two adjacent words of a condition variable of glibc. Both get the same address,
+  // so that they count as one condition.
   if (of.reason == wait_reason::condition) of.address &= ~std::uint64_t{7};
   return of;
 }

@@ -1,4 +1,5 @@
-// Lists the system calls in which threads wait, with the kind of thing each call waits for.
+// Lists the system calls in which threads usually wait, and what each call waits for, such as a
+// file or a socket.
 #ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
 #define LOTUS_WAITS_SYSTEM_CALLS_HPP
 
@@ -36,7 +37,7 @@ struct entered_call {
   }
 };
 
-/// Describes what a system call waits for.
+/// A system call, and what it waits for.
 struct call_row {
   long number;
   wait_reason reason;
@@ -47,7 +48,8 @@ struct call_row {
 #define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
   {SYS_##name, wait_reason::reason, of_descriptor, #name},
 /// The system calls in which threads usually wait; any other call has the reason `other`. If a call
-/// has a descriptor, describe_wait() corrects the reason by the kind of file.
+/// has a descriptor, describe_wait() changes the reason to that of the kind of file: a pipe, for
+/// instance.
 inline constexpr call_row call_table[] = {
     // clang-format off
     LOTUS_DETAIL_CALL(read, file, true)

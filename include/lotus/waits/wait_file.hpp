@@ -1,4 +1,5 @@
-// Writes a process's file of waits, in complete lines, so that a kill leaves a readable file.
+// Writes the file of waits, in which a process records what its threads wait for. Each write ends
+// with a complete line, so that the file is readable after a kill.
 #ifndef LOTUS_WAITS_WAIT_FILE_HPP
 #define LOTUS_WAITS_WAIT_FILE_HPP
 
@@ -18,7 +19,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The place and the settings of the file of waits.
+/// The directory, name and settings of the file of waits.
 struct wait_folder {
   int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
   mode_t mode = 0;     ///< permissions of a new file, before the umask applies
@@ -28,9 +29,9 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are passed to the kernel immediately, and so survive a kill of the
-/// process. While the disk is full, lines are dropped, because they are only samples. Thread
-/// safety: none. Trivially destructible.
+/// The file of waits. Lines are passed to the kernel immediately, so they survive a kill of the
+/// process. While the disk is full, lines are dropped, because they are only samples. Not
+/// thread-safe. Trivially destructible.
 class wait_file {
  public:
   /// Whether lines can be appended to the file. Costs one system call.
@@ -40,7 +41,8 @@ class wait_file {
            (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
   }
 
-  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
+  /// Opens or creates the file; call this function if ready() is false. Returns false if that
+  /// fails.
   bool begin(const wait_folder& folder) noexcept {
     if (folder.directory < 0 || *folder.info == '\0') return false;
     if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
@@ -59,7 +61,7 @@ class wait_file {
   /// false if nothing was written.
   bool append(const char* lines, std::size_t bytes) noexcept {
     if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
-    // An incomplete line is removed, because the next line would continue it.
+    // An incompletely written line is removed, because the next line would otherwise continue it.
     if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
     return false;
   }

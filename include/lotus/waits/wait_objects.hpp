@@ -1,4 +1,5 @@
-// Numbers the objects for which threads wait, so that a file of waits describes each only once.
+// Numbers the objects for which threads wait, such as files and locks, so that a file of waits
+// needs to describe each object only once.
 #ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
 #define LOTUS_WAITS_WAIT_OBJECTS_HPP
 
@@ -21,7 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are written to the file together.
+/// Lines that are collected here and then written to the file of waits together.
 struct wait_lines {
   char text[5120];
   std::size_t bytes = 0;
@@ -34,12 +35,11 @@ struct wait_lines {
   }
 };
 
-/// The objects that the file of waits already describes. Thread safety: none. Trivially
-/// destructible.
+/// The objects that the file of waits already describes. Not thread-safe. Trivially destructible.
 class wait_objects {
  public:
-  /// Returns the number of the object that this text describes. If the object is new, adds the line
-  /// that defines it to `to`.
+  /// Returns the number of the object that this text describes. If the object is new, also adds the
+  /// line that defines it to `to`.
   std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
     if (text.empty()) return 0;
     known& place = find(hash(text));
@@ -49,8 +49,9 @@ class wait_objects {
     return place.id;
   }
 
-  /// Returns the number of the global variable at this address, and adds its line if it is new.
-  /// Returns 0 if there is no global variable, or if the last (slow) lookup was less than 2 s ago.
+  /// Returns the number of the global variable at this address. If it is new, also adds the line
+  /// that defines it to `to`. Returns 0 if there is no such variable, or if the last lookup, which
+  /// is slow, was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
@@ -78,8 +79,8 @@ class wait_objects {
     looked_up_ns_ = 0;
   }
 
-  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
-  /// Returns the length; 0 if the descriptor is closed.
+  /// Describes in `text` the file of a descriptor: by a path, "pipe:[4711]", or the peer of a
+  /// socket. Returns the length; 0 if the descriptor is closed.
   static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
     char link[48];
     std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -147,8 +148,8 @@ class wait_objects {
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
 
-  /// Finds the program or shared object whose variables contain the address, and writes its path.
-  /// Returns the address at which its file is mapped, or 0.
+  /// Finds the program or shared object that has a variable at this address, and writes its path to
+  /// `path`. Returns the address at which its file is mapped; 0 if there is none.
   static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
     std::uint64_t base = 0;
     std::uint64_t last_end = 0;

@@ -1,4 +1,5 @@
-// Defines what threads can wait for, and the format of the file in which waits are recorded.
+// Defines the reasons for which threads wait, and the format of the file in which waits are
+// recorded.
 #ifndef LOTUS_WAITS_WAIT_REASONS_HPP
 #define LOTUS_WAITS_WAIT_REASONS_HPP
 

@@ -1,4 +1,4 @@
-// Finds out what a thread of this process waits for at this moment.
+// Determines whether a thread of this process waits at this moment, and for what.
 #ifndef LOTUS_WAITS_WAIT_SAMPLE_HPP
 #define LOTUS_WAITS_WAIT_SAMPLE_HPP
 
@@ -31,8 +31,9 @@ struct thread_wait {
   std::size_t text_bytes = 0;
 };
 
-/// The files /proc/self/task/<tid>/syscall. Some stay open, because opening a file takes longer
-/// than reading it. Thread safety: none. Trivially destructible.
+/// Reads the files /proc/self/task/<tid>/syscall, which show in which system call a thread is.
+/// Keeps some of them open, because opening a file takes longer than reading it. Not thread-safe.
+/// Trivially destructible.
 class call_files {
  public:
   /// Reads the file of a thread into `line`. Returns 0 or errno.
@@ -115,14 +116,15 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
     if (row->reason == wait_reason::file && what.substr(0, 5) == "pipe:") {
       to.reason = wait_reason::pipe;
     } else if (row->reason == wait_reason::file && !what.empty() && what[0] != '/') {
-      // "anon_inode:[eventfd]" and the like are kernel objects; other texts are sockets' peers.
+      // Texts such as "anon_inode:[eventfd]" describe kernel objects; the others describe peers of
+      // sockets.
       to.reason = what.substr(0, 5) == "anon_" ? wait_reason::other : wait_reason::socket;
     }
   }
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
 }
 
-/// What a sample of a thread found.
+/// The result of sampling a thread.
 enum class sample_result : std::uint8_t {
   waits,
   runs,       ///< the thread is running, or continued to run while its state was read
@@ -130,8 +132,8 @@ enum class sample_result : std::uint8_t {
   forbidden,  ///< the kernel does not let this process read the thread's file
 };
 
-/// Samples whether a thread waits, and for what.
-/// @param wait  set to what the thread waits for, if it waits.
+/// Determines whether a thread waits at this moment, and for what.
+/// @param wait  receives the description of the wait if the result is `waits`.
 /// @param error  set to errno if the result is `forbidden`.
 inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
                                    int& error) noexcept {
@@ -146,8 +148,8 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   entered_call call;
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
-  // The file also contains the thread's stack pointer. If the contents are the same as before, the
-  // thread is still in the same wait, to which the description belongs.
+  // The file also contains the thread's stack pointer. If its contents have not changed, the thread
+  // is still in the wait that was described.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }

@@ -12,7 +12,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns false: LOTUS_COLLECTOR=auto must not select a collector that could sample any program.
+/// Returns false, so that LOTUS_COLLECTOR=auto does not select this collector, which could sample
+/// any program.
 inline bool builtin_is_here() noexcept {
   return false;
 }

@@ -1,4 +1,4 @@
-// Keeps a run within limits of size and age by deleting the oldest parts of its logs.
+// Keeps the logs of a run within limits of size and age by deleting the oldest parts of the logs.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
@@ -24,18 +24,18 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Describes the logs that were deleted because of the limits.
+/// The logs that were deleted because of the limits.
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
 };
 
-/// Limits the total size and the age of all logs in a directory, including logs of other processes
-/// and of dead ones.
+/// Limits the total size and the age of all logs in a directory, including those of other
+/// processes, running or dead.
 ///
 /// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
-/// grown) and logs of dead threads. Thread safety: call begin() while no other function is running;
+/// grown too long) and logs of dead threads. Call begin() while no other function is running, and
 /// all other functions on any thread. Trivially destructible.
 class log_limits {
  public:
@@ -58,7 +58,8 @@ class log_limits {
 
   void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that have become parts since keep() last checked the directory.
+  /// Adds the size of new parts to the number of bytes that became parts since keep() last checked
+  /// the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
   /// Whether so many bytes have become parts that keep() should be called immediately.
@@ -84,9 +85,10 @@ class log_limits {
   }
 
  private:
-  /// Allows only one thread at a time to check the directory; returns false to the others. If
-  /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
-  /// caller may be a signal handler that interrupted that very thread.
+  /// Allows only one thread at a time to check the directory; returns false to the others. If that
+  /// thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
+  /// caller may be a signal handler that interrupted the checking thread, which then cannot
+  /// continue.
   bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -111,8 +113,9 @@ class log_limits {
     return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// Returns when the log's last lines were appended, in ns since the epoch. The name of a part
-  /// contains this time. The file system's time may come from another machine.
+  /// Returns when the log's last lines were appended, in ns since the epoch. For a part, reads this
+  /// time from the part's name, because the file system's time may come from another machine's
+  /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
@@ -129,7 +132,8 @@ class log_limits {
   /// Whether the log's thread is dead. A thread in another container also counts as dead, because
   /// this process cannot see it.
   static bool is_of_dead_process(const run_log& log) noexcept {
-    // A log with such a number belongs to several threads, whose ids are not known here.
+    // A log with a number above all thread ids belongs to several threads, whose ids are not known
+    // here.
     if (log.parsed.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
@@ -152,7 +156,7 @@ class log_limits {
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
       // Logs of dead threads are deleted only a minute after their last append. Until then their
-      // size does not count, so that other logs are not deleted in their place.
+      // size does not count, so that other logs are not deleted instead of them.
       if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
@@ -161,7 +165,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit stays free for logs that still grow.
+    // An eighth of the limit remains for logs that still grow.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {

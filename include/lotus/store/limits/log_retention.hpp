@@ -24,8 +24,9 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: call begin() while no other function is running, after_drain() while
-/// producer::guard is held, and all other functions on any thread. Trivially destructible.
+/// Applies options::max_bytes, max_age_s, keep_bytes and keep_ms. Call begin() while no other
+/// function is running, after_drain() while producer::guard is held, and all other functions on any
+/// thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -39,7 +40,7 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Makes the numbers of new parts larger than those of existing parts.
+  /// Reads the numbers of the existing parts, so that new parts get larger numbers.
   void begin_after_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
@@ -72,17 +73,20 @@ class log_retention {
   /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// hold(true) keeps logs from becoming parts because of their size. It is set while a snapshot is
-  /// taken, which could otherwise contain the newest lines of a log without the part before them.
+  /// hold(true) keeps logs from becoming parts because of their size. It is called while a snapshot
+  /// is taken, which could otherwise contain the newest lines of a log without the part before
+  /// them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// Ends, in a forked child, the operations of the parent's threads, which do not exist there.
+  /// For a forked child, in which the parent's other threads do not exist: ends the operations that
+  /// they had begun.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false if it did so only a short time ago.
+  /// Deletes logs that exceed the limits. Returns false, without doing so, if it was called only a
+  /// short time ago.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&

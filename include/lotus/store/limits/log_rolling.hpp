@@ -1,4 +1,5 @@
-// Renames logs that have grown. A renamed log is called a part; no process appends to it any more.
+// Renames logs that have grown too long. A renamed log is called a part; no process appends to it
+// any more.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -21,8 +22,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
-/// if necessary so that each number is larger than the one before it. So no two parts of a log get
-/// the same name. Thread safety: all functions.
+/// if necessary so that each number is larger than the one before. So no two parts of a log get the
+/// same name. All functions are thread-safe.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -35,8 +36,8 @@ class part_numbers {
     return next;
   }
 
-  /// Makes the next number larger than that of an existing part, because the numbers of another
-  /// process may be ahead of the clock. Ignores a number that is over an hour ahead.
+  /// Makes the next number larger than that of an existing part, because the numbers that another
+  /// process has used may be ahead of the clock. Ignores a number that is over an hour ahead.
   void begin_after(std::uint64_t part) noexcept {
     constexpr std::uint64_t max_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
@@ -52,7 +53,7 @@ class part_numbers {
 
 /// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
 /// If the process is killed during this function, each log has either its old or its new name and
-/// contains complete lines. If a log cannot be renamed, it continues. The caller holds the
+/// contains complete lines. A log that cannot be renamed continues to grow. The caller holds the
 /// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.

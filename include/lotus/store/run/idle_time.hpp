@@ -1,4 +1,5 @@
-// Reads how long the CPUs of this process were idle, which shows how much other programs used them.
+// Reads how long the CPUs that this process may use were idle. From this time lotus-tool computes
+// how much of the CPUs other programs used.
 #ifndef LOTUS_STORE_RUN_IDLE_TIME_HPP
 #define LOTUS_STORE_RUN_IDLE_TIME_HPP
 
@@ -17,15 +18,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The sum of the idle times in lines of /proc/stat such as "cpu3 20 0 15 830 2 0 0 0 0 0": the
-/// fourth number (idle) and the fifth (idle while an input or output is in progress).
+/// Sums the idle times in lines of /proc/stat such as "cpu3 20 0 15 830 2 0 0 0 0 0". The fourth
+/// number is the time in which the CPU was idle, and the fifth the time in which it was idle while
+/// an input or output was in progress.
 class idle_time_of_lines {
  public:
-  /// @param cpus  the CPUs that count; borrowed.
+  /// @param cpus  the CPUs whose times are added; borrowed.
   idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
       : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
 
-  /// Returns false at the first line after those of the CPUs.
+  /// Adds a line. Returns false if the line is not about CPUs; then no further line is.
   bool add(const char* line) noexcept {
     if (std::strncmp(line, "cpu", 3) != 0) return false;
     if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs
@@ -42,7 +44,7 @@ class idle_time_of_lines {
 
   /// Number of CPUs whose times are in the sum.
   int counted() const noexcept { return counted_; }
-  /// In clock ticks of the system, _SC_CLK_TCK per second.
+  /// The sum in clock ticks of the system; there are _SC_CLK_TCK of them per second.
   std::uint64_t clock_ticks() const noexcept { return clock_ticks_; }
 
  private:

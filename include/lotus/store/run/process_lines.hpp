@@ -25,7 +25,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Builds lines in the format that class run_info documents. Omits values that the kernel does not
-/// report, and lines that do not fit into the buffer. Thread safety: none.
+/// report, and lines that do not fit into the buffer. Not thread-safe.
 /// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
@@ -95,9 +95,9 @@ class process_lines {
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Adds lines that distinguish the processes of one run from those of the next run in the same
-  /// directory. "forked": the process's parent runs the same program, and so is not a shell. "run":
-  /// the file that `lotus-tool run` created for this run.
+  /// Adds lines by which lotus-tool distinguishes the processes of one run from those of the next
+  /// run in the same directory. "forked": the parent runs the same program, and so is not a shell.
+  /// "run": the file that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -126,7 +126,7 @@ class process_lines {
     add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// Adds the namespace to which process and thread ids belong.
+  /// Adds the namespace in which the ids of processes and threads are unique.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);

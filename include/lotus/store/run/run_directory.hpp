@@ -20,7 +20,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: descriptor() on any thread; open() and close() under the session's control lock.
+/// The open directory of a run. Call descriptor() on any thread, and open() and close() under the
+/// session's control lock.
 class run_directory {
  public:
   /// Finds or creates the directory. Returns 0 or errno.

@@ -35,9 +35,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run, and this process's ring file and information file in it. Thread safety:
-/// call open, make_ring_file, close_files, close and after_fork_in_child under the session's
-/// control lock, all other functions on any thread.
+/// The directory of a run, and this process's ring file and information file in it. Call open,
+/// make_ring_file, close_files, close and after_fork_in_child under the session's control lock, all
+/// other functions on any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -100,8 +100,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether recovery can find a name after a kill. If not, call keep_names() before using it in a
-  /// record.
+  /// Whether recovery can find the name with this id after a kill. If not, call keep_names() before
+  /// a record with the name is stored.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -119,7 +119,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// Returns a number for logs that several threads will share, which no other log has.
+  /// Returns a new number, which no other log has, for logs that several threads will share.
   /// @param tid  id of the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
@@ -181,9 +181,9 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Stores in the information file how far from now a span ends that the program measured itself;
-  /// call this function before the span is recorded. If an earlier span ended at least as far away,
-  /// nothing is written; otherwise the call may wait for the disk.
+  /// Stores in the information file how far from now a span ends. Call this function before a span
+  /// whose times the program measured itself is recorded. If an earlier span ended at least as far
+  /// away, nothing is written; otherwise the call may wait for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -203,7 +203,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Appends some of these records to the logs. Returns whether more of them remain.
+  /// Appends some of the leftovers to the logs. Returns whether more of them remain.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 

@@ -1,5 +1,5 @@
-// Writes the information file, of which each process of a run has one: a small file with the
-// process's identity, threads and record counts.
+// Writes the information file of a process: a small file in the run's directory with the process's
+// identity, threads and record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
@@ -29,10 +29,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The distance from now to the end of a span that the program measured itself.
+/// How far in the past or future a span ends whose times the program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
-  bool behind;
+  bool behind;  ///< whether the end is in the past
 
   /// @param over_for_ns  time since the span's end in ns; negative if the end is in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
@@ -41,9 +41,8 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, as stored in the information file, between the end of a span that the
-/// program measured itself and the moment when the span was recorded. Thread safety: covers() on
-/// any thread; callers of the others hold a lock.
+/// The largest distance into the past and the largest into the future that the information file
+/// states; see span_distance. covers() is thread-safe; callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -56,7 +55,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the stored distance is at least that of this span's end; then no new line is needed.
+  /// Whether the stored distance is at least as large as that of this span's end, so that the file
+  /// needs no new line.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -70,8 +70,8 @@ class reported_reach {
   }
 
  private:
-  // A shorter distance needs no line in the file: readers must expect that the times of different
-  // threads differ by this much.
+  // A shorter distance needs no line in the file, because readers expect differences of this size
+  // anyway: the clocks of threads may differ by as much.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
@@ -92,14 +92,14 @@ class reported_reach {
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
+///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
-/// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
-/// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
-/// these lines can be written even if the disk is full. A process that records again in the same
-/// directory continues its file, and "records" contains the sums. Names and the command have the
-/// form of names in logs, with an S before them. Failures are ignored, because recording does not
-/// depend on the file. Thread safety: covers() on any thread; the callers of the other functions
+/// A log has a number of its own if another process uses the thread's id; see
+/// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
+/// is reserved, so that these lines can be written even if the disk is full. A process that records
+/// again in the same directory continues its file, and "records" contains the sums. Names and the
+/// command have the form of names in logs, with an S before them. Failures are ignored, because
+/// recording does not depend on the file. covers() is thread-safe; callers of the other functions
 /// hold the lock of run_files. Trivially destructible.
 class run_info {
  public:
@@ -135,7 +135,7 @@ class run_info {
     return name_ns_;
   }
 
-  /// Adds a line if the moments at which threads read their CPU clocks (cpu_watching) have changed.
+  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
@@ -157,12 +157,13 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Adds the CPU time that the process has used so far.
+  /// Adds a line "cpu_time": the CPU time of the process so far, and the idle time of its CPUs.
   void add_cpu_time() noexcept {
     if (directory_ == nullptr || watching_ == cpu_watching::off) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (first_cpu_time_ns_ == 0) first_cpu_time_ns_ = now_ns;
-    // A long recording needs few lines: each comes after a sixteenth of the time recorded so far.
+    // The pause before the next line is a sixteenth of the time recorded so far, so that even a
+    // long recording has few of these lines.
     constexpr std::int64_t min_pause_ns = 50'000'000;
     const std::int64_t pause_ns = (now_ns - first_cpu_time_ns_) / 16;
     next_cpu_time_ns_ = now_ns + (pause_ns > min_pause_ns ? pause_ns : min_pause_ns);
@@ -173,7 +174,7 @@ class run_info {
                                static_cast<long long>(idle_ns_of_cpus())));
   }
 
-  /// Adds the CPU time if the last such line is old enough. Does nothing before create().
+  /// Adds a line "cpu_time" if the next one is due. Does nothing before create().
   void add_due_cpu_time() noexcept {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
@@ -182,8 +183,9 @@ class run_info {
   /// Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line with a larger distance to the file if covers() is false for this span; call this
-  /// before the span is recorded. If the line cannot be written, the next such span tries again.
+  /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
+  /// this function before the span is recorded. If the line cannot be written, the next such span
+  /// tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
@@ -314,8 +316,8 @@ class run_info {
   std::uint64_t dropped_ = 0;
   deleted_logs forgotten_;
   reported_reach reach_;
-  /// When the first line "cpu_time" was written, and when the next one is due, in ns of
-  /// CLOCK_MONOTONIC.
+  /// Times at which the first line "cpu_time" was written and at which the next one is due, in ns
+  /// of CLOCK_MONOTONIC.
   std::int64_t first_cpu_time_ns_ = 0;
   std::int64_t next_cpu_time_ns_ = 0;
   /// End of the space reserved in the file for the line "records"; 0: none.

@@ -1,7 +1,8 @@
 // Records at random times what the threads of a recording wait for.
 //
-// The wait sampler has a thread of its own: samples represent the time of the threads only if they
-// are taken at random times, but the drain thread works at regular times and may wait for the disk.
+// The wait sampler has a thread of its own, because samples show how threads spend their time only
+// if they are taken at random times. The drain thread works at regular times and may wait for the
+// disk.
 #ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 #define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 
@@ -30,10 +31,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the recording threads of this process at random times, and writes what the blocked ones
-/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread safety:
-/// call begin() and end() with the recorder's round_ locked, keep_running() on the drain thread,
-/// and become_child() in a forked child.
+/// Samples the recording threads of this process at random times. For each thread that is found
+/// waiting, writes what it waits for to the file of waits. The sampler's thread has a budget of CPU
+/// time. Call begin() and end() with the recorder's round_ locked, keep_running() on the drain
+/// thread, and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -55,7 +56,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     begin_locked();
   }
 
-  /// Stops sampling, at the end of a recording. Writes nothing afterwards.
+  /// Ends sampling, at the end of a recording. Nothing is written afterwards.
   void end() noexcept {
     const locked hold{lock_};
     samples_per_s_ = 0;
@@ -64,7 +65,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// Starts the sampler's thread if it is not running. The drain thread calls this function, so
-  /// that neither the start of a recording nor a fork waits until a thread is created.
+  /// that neither the start of a recording nor a fork must wait for the creation of a thread.
   void keep_running() noexcept {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
@@ -106,7 +107,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (samples_per_s_ == 0) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Samples at most half of the threads: at one moment, more samples would add little.
+    // Samples at most half of the threads, because more samples of the same moment would add
+    // little.
     do {
       seen[count] = sample(seen, count);
     } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
@@ -118,7 +120,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// Returns the mean pause before the next sample in ns. If samples take more CPU time than
-  /// planned, the pause is longer, because the budget is CPU time.
+  /// planned, the pause is longer, so that the sampler stays within its budget of CPU time.
   /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
@@ -170,7 +172,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     return chosen;
   }
 
-  /// @param tries  how many threads were chosen until one was found that has not ended.
+  /// @param tries  number of threads that were chosen until one was found that had not ended.
   void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
     if (!file_.ready(folder_.max_bytes)) {
       files_.put_info_name(folder_.info);
@@ -201,13 +203,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       "lotus-waits", [](void* self) noexcept { return static_cast<wait_sampler*>(self)->round(); },
       this};
 
-  /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
+  /// Protects all members below. While it is held, locks of the files and of the clock may be
+  /// taken.
   mutex lock_;
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads among which the last one was chosen
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last sampled one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
