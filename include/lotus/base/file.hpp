@@ -53,8 +53,8 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads as much of the beginning of a kernel-generated file as fits. Returns the number of bytes;
-/// 0 with an empty text if the file cannot be read.
+/// Reads the beginning of a file, such as one in /proc, as far as it fits in `text`, and terminates
+/// it with a zero. Returns the number of bytes, which is 0 if the file cannot be read.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
@@ -86,8 +86,8 @@ inline int lengthen(int fd, std::size_t bytes) noexcept {
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Extends a file from `held` bytes by another `bytes`, and allocates disk space for them. Returns
-/// 0 or errno.
+/// Extends a file that has `held` bytes by another `bytes`, and allocates disk space for them.
+/// Returns 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));

@@ -23,8 +23,8 @@ namespace detail {
 
 /// Walks up this thread's stack to the frame at the address `place`.
 struct stack_walk {
-  /// Tolerance in bytes: the code at `place` may have called a small function, or may be about to
-  /// return.
+  /// Tolerance, in bytes, in the comparison of stack addresses: when it was interrupted, the code
+  /// at `place` may have been in a small function that it called, or about to return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
@@ -33,7 +33,7 @@ struct stack_walk {
   std::uintptr_t other_end;
   bool from_signal = false;  ///< whether a signal interrupted the previous frame
   bool interrupted = false;  ///< result: a running handler interrupted the code at `place`
-  /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
+  /// result: the walk has passed `place`, and no running signal handler interrupted the code there
   bool passed = false;
 
   static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
