@@ -227,7 +227,8 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` that is built at run time. Otherwise it works like compose().
+/// A list of operations on values of type `T`, to which add() appends at run time. Otherwise it
+/// works like the result of compose().
 template <class T>
 class chain {
  public:

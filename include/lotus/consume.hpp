@@ -154,7 +154,7 @@ auto consume(Range&& batches) {
                                                                    {}};
 }
 
-/// Like consume(batches), for a loader that has only iterators.
+/// Like consume(batches), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
 // Iterators are passed by value and moved, because some cannot be copied. clang-tidy would report
@@ -173,7 +173,7 @@ template <class Range, class Number,
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// Like consume(batches, number), for a loader that has only iterators.
+/// Like consume(batches, number), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {

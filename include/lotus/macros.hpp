@@ -153,8 +153,9 @@
 /// Without a profiler, the block runs once. If the variable LOTUS_MAP_OP is set, the profiler
 /// collects data only in the region of that name. After the name, list the variables that the block
 /// reads and writes, so that the compiler does not move computations with them out of the block.
-// The region stores its own address, and removes it at its end. clang's analyzer does not see the
-// removal and would report an escaping stack address.
+// While the block runs, a thread-local variable contains the address of the region object. clang's
+// analyzer does not see that the address is removed at the end, and would report an escaping stack
+// address.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 

@@ -17,7 +17,7 @@ namespace detail {
 class collector_state;
 
 /// Makes the compiler assume that the value is read and written at this point. Then the compiler
-/// moves no computation that produces or uses the value from one side of this point to the other.
+/// does not move computations that produce or use the value across this point.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }

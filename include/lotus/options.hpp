@@ -44,12 +44,13 @@ struct options {
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
   /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
-  /// the run; 0: unlimited. A log that has grown is renamed, which makes it a part, and continues
-  /// in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes are counted in
-  /// disk blocks; the limit is accurate to about an eighth. With a limit, a new thread may continue
-  /// the logs of a thread that has ended.
+  /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
+  /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
+  /// are counted in disk blocks; the limit is accurate to about an eighth. With a limit, a new
+  /// thread may continue the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
-  /// Age in seconds at which parts of logs are deleted, accurate to an eighth of it; 0: unlimited.
+  /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
+  /// of the value; 0: unlimited.
   std::uint32_t max_age_s = 0;
   /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
   /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.

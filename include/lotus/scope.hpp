@@ -92,8 +92,8 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  function that returns the record's tag. It is called only if the span is
-  /// measured. If it returns an empty tag, nothing is recorded.
+  /// @param make_tag  function that returns the record's tag. It is called only if this process is
+  /// recording. If it returns an empty tag, the span is not recorded.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
@@ -122,7 +122,7 @@ class span {
     }
   }
 
-  /// Returns the record's tag, which is empty if the span is not measured.
+  /// Returns the record's tag, which is empty if the span will not be recorded.
   record_tag tag() const noexcept {
     return tag_;
   }
@@ -132,7 +132,7 @@ class span {
 
   /// Replaces the record's tag.
   /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
-  /// if the span is measured.
+  /// if the current tag is not empty.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
     if (tag_.empty()) return;

@@ -20,8 +20,8 @@ namespace detail {
 /// number needs a second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  function that returns the operation's tag; called only if the span is
-  /// measured.
+  /// @param make_name  function that returns the operation's tag; called only if this process is
+  /// recording.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}

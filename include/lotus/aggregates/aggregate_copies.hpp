@@ -59,7 +59,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// Sorts the blocks by thread. Call it after all blocks were added.
+  /// Sorts the blocks by thread for for_each_chain(). Call this function after all blocks were
+  /// added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
     // This is a Shellsort, because std::sort would be compiled in every file that uses the library.

@@ -53,7 +53,7 @@ struct aggregate_memory {
   local_aggregate** table = nullptr;
   std::size_t places = 0;  ///< size of the hash table, a power of two
 
-  /// Creates the object; null if there is no memory.
+  /// Creates the object for one thread. Returns null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;

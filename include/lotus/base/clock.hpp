@@ -169,7 +169,8 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the map contains at least one segment, which a map from a damaged file may not.
+  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
+  /// file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:

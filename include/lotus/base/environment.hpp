@@ -39,8 +39,8 @@ enum class variable : std::uint8_t {
 enum class variable_type : std::uint8_t {
   text,    ///< any text; the code that uses the variable checks it
   number,  ///< a whole decimal number
-  word,    ///< one word of a list; the first word of the list is the default
-  words,   ///< any number of words of a list, separated by commas
+  word,    ///< one of the words in `values`; the first of them is the default
+  words,   ///< any number of the words in `values`, separated by commas
 };
 
 struct variable_row {

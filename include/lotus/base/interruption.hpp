@@ -21,7 +21,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Walks up this thread's stack to the frame at the address `place`.
+/// Walks up this thread's stack to the frame at the address `place`, to find out whether a signal
+/// handler interrupted the code there.
 struct stack_walk {
   /// Tolerance, in bytes, in the comparison of stack addresses: when it was interrupted, the code
   /// at `place` may have been in a small function that it called, or about to return.

@@ -114,7 +114,7 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
 }
 
 /// Begins a task (an interval on a profiler's timeline) on this thread. Call this function only if
-/// annotation_wanted().
+/// annotation_wanted() is true.
 /// @param name    copied, and cut at 255 bytes.
 /// @param handle  the place where VTune's handle for this name is stored; null before the first
 ///   task with this name.
@@ -181,7 +181,7 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
 
 /// Begins a task for an asynchronous operation. Such a task may overlap other tasks of this thread
 /// and end on another thread. PyTorch's profiler supports neither, so it does not show these tasks.
-/// Call this function only if annotation_wanted().
+/// Call this function only if annotation_wanted() is true.
 /// @param number  number of the operation; no other operation that has begun and not ended has the
 /// same number. For the other parameters see begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,

@@ -33,7 +33,8 @@ struct collector_backend {
   /// Whether the collector counts all instructions between resume() and pause(), including those of
   /// the library.
   bool counts_instructions = false;
-  /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
+  /// Prepares the collector, which does not collect yet. Returns false, after reporting the reason,
+  /// if the collector cannot be used.
   bool (*begin)() noexcept = nullptr;
   /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;

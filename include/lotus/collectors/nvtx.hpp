@@ -22,7 +22,7 @@ inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// Has the layout of version 2 of nvtxEventAttributes_t.
+/// Has the layout of NVTX's struct nvtxEventAttributes_v2.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -62,12 +62,12 @@ class nvtx_library {
  private:
   using function = void (*)();
   using function_table = function**;
-  /// Has the layout of NvtxExportTableCallbacks.
+  /// Has the layout of NVTX's struct NvtxExportTableCallbacks.
   struct callbacks {
     std::size_t size;
     int (*function_table_of)(int module, function_table* table, unsigned* functions);
   };
-  /// Has the layout of NvtxExportTableVersionInfo.
+  /// Has the layout of NVTX's struct NvtxExportTableVersionInfo.
   struct version_info {
     std::size_t size;
     std::uint32_t version;

@@ -67,7 +67,7 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory that is open as `directory` (borrowed).
+/// Calls `each(name)` for every entry of a directory, which is open as the descriptor `directory`.
 /// opendir() is not used, because it allocates, and the caller may be a signal handler that
 /// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,

@@ -113,9 +113,10 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// Selects the ring whose records commit() refers to from now on: initially the ring itself,
-  /// later possibly a copy of it in private memory. The positions in the logs are always stored in
-  /// the ring itself, because its contents survive a kill.
+  /// Selects the ring from which the next records are appended: initially the ring itself, later
+  /// possibly a copy of it in private memory. commit() then stores `tail` in that ring. The lengths
+  /// of the logs are always stored in the ring itself, because its contents survive if the process
+  /// is killed.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
   /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before

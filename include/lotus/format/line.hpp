@@ -148,7 +148,7 @@ LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) n
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Short texts are copied in two parts that overlap in the middle.
+    // Copies the first and the last `step` bytes, which overlap in the middle or meet there.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -167,7 +167,7 @@ class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
-  /// Writes one line and returns its end. `out` has room for max_line_bytes.
+  /// Writes one line and returns its end. `out` must have space for max_line_bytes.
   /// @param name  beginning of the line, with the comma, if the record has a name; otherwise empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {

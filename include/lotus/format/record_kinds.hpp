@@ -42,7 +42,7 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// Annotates the operation with the same start time; stored before the operation's record.
+  /// As additional data of the operation with the same start time, whose record follows this one.
   ahead,
   /// an interval before this record's time that interrupts the spans around it, such as a time off
   /// the CPU

@@ -23,8 +23,8 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 inline constexpr std::size_t varint_bytes = 10;
 
 /// Writes seven bits of the number per byte, the lowest first; the highest bit is set in all bytes
-/// but the last. Returns the end of the number. `out` must have space for varint_bytes bytes; also
-/// a number of one byte overwrites two.
+/// but the last. Returns the end of the number. `out` must have space for varint_bytes bytes: even
+/// a number of one byte overwrites two bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
   // Numbers of one and of two bytes occur in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
