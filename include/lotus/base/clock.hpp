@@ -185,10 +185,11 @@ class clock_map {
         anchor_count_ > 1 ? rate_between(oldest_anchor(), newest_anchor()) : last.rate;
     const std::int64_t here_ns = last.to_ns(now.ticks);
     const std::int64_t awake_ns = now.elapsed_ns - newest_anchor().elapsed_ns;
-    const bool stood = here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
+    const bool counter_stopped =
+        here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
     anchor_count_ = 0;
     remember(now);
-    const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
+    const std::int64_t woken_ns = counter_stopped ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
     // If the counter ran during the sleep, a small error of its rate has added up over that time,
     // so a difference up to this limit does not show that the wall clock was stepped.

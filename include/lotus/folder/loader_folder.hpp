@@ -102,7 +102,7 @@ class loader_folders {
     if (!made && errno != EEXIST) return -errno;
     const int fd =
         open_at_high_fd(run_.directory, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    if (fd < 0) return errno == ENOTDIR ? -error_of_other_file() : -errno;
     struct stat status {};
     int error = fstat(fd, &status) != 0 ? errno : 0;
     if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
@@ -118,7 +118,7 @@ class loader_folders {
 
   /// Returns the error for a file that has the folder's name but is no folder: ELOOP for a symbolic
   /// link.
-  int what_is_there() const noexcept {
+  int error_of_other_file() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                       S_ISLNK(status.st_mode);

@@ -176,8 +176,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
                                column::a};
   constexpr record_field whole{what::number, from::second_word, type::bits, coding::difference,
                                column::a};
-  constexpr record_field taker{what::batch, from::value, type::natural, coding::difference,
-                               column::a};
+  constexpr record_field parent{what::batch, from::value, type::natural, coding::difference,
+                                column::a};
   constexpr record_field item{what::item, from::second_word, type::natural, coding::difference,
                               column::b};
   constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, coding::plain,
@@ -207,7 +207,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
     case event_kind::counter:
       return {kind, side, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
     case event_kind::batch_takes:
-      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
     // has no line; selects the loader's folder for the lines of the records after it

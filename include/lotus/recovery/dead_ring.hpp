@@ -113,7 +113,7 @@ class dead_ring_file {
         return 0;
       }
       if (blocks == max_blocks) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return 0;
       }
       if (is_over(until_ns)) return ETIME;
@@ -149,7 +149,7 @@ class dead_ring_file {
   /// @return number of rings of which at least a part is damaged; all blocks that read_blocks()
   /// ignored count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
+    std::uint64_t doubted = limit_exceeded_ || damaged_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
@@ -268,7 +268,7 @@ class dead_ring_file {
     for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
       if (names_.bytes() / sizeof(name_place) == name_table::limit ||
           text_.bytes() > max_text_bytes) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return true;
       }
       stored_name head{};
@@ -312,7 +312,7 @@ class dead_ring_file {
   growing_memory aggregates_;  ///< array of ring_place
   growing_memory names_;       ///< array of name_place, indexed by id - 1
   growing_memory text_;
-  bool too_much_ = false;
+  bool limit_exceeded_ = false;
   bool damaged_ = false;  ///< whether a damaged block, and everything after it, was ignored
 };
 

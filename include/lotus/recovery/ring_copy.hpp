@@ -67,7 +67,7 @@ class ring_copy {
       return false;
     }
     std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    while (good != interrupt_head && has_known_kind(ring_->slot(1, good))) ++good;
     if (good != interrupt_head) doubt(good);
     ring_->published[1].store(good, std::memory_order_relaxed);
     ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
@@ -85,7 +85,7 @@ class ring_copy {
     const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
     std::uint64_t good = at;
     if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+      while (good != at + count && has_known_kind(ring_->slot(0, good))) ++good;
     }
     if (good != at + count) doubt(good);
     ring_->published[0].store(good, std::memory_order_relaxed);
@@ -103,7 +103,7 @@ class ring_copy {
   bool doubted() const noexcept { return doubted_; }
 
  private:
-  static bool believable(const record& r) noexcept {
+  static bool has_known_kind(const record& r) noexcept {
     return kind_of(r.tag).kind != event_kind::none;
   }
 
