@@ -25,7 +25,7 @@ class numbered_span : span {
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// Begins a span without a number: an operation, which set_number() can turn into a stage.
+  /// Begins the span of an operation without a number. set_number() turns it into a stage.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
@@ -76,8 +76,8 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts to the pointer types to which a T converts, but not to bool. Used to test whether a
-/// callable accepts a pointer without converting it to bool.
+/// Stands for an argument of the pointer type T: converts to the same pointer types as a T, but not
+/// to bool. Used to test whether a callable accepts the pointer without converting it to bool.
 template <class T>
 struct pointer_only {
   template <class To,

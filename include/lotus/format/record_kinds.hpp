@@ -265,7 +265,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// Returns the row of a kind; row 0 if there is no kind of this number.
+/// Returns the row of a kind; row 0 (event_kind::none) if the number is not that of a kind.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -278,7 +278,8 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether the kind's lines have the three columns of a batch: prefix and number, begin, duration.
+/// Whether the kind's lines have the three columns of a batch's line: prefix with number, start,
+/// duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
