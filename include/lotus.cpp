@@ -1,4 +1,5 @@
-// The compiled library, lotus::lotus. A program that does not link it can contain a file like this
-// one instead; all its files must then define LOTUS_COMPILED.
+// The only source file of the compiled library (CMake target lotus::lotus). A program that does not
+// link that library can compile a file with these two lines itself, and define LOTUS_COMPILED in
+// all its files, so that the engine (the code that records) is compiled only here.
 #define LOTUS_IMPLEMENTATION
 #include <lotus/lotus.hpp>

@@ -1,4 +1,5 @@
-// Provides scopes for operations that can be suspended, and resumed on any thread.
+// Provides async_scope, for operations that are suspended and later resumed, possibly on another
+// thread, such as coroutines.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
@@ -31,8 +32,9 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 }  // namespace detail
 
 /// Records one operation in segments. A segment lasts from construction or a resume() to the next
-/// suspend() or the destruction, each of which may happen on another thread. Each segment is a log
-/// line "S<name>" of the thread on which the segment ends; lotus-tool joins the segments.
+/// suspend() or the destruction; all of these calls may come from different threads. Each segment
+/// becomes a line "S<name>" in the log of the thread on which the segment ends. lotus-tool joins
+/// the segments.
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
@@ -48,10 +50,11 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { segment_.end(tag_); }
 
-  /// Suspends the operation, if it is running. Call it before another thread can resume it.
+  /// Suspends the operation, if it is running. Call this function before another thread can resume
+  /// the operation.
   void suspend() noexcept { segment_.end(tag_); }
 
-  /// Resumes the operation on this thread; does nothing if it is running already.
+  /// Resumes the operation on this thread; does nothing if the operation is already running.
   void resume() noexcept {
     if (!segment_.runs() && !tag_.empty()) segment_.begin(tag_);
   }

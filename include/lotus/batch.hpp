@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reads this thread's CPU clocks if threads cannot notice that they were switched out. Call this
-/// function before a batch or wait begins and again before it ends: the time off the CPU between
-/// the two calls is recorded for that batch or wait.
+/// Reads this thread's CPU clocks if the kernel offers no cheaper way to notice that the thread was
+/// switched out. Call this function before a batch or wait begins and again before it ends: the
+/// time off the CPU between the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -43,7 +43,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// Records waits one after another. The next wait can begin when the previous one has ended.
+/// Records the consumer's waits for batches, one after another. The next wait can begin when the
+/// previous one has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -84,8 +85,8 @@ class repeated_wait {
 /// "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// Like batch_preprocessed, for a batch whose number is known only later, or if there may be no
-/// batch, as at the end of the data:
+/// Scope in a worker around all the work that builds a batch whose number is known only later. Use
+/// it also if there may be no batch, for example at the end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
@@ -128,7 +129,8 @@ class preprocessed_batch {
 };
 
 /// Scope in the consumer around its wait for batch `i`; the log line is "SBatchWait_i". While the
-/// wait lasts, `lotus-tool top` shows it and options::snapshot_when_wait_ms can react to it.
+/// wait lasts, `lotus-tool top` shows it, and it can trigger a snapshot (see
+/// options::snapshot_when_wait_ms).
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
@@ -157,8 +159,8 @@ class wait_for_batch {
   /// 2^56 or more is not recorded but counted in dropped().
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// Calls got() and batch_consumed(): call it right after the batch has arrived. The code from
-  /// here to the next wait is the consumer's step.
+  /// Calls got() and batch_consumed(). Call this function right after the batch has arrived: the
+  /// code from here to the next wait is the consumer's step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -169,7 +171,8 @@ class wait_for_batch {
 };
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
-/// The log line is "SBatchWait_i" with the duration 1000 ns, which marks such an arrival.
+/// The log line is "SBatchWait_i" with a duration of exactly 1000 ns, by which readers recognize
+/// such an arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }

@@ -1,5 +1,5 @@
-// Provides chains of transforms. Consecutive operations share a clock reading, so k operations need
-// only k + 1 readings.
+// Provides compose(), chain and laps, which record operations that follow each other directly. The
+// end of one operation and the start of the next share a clock reading.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
@@ -25,7 +25,7 @@ constexpr std::string_view type_name() noexcept {
   // The text ends in "[with T = image::Crop<float>; ...]" (g++) or "[T = image::Crop<float>]"
   // (clang).
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function type does not contain the name of the function.
+  // The type of a function pointer does not contain the function's name.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -33,7 +33,7 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  // Nesting depth of template argument lists; a '>' inside parentheses ends no list.
+  // Nesting depth of template argument lists. A '>' inside parentheses does not end a list.
   int arguments = 0;
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
@@ -103,7 +103,7 @@ struct operation {
   detail::record_tag tag;  ///< the tag under which it is logged
 };
 
-/// Gives a callable a name: compose(op("Flip", f)).
+/// Gives a callable the name under which it is logged, for example compose(op("Flip", f)).
 /// @param name  copied, so it must be valid only during this call.
 template <class F>
 operation<std::decay_t<F>> op(std::string_view name, F&& f) {
@@ -126,7 +126,7 @@ auto as_operation(F&& f) {
   }
 }
 
-/// Operations that run one after another.
+/// The operations of a `composed` object; run() calls them one after another and records each.
 template <class... Fs>
 struct operation_list {
   template <class T>
@@ -191,7 +191,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// One operation of a chain<T>, a node of a linked list.
+/// One operation of a chain<T>. The operations form a linked list.
 template <class T>
 class chain_link {
  public:
@@ -227,7 +227,8 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` that is built at run time. Otherwise it works like compose().
+/// A list of operations on values of type `T`, to which add() appends at run time. Otherwise it
+/// works like the result of compose().
 template <class T>
 class chain {
  public:

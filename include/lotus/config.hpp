@@ -1,4 +1,5 @@
-// Provides compile-time settings, attributes and the inline namespace.
+// Provides the library's compile-time settings, its macros for compiler attributes, and its inline
+// namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
@@ -28,9 +29,10 @@
 // Encloses rarely executed code of the engine (the code behind the API), such as start and stop,
 // recovery, limits and snapshots. In a header-only program every file compiles this code, and at
 // -O2 it would take most of the compile time; -Og takes half as long. Do not enclose code that runs
-// for each record or scope, or a function that such code must inline: g++ does not inline an -Og
-// function into an -O2 function. The pragma never raises the optimization level of a file. A
-// compiled library does not need the pragma, because it compiles the engine only once.
+// for each record or scope. Do not enclose functions that such code must inline either, because g++
+// does not inline an -Og function into an -O2 function. The pragma never raises the optimization
+// level of a file. A compiled library does not need the pragma, because it compiles the engine only
+// once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -62,12 +64,12 @@
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks the declaration, in a header of the API, of a function that the engine defines with
-// LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
+// Marks a function declaration in a header of the API if the function is rarely called, and the
+// engine defines it with LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// Marks data of which every shared object has its own copy, and the functions that use that data.
-// Without this attribute the linker would merge the copies of shared objects built with default
-// visibility, and the symbol type STB_GNU_UNIQUE would keep a plugin from being unloaded.
+// Marks data of which every shared object must have its own copy, and the functions that use that
+// data. Without this attribute the dynamic linker would merge the copies, and the symbol type
+// STB_GNU_UNIQUE would keep a plugin (a shared object loaded by dlopen) from being unloaded.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
@@ -75,8 +77,8 @@
 #endif
 // Runs the function `called`, which has no parameters, when the shared object is loaded, before its
 // static constructors. Use this macro inside a function: `called` then runs only for files that use
-// that function. A variable with a constructor would run code for every file that includes the
-// header.
+// that function. A global variable with a constructor would instead run code for every file that
+// includes the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else

@@ -14,8 +14,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Finds begin() and end() as a range-based for does: members, or functions found by
-// argument-dependent lookup. <string_view> declares std::begin() and std::end().
+// These functions find begin() and end() as a range-based for does: as members, through
+// std::begin() and std::end() (declared by <string_view>), or by argument-dependent lookup.
 using std::begin;
 using std::end;
 template <class Source>
@@ -43,7 +43,7 @@ inline constexpr bool
                               decltype(std::declval<Iterator&>() != std::declval<Sentinel&>())>> =
         true;
 
-/// Two iterators as a range.
+/// A range that consists of two iterators, for loaders that have no begin() and end().
 template <class Iterator, class Sentinel>
 struct iterator_pair {
   Iterator first;
@@ -67,7 +67,8 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // mutable: some loaders' iterators need a non-const sentinel
+    // mutable, because the iterators of some loaders compare only with a non-const sentinel
+    mutable Sentinel end;
   };
 
   template <class Iterator>
@@ -75,7 +76,8 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// Discards the wait that was open at the end of the data, because no batch ended it.
+    /// Compares with the end of the data. At the end, discards the wait that has begun, because no
+    /// batch ended it.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -89,8 +91,8 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait only after the iterator is dereferenced, because some iterators build the
-    /// batch when they are dereferenced.
+    /// Returns the batch and ends the wait for it. The wait ends only after the source's iterator
+    /// was dereferenced, because some iterators build the batch at that moment.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -104,8 +106,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait in its destructor, which runs after the batch was built in the caller's
-    /// object. So the batch need not be movable.
+    /// Its destructor ends the wait. The destructor runs after `return *at_` has constructed the
+    /// batch directly in the caller's variable, so the batch need not be movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -115,7 +117,8 @@ class consumed_range {
     Iterator at_;
   };
 
-  /// Begins the first wait here, because a loader may start its work in begin().
+  /// Begins the first wait before it calls the source's begin(), because a loader may start its
+  /// work there.
   auto begin() {
     next_ = 0;
     wait_.begin();
@@ -151,17 +154,18 @@ auto consume(Range&& batches) {
                                                                    {}};
 }
 
-/// Like consume(batches), for a loader that has only iterators.
+/// Like consume(batches), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Iterators are moved if that is cheaper; clang-tidy reports types for which it is not.
+// Iterators are passed by value and moved, because some cannot be copied. clang-tidy would report
+// this for iterators that can only be copied.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// Like consume(batches), for batches that know their numbers: lotus::consume(loader,
-/// &Batch::index).
+/// Like consume(batches), for batches that contain their own numbers, for example
+/// lotus::consume(loader, &Batch::index).
 /// @param number  returns a batch's number as an integer: a function that is called with the batch,
 /// or a pointer to a member of the batch.
 template <class Range, class Number,
@@ -169,7 +173,7 @@ template <class Range, class Number,
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// Like consume(batches, number), for a loader that has only iterators.
+/// Like consume(batches, number), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {

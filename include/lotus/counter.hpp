@@ -18,8 +18,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 }  // namespace detail
 
-/// Sets the counter of this name to this value. A counter is shared by the whole process. Its
-/// values are stored only in the hidden side log, because the text format has no counters.
+/// Sets the counter with this name to this value. All threads of the process share the counter. Its
+/// values are stored only in the hidden side log, because the text format cannot express counters.
 /// @param name  copied, so it must be valid only during this call.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {

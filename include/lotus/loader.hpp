@@ -11,8 +11,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Assigns this thread's later records to a loader. `loader` and the result, the previous loader,
-/// are ids of names.
+/// Assigns this thread's later records to the loader whose name has the id `loader`. Returns the id
+/// of the previous loader's name.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -25,9 +25,10 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 /// Assigns the batches, stages and operations of this thread to a loader until the end of the
 /// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
-/// with the loader's name. Processes that this thread forks belong to the loader too, but threads
-/// that it starts do not. A loader_scope may be nested in another. Cost: a few system calls, so use
-/// one for the lifetime of a worker or for an epoch, not for each batch. Errors: none thrown.
+/// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
+/// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
+/// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
+/// Errors: none thrown.
 class loader_scope {
  public:
   /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.

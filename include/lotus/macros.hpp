@@ -14,7 +14,8 @@
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 
-// Creates a unique name, so that two scopes can stand on one line or in one macro of the program.
+// Creates a unique variable name, so that the program can have two scopes on one line or in one
+// macro.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
@@ -22,16 +23,16 @@
 #endif
 
 // With -Wpedantic, clang 22 warns about __COUNTER__ in the user's code, where the macros are
-// expanded. The warning stays off after this header, because a pragma inside the macros would take
-// effect too late if a scope stands in an argument of another macro, such as an assertion.
+// expanded. So the warning stays off after this header. A pragma inside the macros would take
+// effect too late if a scope is used in an argument of another macro, such as an assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
   #endif
 #endif
 
-// Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
-// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked, not
+// Each scope macro expands to one declaration, so it can follow `if (c)` without braces; each event
+// macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but not
 // evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \
@@ -68,7 +69,8 @@
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // #name, the argument as it is written, shows whether the name is a string literal.
+  // #name is the argument as it is written in the source, which shows whether it is a string
+  // literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -134,7 +136,7 @@
 #define LOTUS_COUNTER(name, n) \
   LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
 
-/// Resumes the profiler that runs this program, if any; see lotus::collector.
+/// Resumes the profiler under which this program runs, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
 /// Pauses the profiler. Each LOTUS_RESUME() needs one LOTUS_PAUSE().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
@@ -145,14 +147,15 @@
 ///
 ///   LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); }
 ///
-/// The block contains one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP times
-/// (default: 4) to warm up, and then LOTUS_MAP_PASSES times (default: 1) while the profiler
-/// collects data; lotus also records these passes as an operation. Without a profiler, the block
-/// runs once. If LOTUS_MAP_OP is set, the profiler collects data only in the region of that name.
-/// After the name, list the variables that the block reads and writes, so that the compiler moves
-/// no work on them out of the block.
-// clang's analyzer reports an escaping stack address, because it cannot see that the pointer to the
-// innermost region is restored at the end of each region.
+/// The block should contain one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP
+/// times (an environment variable; default: 4) to warm up, and then LOTUS_MAP_PASSES times
+/// (default: 1) while the profiler collects data; lotus also records these passes as an operation.
+/// Without a profiler, the block runs once. If the variable LOTUS_MAP_OP is set, the profiler
+/// collects data only in the region of that name. After the name, list the variables that the block
+/// reads and writes, so that the compiler does not move computations with them out of the block.
+// While the block runs, a thread-local variable contains the address of the region object. clang's
+// analyzer does not see that the address is removed at the end, and would report an escaping stack
+// address.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 

@@ -17,7 +17,7 @@ namespace detail {
 class collector_state;
 
 /// Makes the compiler assume that the value is read and written at this point. Then the compiler
-/// moves no computation that produces or uses the value from one side of this point to the other.
+/// does not move computations that produce or use the value across this point.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -49,9 +49,10 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // The constructor and the destructor only call these functions. The reason: if nothing in a file
-  // calls a constructor or destructor, as in the file with LOTUS_IMPLEMENTATION, clang emits only
-  // its base-object variant.
+  // The engine defines these functions. The constructor and the destructor above only call
+  // begin_region() and end_region(). If the engine defined a constructor instead, clang would emit
+  // only its base-object variant in the file with LOTUS_IMPLEMENTATION, where nothing calls it, and
+  // other files could not link.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -59,7 +60,8 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns this thread's innermost region in a pass during which the profiler collects, or null.
+  /// Returns, by reference, the pointer to this thread's innermost region whose pass is running
+  /// after the warm-up; null if there is none.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -91,9 +93,9 @@ class map_region {
 };
 #endif
 
-/// A map_region with the variables that its block reads and writes. The compiler must compute these
-/// variables within the passes; otherwise it could move a pure function of local variables out of
-/// the block.
+/// A map_region and the variables that its block reads and writes. The class makes the compiler
+/// compute these variables within the passes. Otherwise the compiler could move a pure function of
+/// local variables out of the block, and the profiler would not see it.
 template <class... Values>
 class fenced_map_region {
  public:

@@ -24,8 +24,9 @@ enum class log_format {
   compact,
 };
 
-/// The options of a recording. Shared objects of one process pass this struct to each other, so
-/// each change of its layout needs a new hub_name (record/join.hpp).
+/// The options of a recording. Shared objects of one process pass this struct to each other. So if
+/// you change its layout, also change the constant hub_name in record/join.hpp; then shared objects
+/// with different layouts do not share data.
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
@@ -43,12 +44,13 @@ struct options {
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
   /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
-  /// the run; 0: unlimited. A log that has grown is renamed, which makes it a part, and continues
-  /// in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes are counted in
-  /// disk blocks; the limit is accurate to about an eighth. With a limit, a new thread may continue
-  /// the logs of a thread that has ended.
+  /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
+  /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
+  /// are counted in disk blocks; the limit is accurate to about an eighth. With a limit, a new
+  /// thread may continue the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
-  /// Age in seconds at which parts of logs are deleted, accurate to an eighth of it; 0: unlimited.
+  /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
+  /// of the value; 0: unlimited.
   std::uint32_t max_age_s = 0;
   /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
   /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
@@ -59,15 +61,16 @@ struct options {
   /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
   /// wait never ends; at most one snapshot per minute. 0: never.
   std::uint32_t snapshot_when_wait_ms = 0;
-  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. Its old handler is called too.
+  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. A handler that the program
+  /// installed before start() is called too.
   int snapshot_signal = 0;
   /// Maximum total size in bytes of this run's snapshots; older snapshots are deleted to make room.
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
-  /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
-  /// files always get 0666 before the umask applies.
+  /// Permissions of the files of a run, as for open(2), before the process's umask applies. The
+  /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
   /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out; other scopes take no measurable extra time.
+  /// thread was switched out meanwhile; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -83,8 +86,8 @@ struct options {
 
 /// Selects steps to record, like torch.profiler.schedule. The first `skip_first` steps are not
 /// recorded. Then follow `repeat` cycles, in each of which first `wait` and then `warmup` steps are
-/// not recorded, and then `active` steps are. Recording needs no warm-up; `warmup` steps give the
-/// program time to warm up. Shared objects pass this struct to each other, like `options`.
+/// not recorded, and then `active` steps are. (Recording itself needs no warm-up; the `warmup`
+/// steps let the program warm up.) Shared objects pass this struct to each other, like `options`.
 struct schedule {
   std::uint32_t wait = 0;        ///< number of unrecorded steps at the start of each cycle
   std::uint32_t warmup = 0;      ///< number of unrecorded steps after the `wait` steps

@@ -15,16 +15,17 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag of a range. A number at the end of the name is not stored as part of the name,
-/// so that a million numbered iterations need only one name. Leading zeros are part of the name.
+/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
+/// million numbered iterations such as "iteration 7" need only one name. Leading zeros of the
+/// number stay in the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool
-/// and, with LOTUS_ANNOTATE, on those of other profilers. Text logs and statistics do not contain
-/// ranges: to measure an operation, use LOTUS_SCOPE. Errors: none thrown. Thread safety: any
-/// thread; each range object belongs to one thread.
+/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool. If
+/// the environment variable LOTUS_ANNOTATE is set, the timelines of other profilers show it too.
+/// Text logs and statistics do not contain ranges: to measure an operation, use LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; each range object belongs to one thread.
 class range : detail::span {
  public:
   /// @param name  copied without its final number, so it needs to exist only during this call.

@@ -20,14 +20,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag with which an operation of this name is recorded; never an empty one.
+/// Returns the tag with which an operation of this name is recorded. The tag is never empty.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
   return {event_kind::operation, s->intern(name)};
 }
 
-/// Caches the tag of a name that never changes.
+/// Caches the tag of a name that never changes, so that the name is looked up only once.
 class known_tag {
  public:
   record_tag of(std::string_view name) noexcept {
@@ -41,9 +41,10 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// Holds the tag for the name at one place in the source. The tag is a static member of a template
-/// with hidden visibility, because a static variable in an inline function would keep a plugin (a
-/// shared object loaded by dlopen) from being unloaded.
+/// Holds the tag for the name of the scope at one place in the source, which the type `Here`
+/// identifies. The tag is a static member of a template with hidden visibility, because a static
+/// variable in an inline function would keep a plugin (a shared object loaded by dlopen) from being
+/// unloaded.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -91,8 +92,8 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  function that returns the record's tag. It is called only if the span is
-  /// measured. If it returns an empty tag, nothing is recorded.
+  /// @param make_tag  function that returns the record's tag. It is called only if this process is
+  /// recording. If it returns an empty tag, the span is not recorded.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
@@ -121,17 +122,17 @@ class span {
     }
   }
 
-  /// Returns the record's tag, which is empty if the span is not measured.
+  /// Returns the record's tag, which is empty if the span will not be recorded.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Stores an event record with the number `word` and this span's start, just before this span's
-  /// record. The span must be measured.
+  /// Stores an additional record directly before this span's record, with this span's start and the
+  /// number `word`: for data that has no space in the span's own record. tag() must not be empty.
   LOTUS_DETAIL_RARE void record_before(record_tag event, std::uint64_t word) const noexcept;
 
   /// Replaces the record's tag.
   /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
-  /// if the span is measured.
+  /// if the current tag is not empty.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
     if (tag_.empty()) return;
@@ -156,11 +157,13 @@ class span {
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  /// An address that identifies the thread that began the span; set only in debug builds.
+  /// Address of a thread-local variable, which identifies the thread that began the span. Set only
+  /// in debug builds, to report spans that end on another thread.
   [[maybe_unused]] const void* thread_ = nullptr;
 };
 
-/// Measures a span that need not end with a block. Thread safety: one thread at a time.
+/// Measures a span that begins and ends by function calls instead of with a block. Thread safety:
+/// one thread at a time.
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
@@ -186,7 +189,7 @@ class measured_span {
     begin_ticks_ = 0;
   }
 
-  /// Discards the span that began with this tag, if there is one.
+  /// Discards the span, if one has begun, so that nothing is recorded.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
     if (recording_mode() == recording::annotated) end_slow(0, tag);

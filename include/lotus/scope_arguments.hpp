@@ -26,8 +26,8 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Formats arguments as text, such as "[3, 224, 224], bilinear". Long text is cut and ends in
-/// "...".
+/// Formats an operation's arguments as text, such as "[3, 224, 224], bilinear". Text longer than
+/// max_bytes is cut and ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t max_bytes = 120;
@@ -93,8 +93,8 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
 }  // namespace detail
 
 /// A scope that also records the operation's arguments; see LOTUS_SCOPE_ARGS. Errors: none thrown.
-/// Thread safety: any thread; each scope object belongs to one thread. Cost: as two scopes, plus
-/// formatting the text and looking it up in a table.
+/// Thread safety: any thread; each scope object belongs to one thread. Cost: that of two scopes,
+/// plus formatting the text and looking it up in a table.
 class scope_with_arguments : detail::span {
  public:
   /// @param arguments  texts, numbers, enumerators, and sequences of these. They are read only
@@ -160,8 +160,9 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Returns a tag of kind `aggregated`. With this kind, the session attributes allocations to the
-  /// enclosing operation, because an aggregated operation has no record of its own.
+  /// Returns the tag of kind `aggregated` that annotations of this scope get. By this kind the
+  /// session recognizes that the operation has no record of its own, and attributes its heap
+  /// allocations to the enclosing operation.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::number_not_in_tag};

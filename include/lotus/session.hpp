@@ -18,10 +18,10 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
 /// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
 /// records that dead processes left may continue in the background.
-/// @return true if the process is now recording with this log_file, also if it was already. false,
-/// after one message with the reason, if not, such as if the directory cannot be written; the
-/// program can continue without being recorded. Thread safety: any thread may call all functions in
-/// this file.
+/// @return true if the process is now recording with this log_file, even if an earlier call started
+/// the recording. false if it is not, for example because the directory cannot be written; a
+/// message reports the reason, and the program can continue without being recorded. Thread safety:
+/// any thread may call all functions in this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -33,8 +33,8 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts recording by a schedule, at step 0. Only active steps are recorded. Each range of
-/// consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
+/// Starts recording according to a schedule, at step 0. Only active steps are recorded. Each range
+/// of consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
 /// directory of `log_file`. That run directory contains all spans that begin and end within the
 /// range. A process forked within the range records to the same directory until it calls step()
 /// itself.
@@ -45,7 +45,7 @@ inline bool start(const options& chosen, const schedule& steps) {
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// Starts recording by a schedule, with default options except for `log_file`.
+/// Starts recording according to a schedule, with default options except for `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
@@ -65,8 +65,8 @@ inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Copies the records so far to a run directory of its own, `<run>.snapshot-<UTC>-<reason>`, next
-/// to that of the run. The copy contains all complete records of this process, and the records of
+/// Copies the records so far to a new run directory, `<run>.snapshot-<UTC>-<reason>`, next to the
+/// directory of the run. The copy contains all complete records of this process, and the records of
 /// other processes of the run that are in their logs. No recording thread has to wait. If the total
 /// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
 /// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
@@ -78,8 +78,8 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. Then start() may be
-/// called again.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. After this call, start()
+/// may be called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);

@@ -20,12 +20,12 @@ namespace detail {
 /// number needs a second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  function that returns the operation's tag; called only if the span is
-  /// measured.
+  /// @param make_name  function that returns the operation's tag; called only if this process is
+  /// recording.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// Begins a span without a number: an operation, which set_number() can turn into a stage.
+  /// Begins the span of an operation without a number. set_number() turns it into a stage.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
@@ -54,8 +54,8 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when the stage ends. Without a number it is recorded as
-/// an operation.
+/// A stage whose number may be known only when the stage ends. If it gets no number, it is recorded
+/// as an operation without a number.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -76,8 +76,8 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts to the pointer types to which a T converts, but not to bool. Used to test whether a
-/// callable accepts a pointer without converting it to bool.
+/// Stands for an argument of the pointer type T: converts to the same pointer types as a T, but not
+/// to bool. Used to test whether a callable accepts the pointer without converting it to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -115,8 +115,8 @@ inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std:
                                                  decltype(*std::declval<T&>())>> = true;
 
 /// Whether a projection (see is_projection_of()) must be called with the object to which a value of
-/// this type points. A projection that is a pointer to member accepts the pointer too, but the
-/// pointer may be null.
+/// type `Result` points. A projection that is a pointer to member would also accept the pointer
+/// itself, but that pointer may be null, so the caller checks it first.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -231,7 +231,8 @@ auto staged(std::string_view name, Function function) {
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
 /// collation. The stages before this point may then number their work by items.
-/// @param batch, item  if one of them is 2^56 or more, the event is only counted by dropped().
+/// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
+/// dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;

@@ -15,17 +15,18 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Marks this thread, so that the next span that begins or ends also records the self time of the
-/// calls counted so far.
+/// Makes the next span that begins or ends on this thread also record the self time of the calls
+/// that were counted since the previous such record.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, a call that needs memory for
-/// a new name or range of durations, and calls in a signal handler that interrupted the code that
-/// adds a call.
-/// @param taken  whether `call` was added already; then only the calls of signal handlers are
-///   added.
+/// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
+/// for a new name or range of durations, and calls in a signal handler that interrupted
+/// aggregate().
+/// @param taken  whether `call` was added already; then only the calls that ended in such signal
+///   handlers are added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
-/// Begins a call. Returns a value that the caller must pass to aggregate() when the call ends.
+/// Begins a call of an operation that is counted. Returns a value that the caller must pass to
+/// aggregate() when the call ends.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -35,8 +36,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name. After this function returns, every reader sees the call,
-/// even if the process is killed.
+/// Ends a call and adds it to the sums of its operation. After this function returns, every reader
+/// sees the call, even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
@@ -51,7 +52,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // If inner_ticks is negative, a span has begun or ended inside this call.
+  // The sign bit (recorded_inside) is set if a span, which has a record, began or ended in this
+  // call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -61,7 +63,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_slow(call, false);
   }
-  // A signal handler that interrupts this function finds `storing` set, as in push().
+  // While `storing` is set, a signal handler that interrupts this function takes the slow path and
+  // does not change the same sums.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);

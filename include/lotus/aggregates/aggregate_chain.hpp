@@ -28,10 +28,10 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// Whether the values in the blocks may belong to different moments.
+/// Whether the values in the copied memory blocks may belong to different moments.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
-  moving,  ///< the copies were made while the thread continued to add calls
+  whole,   ///< all values belong to one moment, except for at most one call that is being added
+  moving,  ///< the blocks were copied while the thread continued to add calls
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
@@ -54,7 +54,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// Returns the thread's id; 0 if several threads used the blocks one after another.
+  /// Returns the id of the thread whose calls the blocks contain; 0 if several threads used the
+  /// blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
   /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
@@ -74,7 +75,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return inconsistent;
-    // If no aggregate has the key of the last call, this call is the first one of its name.
+    // The last call is stored separately until the next call. If no aggregate has its key, it is
+    // the first call of its name and gets an aggregate of its own here.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -83,7 +85,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every complete chunk.
+  /// Calls `each(chunk_header, at)` for every complete chunk: the sums of an aggregate, or the
+  /// counts of one range of durations.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
@@ -129,12 +132,13 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy does not change, so a second attempt would give the same result.
+    // A `moving` copy does not change, so a second attempt would give the same result.
     const int max_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // These loads use acquire order, because they must happen before the count is checked again.
+      // These loads use acquire order, because they must happen before the count is checked again
+      // below.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);

@@ -1,4 +1,5 @@
-// Copies blocks of aggregates (sums of counted calls) to the reader's own memory.
+// Copies the memory blocks with aggregates (sums of counted calls) to private memory, because their
+// threads may still be changing them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
@@ -16,12 +17,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the blocks of all threads of a process. Add all blocks, then call finish(). Thread
-/// safety: none.
+/// Copies of the blocks with the aggregates of all threads of a process. Add all blocks, then call
+/// finish(), then for_each_chain(). Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed memory for a block of this size; null if there is no memory. Invalidates
-  /// earlier results.
+  /// Returns zeroed memory for the copy of a block of this size; null if there is no memory.
+  /// Pointers from earlier calls become invalid.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -34,7 +35,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   }
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
-  /// adding one call, and must not begin another before this returns.
+  /// adding one call, but must not begin another before this function returns.
   /// @param for_each_block  calls its argument for every block; it is called repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
@@ -58,7 +59,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// Sorts the blocks by thread. Call it after all blocks were added.
+  /// Sorts the blocks by thread for for_each_chain(). Call this function after all blocks were
+  /// added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
     // This is a Shellsort, because std::sort would be compiled in every file that uses the library.

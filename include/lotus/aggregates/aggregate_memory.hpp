@@ -20,12 +20,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function that returns one more block for the thread, or null if there is no memory.
+/// Function that allocates one more block for a thread's aggregates. Returns null if there is no
+/// memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// The blocks of one thread and an index of the aggregates in them, in private memory directly from
-/// the kernel. Thread safety: none. Only the thread itself adds blocks; other threads must hold the
-/// `guard` of its producer.
+/// The blocks with one thread's aggregates, and a hash table that finds the aggregates in them. The
+/// table is in private memory directly from the kernel. Thread safety: none. Only the thread itself
+/// adds blocks; other threads that read must hold the `guard` of its producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t max_blocks = std::size_t{1} << 14;
@@ -52,7 +53,7 @@ struct aggregate_memory {
   local_aggregate** table = nullptr;
   std::size_t places = 0;  ///< size of the hash table, a power of two
 
-  /// Creates the object; null if there is no memory.
+  /// Creates the object for one thread. Returns null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -65,8 +66,8 @@ struct aggregate_memory {
 
   /// Releases all memory, including this object.
   /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   nothing is released, because the thread will continue to use the blocks; private memory
-  ///   replaces them.
+  ///   nothing is released, because the thread will continue to use the blocks; private memory at
+  ///   the same addresses replaces them.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -90,8 +91,8 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call to the thread's aggregates. Makes room for this call and for the previous one if
-  /// needed. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates, and first allocates memory for this call and for the
+  /// previous one if needed. Returns false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
@@ -117,14 +118,15 @@ struct aggregate_memory {
     a.reported_name = static_cast<std::uint32_t>(to->key);
     a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // If there is no room for an aggregate of this name, `to` is the aggregate shared by all such
-    // names.
+    // If the thread already has max_aggregates aggregates, `to` is the one that all further names
+    // share.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Makes room for calls with this key and duration. Returns their aggregate; null without memory.
+  /// Returns the aggregate with this key, and allocates it and its buckets for this duration if
+  /// they do not exist yet. Returns null if there is no memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -171,7 +173,8 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Adds the chunk to the block's used bytes only when it is complete, so readers see all of it.
+  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The chunk must be
+  /// complete, because readers can see it from then on.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);

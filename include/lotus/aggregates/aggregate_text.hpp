@@ -29,8 +29,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
-/// the wall clock do not affect the result.
+/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole clock map.
+/// Steps of the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
   // would falsify the rate over a shorter interval.
@@ -50,14 +50,16 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Identifies a section of the file. If several sections have the same name, the last one counts.
+/// Identifies a section of an aggregates file. If several sections have the same name, readers use
+/// only the last one.
 struct section_name {
   std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
-  /// Number of the call if the section is for one call that ended after the recording; else 0.
+  /// 0 for the section with all calls of the recording. A call that ends after the recording gets a
+  /// section of its own, with its number here.
   std::uint64_t late;
 };
 
-/// One section: the aggregates of one loader.
+/// Builds one section of an aggregates file: the aggregates of one loader.
 class aggregate_text {
  public:
   /// @param rate  ns per tick, multiplied by 2^32.
@@ -70,7 +72,7 @@ class aggregate_text {
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
-    // In a damaged file a total may have overflowed.
+    // In a damaged file, the self time may be longer than the total.
     const std::uint64_t self_ticks =
         of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
     const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
@@ -131,7 +133,7 @@ class aggregate_text {
 /// Appends a section to a file. Returns 0 or an error that file_error_text() can describe.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
-/// Writes a section for each loader that has aggregates.
+/// Builds a section for each loader that has aggregates, and passes it to `append`.
 /// @param for_each_chain  calls its argument for every thread; it is called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
@@ -162,15 +164,15 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of the file that holds a process's sections; the file is in the run's or
-/// loader's folder.
+/// Writes to `out` the name of a process's aggregates file, which is in the run's or loader's
+/// folder.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
-/// Appends a section to the file of its process and loader. Returns 0 or an error that
-/// file_error_text() can describe; after an error, the appended text is not a valid section.
+/// Appends a section to the aggregates file of its process and loader. Returns 0 or an error that
+/// file_error_text() can describe. Readers ignore a section that was appended incompletely.
 /// @param pid  id of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,

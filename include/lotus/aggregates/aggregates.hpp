@@ -1,4 +1,4 @@
-// Defines aggregates: the sums of the calls of an operation that is counted instead of recorded,
+// Defines aggregates (the sums of the calls of an operation that is counted instead of recorded),
 // their layout in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
@@ -15,9 +15,10 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations are sorted into buckets of whole ticks. Each number below 128 has a bucket of its own.
-// Above, each octave (durations from 2^k to 2^(k+1) ticks) is divided into 64 buckets of equal
-// width. So the middle of a bucket differs by at most 0.8 % from each duration in it.
+// The durations of calls are counted in buckets, from which percentiles are computed. Each duration
+// below 128 ticks has a bucket of its own. Above that, each octave (durations from 2^k to 2^(k+1)
+// ticks) is divided into 64 buckets of equal width, so the middle of a bucket differs by at most
+// 0.8 % from each duration in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
@@ -48,13 +49,14 @@ constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
 // writes to its blocks.
 //
 // A thread's last call is stored separately, and is added to its aggregate when the next call ends.
-// The reason is speed: a clock reading is available only after all earlier instructions are done,
-// so looking up the bucket of the duration just measured would stall the processor.
+// The reason is speed: the processor finishes a clock reading only after all earlier instructions,
+// so an immediate lookup of the duration's bucket would have to wait for it.
 
 /// A call that has ended.
 struct aggregate_call {
   std::uint64_t key;  ///< key of the call's aggregate: see aggregate_key()
-  /// Duration. A slightly negative value, from two processors' clocks that differ, counts as 0.
+  /// Duration. If the clocks of two processors differ slightly, the value may be negative; then it
+  /// counts as 0.
   std::uint64_t ticks;
   std::uint64_t self_ticks;  ///< the part of the duration that was not spent in other scopes
 };
@@ -77,12 +79,13 @@ struct last_call {
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;  ///< number of the thread's chain of blocks; the same in all its blocks
+  std::uint32_t chain;  ///< identifies the thread's blocks: the same number in all of them
   std::atomic<std::uint32_t> threads;  ///< number of threads that used the block, one after another
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Used in a thread's first block.
+  /// The last two calls; the one with the greater number is valid. Used only in a thread's first
+  /// block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
@@ -119,7 +122,8 @@ struct aggregate_sums {
   std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// Combines a bucket's number with its new count, which the bucket itself gets a moment later.
+/// Combines a bucket's number and new count in one word, so that both change together. The bucket's
+/// own counter is updated a moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -128,7 +132,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  /// Number of calls; sums[count % 2] is complete at every moment.
+  /// Number of calls; sums[count % 2] is valid, and the other element is written during an
+  /// addition.
   std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
@@ -143,7 +148,7 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// The places in memory at which this process stores an aggregate.
+/// Where an aggregate is stored in the memory of this process.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
@@ -154,7 +159,7 @@ struct local_aggregate {
 struct aggregate_memory;
 
 /// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
-/// thread's gate (record/thread_ring.hpp) points to the first block.
+/// pointer to the thread's first block is in its ring_gate (record/thread_ring.hpp).
 struct thread_aggregates {
   const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
   /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
@@ -162,21 +167,23 @@ struct thread_aggregates {
   /// Hash table of the aggregates by key; it always has a free slot.
   local_aggregate** table = nullptr;
   std::uint64_t mask = 0;  ///< size of the hash table minus 1
-  /// Stack pointer of the thread while it adds a call, otherwise 0; see thread_ring::storing.
+  /// Stack pointer of the thread while it adds a call, otherwise 0. Signal handlers check it,
+  /// because they must not add a call to the same sums meanwhile; see thread_ring::storing.
   std::atomic<std::uintptr_t> storing{0};
   std::uint32_t interrupting = 0;  ///< number of entries in interrupting_calls
-  /// Ticks spent in other scopes inside the innermost aggregated scope that is open.
-  /// `recorded_inside` is added if a span has begun or ended in that scope; then that span's record
-  /// accounts for the remaining ticks.
+  /// Ticks spent in other scopes inside the innermost aggregated scope that is open. The bit
+  /// `recorded_inside` is also set if a span has begun or ended in that scope; then the scope's
+  /// self time counts as 0.
   std::uint64_t inner_ticks = 0;
-  /// Self time of calls, in ticks, that no record contains yet.
+  /// Self time of calls, in ticks, that no record reports yet. The next span that begins or ends
+  /// reports it, so that lotus-tool can subtract it from the self time of the enclosing operation.
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
   /// Id of the name of one of the calls whose self time is in unreported_ticks.
   std::uint32_t reported_name = 0;
-  /// Calls of signal handlers that interrupted the adding of a call; they are added after that
-  /// call.
+  /// Calls that ended in signal handlers while the thread was adding another call. They are added
+  /// after that call.
   static constexpr std::uint32_t max_interrupting = 16;
   aggregate_call interrupting_calls[max_interrupting];
 
@@ -187,7 +194,8 @@ struct thread_aggregates {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call.
+  /// Adds the thread's last call, which was stored separately, to its aggregate. Returns false if
+  /// memory for its bucket must be allocated first.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -207,9 +215,9 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // The store of `count` makes the last call part of the sums: a reader that sees the old count
-    // adds the last call itself. If the call's bucket does not contain the call yet, the reader
-    // takes the bucket's count from the sums.
+    // From this store on, readers use the sums with the last call. A reader that still sees the old
+    // count adds the last call itself. The bucket is updated last, but readers take its count from
+    // the sums.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
@@ -223,11 +231,12 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, and resets it to 0, when a span
-  /// begins or ends.
+  /// Called when a span begins or ends. Returns the self time of calls that no record reports yet,
+  /// and resets it to 0.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // If a signal handler interrupted the adding of a call, the next span reports the time.
+    // If this is a signal handler that interrupted the adding of a call, a later span reports the
+    // time.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
     const std::uint64_t own_ticks = unreported_ticks;
@@ -251,8 +260,8 @@ struct thread_aggregates {
     const std::uint64_t stored_count = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[stored_count % 2];
     if (stored_count == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call was added to the sums already, but the next call will add it again. So it is
-    // removed here. The sums contain the right count of the bucket until `count` is reduced.
+    // The last call is in the sums already, but the next call would add it again, so it is removed
+    // here. Readers take the bucket's count from the sums until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -260,8 +269,8 @@ struct thread_aggregates {
     stored.count.store(stored_count - 1, std::memory_order_release);
   }
 
-  /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false
-  /// if there is no room for this call or for the previous one.
+  /// Adds a call. After this function returns, every reader sees the call, even if the process is
+  /// killed. Returns false if memory must first be allocated for this call or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -278,7 +287,7 @@ struct thread_aggregates {
   }
 };
 
-/// The part of a thread's state that counts calls and stores records.
+/// The part of a thread's state with which it counts calls and stores records.
 struct aggregating_ring : thread_ring {
   thread_aggregates aggregates;
 };

@@ -1,4 +1,5 @@
-// Copies the aggregates (sums of counted calls) from a ring file, block by block.
+// Copies the aggregates (sums of counted calls) from the ring file of another process, block by
+// block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -39,7 +40,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     copies_.finish();
   }
 
-  /// Returns the number of blocks that were ignored as implausible.
+  /// Returns the number of blocks that were ignored because their size is implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
   /// Writes all aggregates as text; see detail::for_each_section().
@@ -51,7 +52,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// A block above this size is implausible, because the library's own blocks are smaller.
+  /// Maximum size of a block. The library creates only smaller blocks, so a larger size shows
+  /// damage.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -64,7 +66,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    // Restores the size, because the process may have changed it since it was read.
+    // Restores the size that was checked above, because a running process may have changed it in
+    // the file before the block was read.
     block->header.bytes = bytes;
   }
 

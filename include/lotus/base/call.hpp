@@ -10,8 +10,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the object whose member is called or read. The argument is that object itself, a
-/// std::reference_wrapper or a pointer to it.
+/// Returns the object to which a pointer to member is applied. The argument is that object itself,
+/// or a std::reference_wrapper or a pointer that refers to it.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
@@ -35,7 +35,8 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call_member(Member Class::*m
   }
 }
 
-/// Calls anything for which std::is_invocable_v is true: functions, function objects, and members.
+/// Calls a function, a function object or a pointer to member: anything for which
+/// std::is_invocable_v is true.
 template <class Function, class... Arguments>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call(Function&& function,
                                                          Arguments&&... arguments) {

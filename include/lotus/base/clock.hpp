@@ -47,7 +47,7 @@ inline bool hardware_ticks_invariant() noexcept {
 #endif
 }
 
-/// One moment, read on three clocks.
+/// One moment, read on three clocks. Anchors relate ticks to the time of day.
 struct clock_anchor {
   std::uint64_t ticks;
   /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
@@ -55,7 +55,8 @@ struct clock_anchor {
   std::int64_t realtime_ns;
 };
 
-/// Detects that the machine slept: then CLOCK_BOOTTIME has advanced by more than CLOCK_MONOTONIC.
+/// Detects that the machine was suspended (slept): then CLOCK_BOOTTIME has advanced by more than
+/// CLOCK_MONOTONIC.
 class sleep_watch {
  public:
   /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
@@ -99,17 +100,17 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
-/// clock reading meet exactly, even if different drains convert them to text.
+/// Maps ticks to nanoseconds since the epoch, as a continuous line of straight segments. So spans
+/// that share a clock reading meet exactly, even if they are converted to text at different times.
 ///
 /// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
 /// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
 /// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
-/// never contain a step.
+/// of spans never contain such a step.
 ///
 /// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
 /// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
-/// across a sleep is what the counter counted.
+/// across a sleep is the time that the counter counted.
 ///
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
@@ -168,26 +169,30 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the map contains at least one segment, which a map from a damaged file may not.
+  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
+  /// file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Begins a new line at the wall clock's time, with the previous rate: no new rate is known yet.
+  /// Begins a new line at the wall clock's time after a sleep, with the previous rate, because no
+  /// new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
         anchor_count_ > 1 ? rate_between(oldest_anchor(), newest_anchor()) : last.rate;
     const std::int64_t here_ns = last.to_ns(now.ticks);
     const std::int64_t awake_ns = now.elapsed_ns - newest_anchor().elapsed_ns;
-    const bool stood = here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
+    const bool counter_stopped =
+        here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
     anchor_count_ = 0;
     remember(now);
-    const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
+    const std::int64_t woken_ns = counter_stopped ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, the error of its rate has added up all that time.
+    // If the counter ran during the sleep, a small error of its rate has added up over that time,
+    // so a difference up to this limit does not show that the wall clock was stepped.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -236,9 +241,9 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Removes every second segment of the older three quarters of the map to make room. The map
-  /// still begins at the start of the run, but its older part is less exact. A segment that begins
-  /// at a clock step stays.
+  /// Removes every second segment of the older three quarters of the map, to free space for new
+  /// ones. The map still begins at the start of the run, but its older part is less exact. Segments
+  /// next to a step of the wall clock are not removed.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -247,12 +252,14 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // If every segment is a step, the oldest one is removed, because the newest matter most.
+    // If nothing could be removed, because all segments are next to steps, the oldest one is
+    // removed.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes the segment `s` end where `next` begins; the segment between them was removed.
+  /// Adapts the rate of `s`, so that it ends where `next` begins after the segment between them was
+  /// removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;

@@ -1,5 +1,5 @@
 // Opens file descriptors with high numbers, so that the user's program does not close or reuse them
-// by accident, and checks them before each use.
+// by accident, and checks whether they still refer to the library's files.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -19,7 +19,8 @@ namespace detail {
 /// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
 /// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
 /// program would print into the file. The new number is high if possible, and never below 3.
-/// Returns the new, close-on-exec descriptor. On failure closes `fd` and returns -1 with errno.
+/// Returns the new descriptor, which is close-on-exec. On failure closes `fd` and returns -1 with
+/// errno.
 inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -47,11 +48,11 @@ struct file_identity {
   }
 };
 
-/// A descriptor that stays open while the program runs. The program may close it, as daemons do,
-/// and reuse its number for another file, so call holds() before each use. The check does not
-/// notice if the program opens the same file under this number. Copies share the descriptor, and
-/// the destructor does not close it. Not for anonymous files, which share one inode. Thread safety:
-/// none.
+/// A descriptor of the library that stays open while the program runs. The program may close it, as
+/// daemons do with all descriptors, and reuse its number for another file, so call holds() before
+/// each use. (holds() does not notice if the program opens the same file under this number.) Copies
+/// share the descriptor, and the destructor does not close it. Not for anonymous files, which share
+/// one inode. Thread safety: none.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;

@@ -15,7 +15,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The variables, in the same order as in environment_table.
+/// The environment variables of lotus, in the same order as in environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
@@ -39,8 +39,8 @@ enum class variable : std::uint8_t {
 enum class variable_type : std::uint8_t {
   text,    ///< any text; the code that uses the variable checks it
   number,  ///< a whole decimal number
-  word,    ///< one word of a list; the first word of the list is the default
-  words,   ///< any number of words of a list, separated by commas
+  word,    ///< one of the words in `values`; the first of them is the default
+  words,   ///< any number of the words in `values`, separated by commas
 };
 
 struct variable_row {
@@ -56,10 +56,10 @@ struct variable_row {
   std::uint64_t by_default = 0;  ///< default of a number
 };
 
-/// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each collector. The library calls NAME_is_here() and NAME_backend();
-/// lotus-tool starts programs under these collectors.
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
+/// The list of all collectors, in the order in which LOTUS_COLLECTOR=auto looks for them. Expands
+/// to WITH(NAME) for each collector. The library calls the functions NAME_is_here() and
+/// NAME_backend(); lotus-tool can start a program under each collector.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the names are also joined to one string literal
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 
 enum class collector_id : std::uint8_t {
@@ -185,7 +185,8 @@ inline bool environment_number(variable which, std::uint64_t& value,
   return true;
 }
 
-/// Returns the index of a word in the row's list, or -1 if it is not in the list.
+/// Returns the index of a word among the possible values of a variable, or -1 if the word is not
+/// one of them.
 inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
   std::string_view left = row.values;
   for (int place = 0;; ++place) {
@@ -196,8 +197,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// Returns the index of the variable's word in the row's list: 0 if the variable is unset,
-/// `unknown` if the word is not in the list.
+/// Returns the index of the variable's value among its possible values: 0 if the variable is unset,
+/// `unknown` if the value is not one of them.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -208,8 +209,8 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// Returns the variable's words as a bit set: bit i stands for word i of the row's list. Reports
-/// unknown words.
+/// Returns the words in the variable's value as a bit set: bit i stands for word i in the `values`
+/// of the variable's row. Reports unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);
   std::string_view left = text == nullptr ? "" : text;

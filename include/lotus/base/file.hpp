@@ -20,9 +20,9 @@ namespace detail {
 /// RLIMIT_FSIZE is exceeded (SIGXFSZ): blocks both signals for this thread while the object exists.
 /// after() removes a signal that the library's own call raised; a signal that was pending before
 /// stays, because it belongs to the program. Takes three system calls.
-class write_signals_ours {
+class write_signals_blocked {
  public:
-  write_signals_ours() noexcept {
+  write_signals_blocked() noexcept {
     sigset_t both;
     sigemptyset(&both);
     sigaddset(&both, SIGPIPE);
@@ -30,9 +30,9 @@ class write_signals_ours {
     pthread_sigmask(SIG_BLOCK, &both, &before_);
     sigpending(&pending_);
   }
-  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  write_signals_ours(const write_signals_ours&) = delete;
-  write_signals_ours& operator=(const write_signals_ours&) = delete;
+  ~write_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  write_signals_blocked(const write_signals_blocked&) = delete;
+  write_signals_blocked& operator=(const write_signals_blocked&) = delete;
 
   /// Removes the signal that a failed system call of the library raised. Returns `error`.
   /// @param error  errno of that call.
@@ -53,8 +53,8 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads as much of the beginning of a kernel-generated file as fits. Returns the number of bytes;
-/// 0 with an empty text if the file cannot be read.
+/// Reads the beginning of a file, such as one in /proc, as far as it fits in `text`, and terminates
+/// it with a zero. Returns the number of bytes, which is 0 if the file cannot be read.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
@@ -67,7 +67,7 @@ std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
 
 /// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
 LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t n = write(fd, from, bytes);
@@ -82,14 +82,14 @@ LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t byt
 
 /// Extends an empty file to `bytes` without allocating disk space. Returns 0 or errno.
 inline int lengthen(int fd, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Extends a file from `held` bytes by another `bytes`, and allocates disk space for them. Returns
-/// 0 or errno.
+/// Extends a file that has `held` bytes by another `bytes`, and allocates disk space for them.
+/// Returns 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
 }
 

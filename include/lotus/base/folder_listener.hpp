@@ -13,18 +13,20 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The part of a callback whose layout all shared objects know. The code of the function belongs to
-/// the shared object that created the callback.
+/// The part of a callback that shared objects pass to each other, so its layout must be the same in
+/// all of them. The code of the function belongs to the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  /// 1 after keep(). Has four bytes, which every supported processor can exchange atomically.
+  /// 1 after keep(). The type has four bytes, because every supported processor can exchange them
+  /// atomically.
   std::atomic<std::uint32_t> kept{0};
   kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };
 
-/// The last callback that this shared object keeps forever; each one points to the one before.
+/// The newest callback that this shared object keeps forever. Each callback points to the previous
+/// one, so all of them stay reachable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
 /// An optional function that is called with the folder as a const std::string&, a std::string_view
@@ -57,8 +59,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// Keeps the function forever: another thread may be about to call it, although its last owner is
-  /// gone or the shared object with its code is being unloaded.
+  /// Keeps the function in memory forever, because another thread may be about to call it when its
+  /// last owner is destroyed or the shared object with its code is unloaded.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -71,7 +73,8 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // This constructor is called only with functions, so it never replaces the copy constructor.
+    // clang-tidy warns that this constructor could replace the copy constructor. It cannot, because
+    // it is called only with functions.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}

@@ -1,5 +1,5 @@
-// Registers fork handlers, and keeps the process from forking while it asks the dynamic loader
-// about its shared objects.
+// Registers fork handlers, and keeps the process from forking while a thread lists its shared
+// objects with the help of the dynamic loader.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -20,26 +20,29 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// State of the fork handlers of one shared object. If another thread held a lock during a fork,
-/// that lock would stay locked in the child forever. So the forking thread takes all locks first.
-/// Trivially destructible.
+/// that lock would stay locked in the child forever. So the fork handlers take all locks before a
+/// fork and release them after it. Trivially destructible.
 struct at_forks {
   /// Held by every query to the dynamic loader, and from before a fork until after it.
   mutex loader;
 
-  /// Functions to call before and after a fork, with `loader` held and signals blocked; null if
-  /// there are none. All are set together, under `loader`.
+  /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
+  /// blocked; null until there is a session. All are set together while `loader` is held.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// Returns false in a child that was created without the fork handlers. There, and in its own
-  /// children, locks may stay locked forever, so the handlers do nothing. Null if not set yet.
+  /// Returns false in a child that was created without fork handlers, for example by clone(2). In
+  /// such a child and its own children, locks may stay locked forever, so the handlers do nothing.
+  /// Null until there is a session.
   bool (*in_own_process)() noexcept = nullptr;
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered: each fork counts their calls.
+  /// How often the handlers are registered, which each fork determines by counting their calls. See
+  /// register_at_forks().
   unsigned times_registered = 0;
-  /// Whether this fork has called `before`. If not, another fork handler created the session later.
+  /// Whether this fork has called `before`. If not, there was no session yet, but the program's own
+  /// fork handlers may create one before the fork ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -47,8 +50,8 @@ struct at_forks {
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is inside fork(2) and so holds all locks. Scopes in the program's own fork
-/// handlers must then not wait for these locks.
+/// Whether this thread is in fork(2) and therefore holds all locks of the library. Scopes in the
+/// program's own fork handlers must then not wait for these locks.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
 LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
@@ -105,11 +108,11 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // The handlers are registered when the shared object is loaded. In most programs no other thread
-  // runs at that time. A fork that is in progress on another thread would miss handlers that are
-  // registered later.
+  // Registers the handlers when the shared object is loaded, because most programs have only one
+  // thread then. If they were registered later, a fork in progress on another thread would not call
+  // them.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  // This call is needed for scopes in static constructors of other objects, which may run earlier.
+  // This call is needed for scopes in static constructors that run before the registration above.
   register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();

@@ -1,4 +1,5 @@
-// Provides a reference to a callable, so that a function that takes one need not be a template.
+// Provides function_ref, a reference to a callable. A function with a parameter of this type
+// accepts any callable without being a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -10,9 +11,9 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// Refers to a callable that the caller owns, like std::function_ref of C++26; for parameters only.
-/// A template parameter would instead compile the function again for each lambda. The callable must
-/// outlive the call.
+/// Refers to a callable that the caller owns, like std::function_ref of C++26. Use it only for
+/// parameters: unlike a template, the called function is not compiled again for each lambda. The
+/// callable must outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {

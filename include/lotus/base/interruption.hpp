@@ -21,10 +21,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Walks up this thread's stack to the frame at the address `place`.
+/// Walks up this thread's stack to the frame at the address `place`, to find out whether a signal
+/// handler interrupted the code there.
 struct stack_walk {
-  /// Tolerance in bytes: the code at `place` may have called a small function, or may be about to
-  /// return.
+  /// Tolerance, in bytes, in the comparison of stack addresses: when it was interrupted, the code
+  /// at `place` may have been in a small function that it called, or about to return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
@@ -33,7 +34,7 @@ struct stack_walk {
   std::uintptr_t other_end;
   bool from_signal = false;  ///< whether a signal interrupted the previous frame
   bool interrupted = false;  ///< result: a running handler interrupted the code at `place`
-  /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
+  /// result: the walk has passed `place`, and no running signal handler interrupted the code there
   bool passed = false;
 
   static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
@@ -42,12 +43,12 @@ struct stack_walk {
     // called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
-    const bool may_be_it = before_instruction != 0 || walk.from_signal;
+    const bool may_be_interrupted = before_instruction != 0 || walk.from_signal;
     walk.from_signal = before_instruction != 0;
     const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
     if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
     const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
-    walk.interrupted = may_be_it && distance < near_bytes;
+    walk.interrupted = may_be_interrupted && distance < near_bytes;
     walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
     return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
   }
@@ -67,8 +68,8 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
   const auto end = known ? begin + other.ss_size : 0;
   const bool is_there = place >= begin && place < end;
-  const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
-  if (is_there && !are_there) return false;
+  const bool runs_on_other_stack = known && (other.ss_flags & SS_ONSTACK) != 0;
+  if (is_there && !runs_on_other_stack) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
   _Unwind_Backtrace(stack_walk::visit, &walk);
   return walk.interrupted || !walk.passed;

@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
-/// system call of a scope is made while such an object exists. So a scope neither changes an errno
-/// that the program is about to read, nor is it a cancellation point.
+/// Disables cancellation of this thread (pthread_cancel(3)) while the object exists, and restores
+/// errno at its end. Every system call of a scope is made while such an object exists. So a scope
+/// does not change an errno that the program is about to read, and is no cancellation point.
 class uncanceled {
  public:
   uncanceled() noexcept : errno_{errno} {
@@ -35,9 +35,9 @@ class uncanceled {
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread during its lifetime, and does what `uncanceled` does. Every
-/// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
-/// Takes two system calls.
+/// Blocks all signals for this thread while the object exists, and does what `uncanceled` does.
+/// Every slow path uses such an object, so a signal handler never needs a lock that its own thread
+/// holds. Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -86,13 +86,13 @@ class locked {
 /// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
 /// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
 /// looking up, if it asks again through a library that it loads, and processes that were forked
-/// during the lookup. Trivially destructible. Thread safety: all functions.
+/// during the lookup. Trivially destructible. Thread safety: any thread may call all functions.
 template <class T>
 class lazy_lookup {
  public:
-  /// Returns the value. Callers wait for a lookup on another thread, but for at most a second: the
-  /// lookup may load a library, and the waiting thread may be in a static constructor, with the
-  /// dynamic loader's lock.
+  /// Returns the value. A caller waits for a lookup on another thread, but for at most a second.
+  /// Without this limit there could be a deadlock: the lookup may load a library, and the waiting
+  /// thread may hold the dynamic loader's lock because it runs a static constructor.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;

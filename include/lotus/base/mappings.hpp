@@ -32,7 +32,7 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    // A line longer than the buffer is discarded.
+    // Discards a line that is longer than the buffer.
     held = held == sizeof(text) && at == 0 ? 0 : held - at;
     std::memmove(text, text + at, held);
   }

@@ -1,4 +1,5 @@
-// Provides a memory page at an address that all shared objects of a process know.
+// Provides a memory page at a fixed address, through which the shared objects of a process find the
+// library's common data.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -19,8 +20,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets the shared objects of a process find common data without /proc and without a file. All
-/// versions of the library use this layout: if you change it, change `ours` too.
+/// A page with named pointers, by which the shared objects of a process find common data without
+/// /proc and without a file. All versions of the library use this layout: if you change it, change
+/// the constant `ours` too.
 struct meeting_page {
   struct point {
     char name[56];
@@ -33,7 +35,8 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Returns the place for the pointer with this name; null if there is none.
+  /// Returns the address at which the pointer with this name is stored; null if the page has no
+  /// such name.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -42,8 +45,8 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Adds a place for a pointer with this name. Returns null if the page is full. Only one thread
-  /// at a time may call this.
+  /// Adds a pointer with this name, and returns the address at which it is stored; null if the page
+  /// is full. Only one thread at a time may call this function.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -56,7 +59,7 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; the first free one is used. Every kernel can map these
+/// Possible addresses of the page; it is created at the first free one. Every kernel can map these
 /// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
@@ -66,7 +69,8 @@ inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // The request is invalid, but the kernel reads the signal set before it notices this.
+  // The system call fails in any case, because `no_request` is invalid. But the kernel first reads
+  // the signal set at `address`, and reports EFAULT if it cannot.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
@@ -83,7 +87,7 @@ inline meeting_page* find_meeting_page() noexcept {
 }
 
 /// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
-/// cannot report whether an address is in use. Only one thread at a time may call this.
+/// cannot report whether an address is in use. Only one thread at a time may call this function.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)

@@ -1,4 +1,5 @@
-// Provides memory that does not come from malloc.
+// Provides memory directly from the kernel, because the library must not call malloc where a signal
+// handler may have interrupted malloc.
 #ifndef LOTUS_BASE_MEMORY_HPP
 #define LOTUS_BASE_MEMORY_HPP
 
@@ -18,8 +19,8 @@ inline void* map_memory(std::size_t bytes) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel fill these whole pages with zeros in every child process. Returns false if the
-/// kernel cannot do that (Linux before 4.14).
+/// Makes the kernel fill these pages with zeros in every child process. Returns false if the kernel
+/// cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   // The value of MADV_WIPEONFORK, which older system headers do not define.
   constexpr int wipe_on_fork = 18;

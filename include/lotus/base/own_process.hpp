@@ -20,7 +20,7 @@ namespace detail {
 /// thread; is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// Declares that the data in memory belongs to this process from now on.
+  /// Declares that the library's data in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -46,7 +46,8 @@ class own_process {
     }
   }
 
-  /// A mark on a page that the kernel clears in children; null if the kernel cannot do that.
+  /// 1 in this process and 0 in children, because the kernel clears the page that contains it; null
+  /// if the kernel cannot do that.
   mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };

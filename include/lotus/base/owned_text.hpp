@@ -1,4 +1,4 @@
-// Provides an owned string for options, which does not need <string>.
+// Provides owned_text, a string class for options, which does not need the header <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
@@ -100,8 +100,8 @@ class owned_text {
 
   char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds short texts, such as the default, without allocating memory. The session owns such a
-  /// text and is never destroyed, so leak checkers would report the memory.
+  /// Holds short texts, such as the default log_file, without allocating memory. The session is
+  /// never destroyed, so leak checkers would report memory that its options have allocated.
   char short_[24] = {};
 };
 

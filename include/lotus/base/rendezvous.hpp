@@ -1,9 +1,9 @@
 // Lets all shared objects of one process find an object that exists only once in the process.
 //
 // If shared objects are built with hidden visibility and the program exports nothing, neither an
-// inline variable nor dlsym can find that object. So the first shared object that needs it stores
-// its address in a page at a known address; if that page is not available, in a mapping whose name
-// is visible in /proc/self/maps.
+// inline variable nor dlsym can find that object. So the first shared object that needs the object
+// stores its address in a page at a known address or, if that page is not available, in a mapping
+// whose name is visible in /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
@@ -26,12 +26,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where shared objects store and find the address of a T. The T is never destroyed; the address is
-/// null until one is stored.
+/// The place where shared objects store and find the address of a T. The address is null until one
+/// is stored. The T is never destroyed.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
-/// Returns the mapping with this name, or null.
+/// Returns the address of this process's memory mapping with this name, or null.
 LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
   void* found = nullptr;
   for_each_mapping([&](std::string_view line) {
@@ -81,9 +81,9 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, with null if no meeting point can be created. Holds the dynamic
-/// loader's lock, which is common to all shared objects, so that no two threads create a meeting
-/// point at the same time.
+/// Finds or creates the meeting point `name`, and calls `use(meeting_point<T>*)` with it, or with
+/// null if it cannot be created. Holds the dynamic loader's lock, which is common to all shared
+/// objects, so that no two threads create a meeting point at the same time.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {

@@ -9,8 +9,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the stack pointer of the calling function, because this function is inlined; never 0.
-/// Costs one move instruction. __builtin_frame_address(0) would require a frame pointer.
+/// Returns the stack pointer, which is that of the calling function, because this function is
+/// always inlined. The result is never 0. Costs one move instruction. __builtin_frame_address(0)
+/// would require a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)

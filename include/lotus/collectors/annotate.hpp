@@ -1,4 +1,5 @@
-// Shows scopes on the timelines of other profilers, as LOTUS_ANNOTATE=itt,nvtx,torch requests.
+// Shows scopes on the timelines of the profilers that the environment variable LOTUS_ANNOTATE
+// names: VTune (itt), Nsight Systems (nvtx) and PyTorch's profiler (torch).
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
@@ -21,7 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that the environment requests and that are present.
+/// The profilers that LOTUS_ANNOTATE requests and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
@@ -51,9 +52,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds the profilers that the environment requests. The first call may load a profiler's library,
-/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not
-/// annotated until the library is loaded. Errors: reported once. Thread safety: any thread.
+/// Finds the profilers that LOTUS_ANNOTATE requests. The first call may load a profiler's library,
+/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not shown
+/// by the profilers until the library is loaded. Errors: reported once. Thread safety: any thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -79,7 +80,8 @@ class task_text {
   char text_[256];
 };
 
-/// Returns VTune's handle for a text. The first call creates the handle and stores it in `handle`.
+/// Returns the handle by which VTune identifies a text. The first call for a text creates the
+/// handle and stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -91,7 +93,7 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// Adds a number to a task.
+/// Attaches a number to a task, so that VTune shows the number with the task.
 /// @param task  id of the task; all zeros: this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
@@ -111,8 +113,8 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task, an interval on a profiler's timeline, on this thread. Call it only if
-/// annotation_wanted().
+/// Begins a task (an interval on a profiler's timeline) on this thread. Call this function only if
+/// annotation_wanted() is true.
 /// @param name    copied, and cut at 255 bytes.
 /// @param handle  the place where VTune's handle for this name is stored; null before the first
 ///   task with this name.
@@ -136,16 +138,17 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// The open tasks that may end on another thread. If too many are open at the same time, further
-/// tasks are not shown. Thread safety: any thread, but one at a time for each number.
+/// The tasks of asynchronous operations that have begun and not ended; they may end on other
+/// threads. If too many are open at the same time, further tasks are not shown. Thread safety: any
+/// thread, but one at a time for each task number.
 class async_tasks {
  public:
   struct task {
-    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0: this place is free
+    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0 if this array element is free
     std::uint64_t nvtx_range;
   };
 
-  /// Reserves a place for a task. Returns null if there is no free place.
+  /// Reserves an array element for a task. Returns null if none is free.
   task* begin(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -154,8 +157,8 @@ class async_tasks {
     }
     return nullptr;
   }
-  /// Returns the place of a task; null if the task has not begun. The caller that ends the task
-  /// sets its key to 0.
+  /// Returns the array element of a task; null if the task has not begun. When the caller ends the
+  /// task, it must set the key to 0, which frees the element.
   task* find(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -176,10 +179,11 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a task for an asynchronous operation. It may overlap other tasks of this thread, and it
-/// may end on another thread; PyTorch's profiler supports neither. Call this only if
-/// annotation_wanted().
-/// @param number  of the operation, which no other open one has; the others as for begin_task().
+/// Begins a task for an asynchronous operation. Such a task may overlap other tasks of this thread
+/// and end on another thread. PyTorch's profiler supports neither, so it does not show these tasks.
+/// Call this function only if annotation_wanted() is true.
+/// @param number  number of the operation; no other operation that has begun and not ended has the
+/// same number. For the other parameters see begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -198,7 +202,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
   }
 }
 
-/// Ends the segment on any thread; does nothing if it has not begun.
+/// Ends the task that begin_async_task() began with this number, on any thread; does nothing if
+/// there is none.
 LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
   async_tasks::task* const task = open_async_tasks.find(number);
   if (task == nullptr) return;

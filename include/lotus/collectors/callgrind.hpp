@@ -1,5 +1,5 @@
 // Controls callgrind through its client requests. The requests are defined here, so that no header
-// of valgrind is needed and all files of a program agree.
+// of valgrind is needed and all files of a program use the same definitions.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
@@ -53,7 +53,8 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// Functions for `valgrind --tool=callgrind --instr-atstart=no`. Each region gets its own dump.
+/// Returns the functions that control callgrind. The program must run under callgrind with the
+/// option --instr-atstart=no. callgrind writes a dump at the end of each region.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;

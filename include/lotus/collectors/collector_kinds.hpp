@@ -1,4 +1,5 @@
-// Lists the functions of each collector that base/environment.hpp names.
+// Defines the table of all collectors (profilers) that the library can control, with the functions
+// of each.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
@@ -16,7 +17,7 @@ namespace detail {
 
 struct collector_kind {
   const char* name;  ///< name of the collector in LOTUS_COLLECTOR
-  /// Whether LOTUS_COLLECTOR=auto selects the collector, because it runs this program.
+  /// Whether LOTUS_COLLECTOR=auto selects this collector, because the program runs under it.
   bool (*found_by_auto)() noexcept;
   /// Returns the collector's functions; null, after reporting the reason, if it cannot be used.
   const collector_backend* (*backend)() noexcept;

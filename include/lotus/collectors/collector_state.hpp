@@ -1,4 +1,5 @@
-// Keeps the one collector of the process and its state, which all shared objects use.
+// Provides the process's collector (the profiler that LOTUS_RESUME() controls), which all shared
+// objects of the process share.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
@@ -24,7 +25,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the collector that the environment requests; null if none is requested or present.
+/// Returns the collector that the environment variable LOTUS_COLLECTOR selects; null if it selects
+/// none, or if it selects `auto` and no collector is present.
 inline const collector_kind* chosen_collector() noexcept {
   // The words of the variable are: auto, then the collectors in the order of this table, then none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
@@ -38,7 +40,7 @@ inline const collector_kind* chosen_collector() noexcept {
 }
 
 /// The collector of the process. Its functions are virtual, so that all shared objects run the code
-/// of the object that created it.
+/// of the shared object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -50,8 +52,8 @@ class collector_state {
   /// Whether there is a collector that was not detached and still answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Starts collecting, unless an outer call has already started it. Returns false if nothing is
-  /// collected.
+  /// Starts collecting, unless an outer call of resume() has already done so. Returns false if no
+  /// data is collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -100,8 +102,8 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// Returns the lock of this object. A forked child creates a new collector_state, because a
-  /// thread of the parent may have held the old lock.
+  /// Returns the lock of this object. The first call in a forked child creates the lock again,
+  /// because a thread of the parent may have held it during the fork.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -115,15 +117,17 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Name by which shared objects find the collector. Increase the number in it whenever the layout
-/// of collector_state changes.
+/// Name by which shared objects find the process's collector_state. Increase the number 4 in the
+/// name whenever the layout of collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// The collector of the process, after this shared object has looked for it.
+/// The collector of the process as this shared object has found it; look_for_collector() runs only
+/// once.
 LOTUS_DETAIL_PER_MODULE inline lazy_lookup<collector_state*> this_collector;
 
-/// Returns the collector of the process, and creates it if needed. Returns null if there is none.
+/// Returns the collector of the process. The first call in the process creates it. Returns null if
+/// no profiler can be controlled.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,

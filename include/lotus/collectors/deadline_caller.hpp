@@ -1,4 +1,4 @@
-// Calls functions of a vendor's library that may never return.
+// Calls functions of a profiler vendor's library, which may hang, with a time limit.
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
@@ -25,7 +25,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread. Returns false if `what` is late; then make no further call.
+  /// Calls `what` on that thread, and waits at most collector_timeout_ms() for it. Returns false if
+  /// `what` has not returned by then; do not use this object again after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -92,7 +93,8 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, a function of a vendor's library. Returns false if it does not return in time.
+/// Calls `what`, a function of a vendor's library. Returns false if it does not return within
+/// collector_timeout_ms(); make no further calls then.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }

@@ -66,8 +66,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// The functions of VTune's library; null for functions that this version lacks. The object is
-/// never destroyed, because VTune keeps pointers to it.
+/// The functions of VTune's collector library; null for functions that the installed version lacks.
+/// The object is never destroyed, because VTune keeps pointers to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -84,9 +84,9 @@ class itt_library {
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
-  /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
-  /// after reporting the reason, if there is none; also returns null while another thread takes
-  /// long to load it. Thread safety: any thread.
+  /// Returns the library whose path VTune has set in the environment; the first call loads and
+  /// initializes it. Returns null, after reporting the reason, if it cannot be loaded. Also returns
+  /// null if another thread takes longer than a second to load it. Thread safety: any thread.
   static itt_library* get() noexcept {
     static lazy_lookup<itt_library*> loaded;
     return loaded.get(load, nullptr);
@@ -105,8 +105,9 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // The library collects only after it has received the program's table of functions; functions
-    // that are looked up by name do nothing before. Old libraries do not accept a table.
+    // The library collects only after __itt_api_init has received a table, in which it stores the
+    // addresses of its functions. Old libraries do not have __itt_api_init: their functions are
+    // looked up by name.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -166,7 +167,7 @@ class itt_library {
   };
 };
 
-/// Whether VTune runs this program, which the environment shows.
+/// Whether this program runs under VTune, which then sets the variable.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }

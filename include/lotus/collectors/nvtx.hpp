@@ -1,5 +1,6 @@
-// Shows ranges in NVIDIA's Nsight tools through the binary interface of the library that such a
-// tool injects (NVTX 3). NVTX's headers are not needed: the types below have its binary layout.
+// Shows ranges in NVIDIA's Nsight tools through the binary interface (NVTX 3) of a library that
+// these tools name in the environment. NVTX's headers are not needed: the types below have its
+// binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
@@ -21,7 +22,7 @@ inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// Has the layout of version 2 of nvtxEventAttributes_t.
+/// Has the layout of NVTX's struct nvtxEventAttributes_v2.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -45,13 +46,14 @@ class nvtx_library {
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
-  /// Begin and end a range that may end on another thread.
+  /// range_start and range_end begin and end a range that may end on another thread.
   std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< the domain "lotus"
 
-  /// Returns the library that the tool names; the first call loads and initializes it. Returns
-  /// null, after reporting the reason, if there is none. Thread safety: any thread.
+  /// Returns the library whose path the Nsight tool has set in the environment; the first call
+  /// loads and initializes it. Returns null, after reporting the reason, if it cannot be loaded.
+  /// Thread safety: any thread.
   static const nvtx_library* get() noexcept {
     static lazy_lookup<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
@@ -60,12 +62,12 @@ class nvtx_library {
  private:
   using function = void (*)();
   using function_table = function**;
-  /// Has the layout of NvtxExportTableCallbacks.
+  /// Has the layout of NVTX's struct NvtxExportTableCallbacks.
   struct callbacks {
     std::size_t size;
     int (*function_table_of)(int module, function_table* table, unsigned* functions);
   };
-  /// Has the layout of NvtxExportTableVersionInfo.
+  /// Has the layout of NVTX's struct NvtxExportTableVersionInfo.
   struct version_info {
     std::size_t size;
     std::uint32_t version;
@@ -73,7 +75,8 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Constants of the binary interface.
+  // Numbers by which NVTX's binary interface identifies modules (groups of functions), functions
+  // and tables.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -126,8 +129,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Tells the profiler where to store the addresses of its functions: of five, in members of this
-  /// object; of all others, in one variable that nothing reads.
+  /// The Nsight tool calls this function to find out where to store the addresses of its functions:
+  /// five of them in members of this object, all others in one variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];

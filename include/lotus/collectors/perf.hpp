@@ -1,4 +1,5 @@
-// Controls perf record and perf stat through their control channel, with acknowledgments.
+// Controls perf record and perf stat through their control channel (option --control), on which
+// perf acknowledges each command.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -57,7 +58,8 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer. Returns false if none comes in time.
+  /// Sends a command to perf and waits for its answer. Returns false if there is no answer within
+  /// collector_timeout_ms().
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
     // `lost` is true if the program has closed one of the two descriptors.
@@ -85,7 +87,7 @@ class perf_control {
  private:
   /// Opens one end of the control channel for reading and writing, so that opening a FIFO never
   /// blocks and writing never raises SIGPIPE. For the same reason, a pipe that is given as a
-  /// descriptor is opened again.
+  /// descriptor number is opened again, through /proc.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -101,7 +103,7 @@ class perf_control {
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program, which the environment shows by naming perf's control channel.
+/// Whether this program runs under perf: then LOTUS_PERF_CONTROL names perf's control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }

@@ -17,8 +17,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A function that resumes or pauses. uProf 4.0 expects the argument 1, for the CPU profile. uProf
-/// 5.1 has no parameter and ignores the argument, which is passed in a register.
+/// A function of uProf that resumes or pauses collecting. In uProf 4.0 its argument must be 1 (CPU
+/// profile). In uProf 5.1 it has no parameter and ignores the argument, which is passed in a
+/// register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
@@ -27,12 +28,13 @@ struct uprof_calls {
   bool strict;  ///< whether the functions return only after collecting was switched on or off
 };
 
-/// The functions passed to use_uprof(); null: exported functions are looked up instead.
+/// The functions that the program passed to use_uprof(). If they are null, functions that the
+/// program exports are looked up instead.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// Finds the two functions that resume and pause, both from the same group, because a run must not
-/// mix groups. Groups whose functions are strict (see uprof_calls) come first.
+/// Finds the two functions that resume and pause. Each row of `names` is a pair of functions that
+/// must be used together. Pairs whose functions are strict (see uprof_calls) come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -54,7 +56,8 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether the program already contains uProf's functions. If so, selects them.
+/// Whether the program already contains uProf's functions. If so, uprof_in_use() returns them
+/// afterwards.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -74,7 +77,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf has no function to detach, and ends with the program; so it is only paused here.
+    // uProf has no function to detach, so collecting is only paused. uProf ends with the program.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;

@@ -27,7 +27,7 @@ struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
 
-  /// Splits a log_file. Returns 0 or errno.
+  /// Splits the option log_file. Returns 0, or ENAMETOOLONG if it is too long.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
@@ -51,7 +51,8 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // Opening the directory will fail too, and that error is reported.
+      // If a parent cannot be created, opening the directory below fails too, and that error is
+      // reported.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
@@ -66,7 +67,7 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory that is open as `directory` (borrowed).
+/// Calls `each(name)` for every entry of a directory, which is open as the descriptor `directory`.
 /// opendir() is not used, because it allocates, and the caller may be a signal handler that
 /// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,

@@ -17,25 +17,26 @@ inline constexpr char side_log_start[] = ".lotus_beside_";
 /// logs' prefix, `_` and the process id follow.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
-// In file names, a process's id and a time follow each beginning below.
+// The names of the files below begin with these texts; a process's id and a time follow.
 
 /// A process's ring file (record/ring_layout.hpp), which exists until all its records are in the
 /// logs.
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being created.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// The information file (store/run/run_info.hpp), in which a process describes itself.
+/// The information file (store/run/run_info.hpp), which describes a process and its threads.
 inline constexpr char run_info_start[] = ".lotus_info_";
-/// The file of the built-in sampler's samples (sampling/sample_layout.hpp).
+/// The file of samples of the built-in sampler (sampling/sample_layout.hpp).
 inline constexpr char samples_file_start[] = ".lotus_samples_";
-/// The file of waits (waits/wait_reasons.hpp), which records what threads waited for. Its name ends
-/// like that of the process's information file.
+/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
+/// this beginning, its name is the same as that of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
 
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Comes before the operation's name in a callgrind dump if more dumps of the same run follow.
+/// Stands before the operation's name in a callgrind dump of only the first part of a pass, which
+/// callgrind writes when a nested region begins. A later dump contains the rest of the pass.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail

@@ -20,7 +20,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The folder in which a process writes its logs, and the properties of new logs.
+/// The run's directory in which a process writes its logs, and the properties of new logs there.
 struct log_folder {
   int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;
@@ -28,9 +28,10 @@ struct log_folder {
   mode_t mode;       ///< permissions of new logs, before the umask applies
   const char* info;  ///< name of the information file of the process to which the logs belong
   name_lookup names;
-  /// Whether each thread has a compact log, which consists of blocks, as its only log.
+  /// Whether the process writes compact logs, one for each thread, instead of text logs.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, they get the usual ones.
+  /// New files get the owner, group and permissions of this file. If null, new files belong to this
+  /// process's user and have the permissions `mode`.
   const struct stat* like = nullptr;
 
   /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
@@ -94,13 +95,14 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Permission to read files implies permission to enter their folder.
+    // Users who may read the logs must also be allowed to enter the folder: each read permission
+    // adds an execute permission.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
     const int fd =
         open_at_high_fd(run_.directory, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    if (fd < 0) return errno == ENOTDIR ? -error_of_other_file() : -errno;
     struct stat status {};
     int error = fstat(fd, &status) != 0 ? errno : 0;
     if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
@@ -114,8 +116,9 @@ class loader_folders {
     return fd;
   }
 
-  /// Returns the error that explains why the file with this name cannot be used as a folder.
-  int what_is_there() const noexcept {
+  /// Returns the error for a file that has the folder's name but is no folder: ELOOP for a symbolic
+  /// link.
+  int error_of_other_file() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                       S_ISLNK(status.st_mode);

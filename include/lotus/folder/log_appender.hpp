@@ -1,4 +1,5 @@
-// Appends lines to log files.
+// Appends lines or blocks to the logs of a ring, so that an append that a crash interrupts can be
+// undone.
 #ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
 #define LOTUS_FOLDER_LOG_APPENDER_HPP
 
@@ -30,14 +31,15 @@ namespace detail {
 /// Maximum number of bytes that one append operation adds to a log.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// Returns the number that the names of a ring's logs contain.
+/// Returns the number at the end of the names of a ring's logs: usually the id of the ring's
+/// thread.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
 /// Appends to the logs of one ring. Before and after every append, the length of the log is stored
-/// in the ring (a commit). So the bytes of an append that a crash interrupted can be removed
-/// exactly.
+/// in the ring (a commit). So if a crash interrupts an append, exactly its bytes can be removed
+/// later.
 class log_appender {
  public:
   /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
@@ -56,13 +58,13 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// Returns the state of a log as it was last stored in the ring.
+  /// Returns a log's inode, length and number as they were last stored in the ring.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Records in the ring that the log is about to grow. Returns 0 or an error that
-  /// file_error_text() can describe.
+  /// Opens the log if it is not open, and stores its length in the ring before append() makes it
+  /// longer. Returns 0 or an error that file_error_text() can describe.
   /// @param loader  id of the name of the loader to which the lines belong; 0: the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
@@ -87,7 +89,8 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines; call begin() before. On failure restores the file. Returns 0 or errno.
+  /// Appends complete lines or blocks; call begin() first. On failure, restores the log's old
+  /// length. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -110,9 +113,10 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// Selects the ring whose records commit() refers to from now on: initially the ring itself,
-  /// later possibly a copy of it in private memory. The positions in the logs are always stored in
-  /// the ring itself, because its contents survive a kill.
+  /// Selects the ring from which the next records are appended: initially the ring itself, later
+  /// possibly a copy of it in private memory. commit() then stores `tail` in that ring. The lengths
+  /// of the logs are always stored in the ring itself, because its contents survive if the process
+  /// is killed.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
   /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
@@ -123,8 +127,8 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // Until now these records were only in memory, so the ring's number of records in memory
-    // becomes smaller in the same commit.
+    // These records were only in memory until now, so this commit also reduces the ring's count of
+    // records in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
@@ -146,12 +150,14 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      // Close the log, because it may have been opened under its new name, that of a part.
+      // Close the log, because it may have been renamed to a part, and nothing must be appended to
+      // parts.
       logs_[i].file.close();
     }
   }
 
-  /// Name of the log, or of the loader's folder, that was last opened or could not be opened.
+  /// Name of the log or loader's folder that was opened last, or that could not be opened: for
+  /// error messages.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -162,7 +168,8 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // The lines of a failed commit are removed from the log, because they will be appended again.
+      // If the commit failed, the appended lines are removed from the log, because they will be
+      // appended again.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
@@ -243,7 +250,8 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread should have the same number, so those of its other logs are tried first.
+    // All logs of a thread should have the same number in their names, so the number of the
+    // thread's other logs is tried first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }

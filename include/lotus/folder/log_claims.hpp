@@ -1,4 +1,4 @@
-// Determines which process a log belongs to if several processes write to one directory.
+// Finds out whether a log belongs to another process, if several processes write to one directory.
 //
 // Logs are named by thread ids, and the same ids occur in every container. So before a process
 // creates the log of a thread, it writes the thread id into its information file, together with the
@@ -42,9 +42,9 @@ inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// Limits how many bytes of information files are read to find the number of one log. The limit is
-/// high enough for thousands of processes, and low enough to protect against huge files of other
-/// users. Each file counts as at least one page.
+/// Limits how many bytes of information files are read to decide whether one log number is in use.
+/// The limit is high enough for thousands of processes, and low enough to protect against huge
+/// files of other users. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
@@ -91,7 +91,8 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      // A line longer than any line that the library writes is skipped.
+      // A line that does not fit in `text` is skipped, because the library does not write such long
+      // lines.
       if (from == 0 && held == sizeof(text)) from = held;
       std::memmove(text, text + from, held - from);
       held -= from;
@@ -103,16 +104,16 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if it is not
-/// there.
+/// Removes `key`, which ends in a space, from the beginning of a line. Returns false if the line
+/// does not begin with `key`.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids belong to another namespace or machine may be writing the logs of
-/// this number. Returns true if the budget does not suffice to find out.
+/// Whether a process of another PID namespace or machine may be writing logs with this number in
+/// their names. Also returns true if the information files are too large to check all of them.
 /// @param info  information file of the calling process; if it contains no namespace, all other
 /// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {

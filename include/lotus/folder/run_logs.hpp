@@ -19,8 +19,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log of a run: a regular file that belongs to one of the allowed owners. Valid during the
-/// callback.
+/// A log of a run: a regular file that belongs to one of the allowed owners. The pointers and the
+/// descriptor are valid only while the callback runs that receives this object.
 struct run_log {
   int folder;  ///< descriptor of the folder that contains the log
   /// Name of the loader in whose folder the log is; empty if the log is in the run's directory.

@@ -19,8 +19,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file. Their numbers are far above all errno values, so one int can hold
-// either.
+// Reasons why the library refuses to use a file. The numbers are far above all errno values, so
+// that an int can contain either an errno value or a reason.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
@@ -62,7 +62,7 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// The users whose files this process may change in a directory.
+/// The users whose files in a directory this process may change: files of other users are refused.
 class file_owners {
  public:
   /// Returns the calling user, and for root also the owner of the directory.
@@ -81,9 +81,9 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// Replaces the caller by the owner that the file system gives to new files, because a network
-  /// file system may map all users to one user, or map root to another user. To find that owner,
-  /// creates a file.
+  /// Replaces the calling user by the owner that the file system gives to new files, because a
+  /// network file system may map all users to one user, or map root to another user. To find that
+  /// owner, creates a file and deletes it again.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -102,8 +102,8 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it. Refuses a file that has further links or belongs to another user.
-/// Returns like open_regular().
+/// Opens a file to change it. Refuses a file that has further hard links or belongs to another
+/// user. The result is that of open_regular().
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -124,7 +124,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it; creates it if it does not exist. Returns like open_regular().
+/// Opens a file to append to it; creates it if it does not exist. The result is that of
+/// open_regular().
 /// @param made  set to true if this call created the file.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,

@@ -1,4 +1,4 @@
-// Determines where snapshots are stored, and their names.
+// Determines the folder in which snapshots of a run are stored, and the names of snapshots.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
@@ -21,9 +21,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Determines where the snapshots of one run are stored. Snapshots of the run directory "run" are
-/// next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
-/// directory, they are inside it and their names begin with the logs' prefix. Sorted by name, they
-/// are also sorted by time.
+/// stored next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
+/// directory, snapshots are stored in it, and their names begin with the logs' prefix. Snapshots
+/// sorted by name are also sorted by time.
 class snapshot_place {
  public:
   /// @param directory  descriptor of the run's directory, borrowed.
@@ -52,7 +52,8 @@ class snapshot_place {
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
   }
 
-  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  /// Writes the name of a new snapshot to `out`: "<run>.snapshot-20261123T101500.123456Z-<reason>".
+  /// If `attempt` is not 0, adds a number, because earlier attempts found that the name exists.
   void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
                 unsigned attempt) const noexcept {
     const time_t seconds = ns / 1'000'000'000;

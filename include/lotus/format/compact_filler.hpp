@@ -1,4 +1,4 @@
-// Encodes records as blocks of a compact log.
+// Encodes records as blocks of a compact log, the binary alternative to text logs.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
@@ -19,8 +19,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a reader of a compact log knows after the blocks read so far: the code of each name, and
-/// the last number of each code. All zeros is the initial state. Thread safety: none.
+/// The state of a compact log's encoding after the blocks written so far: the code of each name,
+/// and the last number of each code. A reader gets the same state from these blocks, so later
+/// blocks can refer to it. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
@@ -30,8 +31,8 @@ class compact_chain {
     std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log ends with the last block of this chain. Only then can the next block continue
-  /// the chain.
+  /// Whether the log still ends with the block that was encoded last. Only then may the next block
+  /// refer to earlier blocks.
   bool continues(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -42,8 +43,8 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// Returns the entry for a name and kind, or an unused entry (key 0) if there is none; null if
-  /// the table is full.
+  /// Returns the entry for a kind of record and a name, or an unused entry (key 0) if there is
+  /// none; null if the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
@@ -52,14 +53,15 @@ class compact_chain {
       if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// Returns the code of an operation's name; 0 if the first slot that may contain it does not.
+  /// Returns the code of an operation's name. For speed, looks only in the first slot of the hash
+  /// table that may contain the name, and returns 0 if it is not there.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  /// For each kind of record without a name: the first number of the previous record.
+  /// For each kind of record without a name: the first number of the previous record of that kind.
   std::uint64_t last_of[first_named_code];
   std::uint64_t last_second;  ///< the second number of the previous record that has two numbers
 
@@ -73,7 +75,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t max_names = 700;
-  /// Maximum number of blocks in a chain. A damaged block makes the rest of its chain unreadable.
+  /// Maximum number of blocks up to the next block that refers to no earlier one. A damaged block
+  /// makes the blocks up to that one unreadable.
   static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;
@@ -83,8 +86,8 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Encodes records as one block for each append, always to the log with the role log_role::side.
-/// Has the same interface as line_filler.
+/// Encodes the records of each append as one block. The blocks are appended to the log with the
+/// role log_role::side. The interface is that of line_filler, which formats text lines instead.
 template <class Names>
 class compact_filler {
  public:
@@ -140,10 +143,11 @@ class compact_filler {
   }
 
   /// Adds consecutive records of operations, which are the most frequent kind, as long as their
-  /// names are already announced. Stops at the first other record, or if the buffer is full, and
-  /// returns the position of that record. The result is the same as that of add(), but all state is
-  /// kept in local variables: a write through a char pointer may alias any member, so the compiler
-  /// would load members again after each write.
+  /// names already have codes. Stops at the first other record, or if the buffer is full, and
+  /// returns the position of the first record that it did not add. The block is the same as with
+  /// add(), but this function is faster, because it keeps its state in local variables: a write
+  /// through a char pointer may alias any member, so the compiler would load members again after
+  /// each write.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
@@ -181,7 +185,7 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block to the sink. Returns 0 or the sink's error; in that case nothing was
+  /// Appends the block to the sink (the logs). Returns 0, or the sink's error if nothing was
   /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
@@ -201,7 +205,8 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Begins a new chain after a failed append, because the log may lack the chain's last block.
+  /// Called after a failed append. The next block will refer to no earlier block, because the last
+  /// one may be missing in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
@@ -235,7 +240,8 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// Writes a number as its difference from the previous one.
+  /// Writes a number as its difference from the previous number of the same code, because the
+  /// difference usually needs fewer bytes.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));

@@ -1,8 +1,8 @@
 // Defines the layout of a block of a compact log, and the encoding of its numbers.
 //
-// A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
-// earlier block. Any other block uses the names announced since the last such block, and continues
-// from the last numbers.
+// A compact log consists of blocks. A block with the flag compact_begins_anew depends on no earlier
+// block. Any other block uses the codes of names that were announced since the last block with that
+// flag, and stores numbers as differences from those of the preceding records.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 
@@ -22,10 +22,11 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below this number stand for kinds of records without a name. The others stand for names,
-/// in the order of their announcement.
+/// Each record begins with a code. Codes below this number stand for kinds of records without a
+/// name. The others stand for a kind and a name, in the order in which the names are announced.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Takes the place of a record's code, and means that a new name and its code follow.
+/// Stands in place of a record's code if a new name is announced: the name follows, and then the
+/// record with its code.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -56,7 +57,8 @@ struct compact_block_header {
   std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  /// Bit i is set if the records would have lines in the text log with log_role i.
+  /// Bit i is set if the text format would write lines for these records to the log with log_role
+  /// i.
   std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
@@ -75,11 +77,11 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Stored instead of a time if a record ends before the end of the previous record; the difference
-/// of the two ends follows, in ns.
+/// Stored instead of a time if a record ends before the end of the previous record; then the
+/// difference of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// Encodes the time of a record that ends no earlier than the previous record.
+/// Encodes the time of a record that does not end earlier than the previous record.
 /// @param since  ns from the end of the previous record to the end of this one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
@@ -129,7 +131,8 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Returns the checksum of a block. It detects damage, but no deliberate change.
+/// Returns the checksum of a block, with which readers detect damage. It does not protect against
+/// deliberate changes.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +

@@ -1,4 +1,4 @@
-// Writes the complete records of one ring to a sink.
+// Writes the complete records of one ring to a sink, usually the logs of the ring's thread.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
@@ -15,14 +15,15 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the text that one drain appends to each log of a thread.
+/// Holds the text or block that is appended to each log of a thread in one append.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// The number of records in each lane (circular buffer of a ring) that were complete at one moment.
+/// For each lane (circular buffer of a ring): how many records the thread had completely stored at
+/// one moment. A drain writes only records before that position.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -39,11 +40,12 @@ struct lane_heads {
   }
 };
 
-/// Copies the records of `from` that are not in the logs yet, up to `heads`, to a ring of the same
-/// capacity, and sets the tails and heads of that ring.
+/// Copies the records of `from` that are not in the logs yet, up to `heads`, to the same positions
+/// of `to`, an unused ring of the same capacity.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // The copy gets no log positions and no count of records in memory: only the original has them.
+  // The positions of the logs and the count of records in memory are stored only in the original
+  // ring.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -55,7 +57,7 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
   }
 }
 
-/// Marks the records before `heads` as processed.
+/// Marks the records before `heads` as written or copied, so that the thread can overwrite them.
 /// @param in_memory  number of these records that are now in memory and not in the logs.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
@@ -69,9 +71,9 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
   ring.commit(c);
 }
 
-/// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): the line's beginning, with the
-/// comma.
+/// Formats records as the lines of text logs, in a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): returns the beginning of a line,
+/// "S<name>,", for the id of a name.
 template <class Names>
 class line_filler {
  public:
@@ -84,13 +86,14 @@ class line_filler {
     return 0;
   }
 
-  /// Does nothing: only compact_filler has a faster path for operations.
+  /// Adds no records, so drain_ring() passes all of them to add(): only compact_filler has a faster
+  /// path for operations.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room.
+  /// Adds the lines of a record to the buffer. Returns false if they may not fit in the buffer.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
@@ -107,8 +110,8 @@ class line_filler {
     return true;
   }
 
-  /// Appends the buffer's contents to the sink. Returns 0 or the sink's error; after an error,
-  /// nothing was appended.
+  /// Appends the buffer's contents to the sink (the logs). Returns 0, or the sink's error; after an
+  /// error, nothing is left of the append.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -142,8 +145,9 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. The sink
-/// commits after each append, so no record is written twice.
+/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. After each
+/// append, the sink stores in the ring that these records are written, so no record is written
+/// twice.
 /// @param heads  positions up to which records are written. They must have been read before the
 ///   tick_converter of `fill` was constructed.
 /// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then
@@ -159,8 +163,8 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // Lane 1 holds records of signal handlers that interrupted the thread while it stored a
-      // record. A handler that enters a loader stores no loader record in that lane.
+      // A loader record selects the loader of the records after it. It counts only in lane 0: lane
+      // 1 contains records of signal handlers that interrupted the thread while it stored a record.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };

@@ -21,7 +21,8 @@ namespace detail {
 /// that put_number() writes after the end of a number.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` has the form of a line's beginning: a name by write_line_name(), and a comma.
+/// Whether `text` has the form of the beginning of an operation's line: a name in the form that
+/// write_line_name() writes, and a comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -37,8 +38,9 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
-/// the ring's records were read: then these records need no segment that is added to the map later.
+/// Converts ticks to ns since the Unix epoch during one drain, with a copy of the map's newest
+/// segment. Construct it after the heads of the ring (see lane_heads) were read. Then no record
+/// before these heads needs a segment that is added to the map later.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -53,7 +55,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// Returns the newest segment, which is valid for all ticks from its start on.
+  /// Returns the newest segment of the map, which is valid for all ticks from its start on.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -114,8 +116,8 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 /// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
 /// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // The digits are counted before they are computed, so that the next text's address is known
-  // early.
+  // The digits are counted before they are computed, so that the processor knows early where the
+  // next text begins, and can continue there.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
@@ -137,7 +139,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Like put_number(), for code that runs rarely: it is not inlined.
+/// Like put_number(), for code that runs rarely: this function is not inlined.
 LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
@@ -146,7 +148,7 @@ LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) n
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Short texts are copied in two parts that overlap in the middle.
+    // Copies the first and the last `step` bytes, which overlap in the middle or meet there.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -160,12 +162,12 @@ LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
   }
 }
 
-/// Formats records as lines. Each drain uses its own object.
+/// Formats records as lines of text logs. Each drain uses an object of its own.
 class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
-  /// Writes one line and returns its end. `out` has room for max_line_bytes.
+  /// Writes one line and returns its end. `out` must have space for max_line_bytes.
   /// @param name  beginning of the line, with the comma, if the record has a name; otherwise empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
@@ -247,8 +249,8 @@ class line_formatter {
     return put_number_slow(out, number);
   }
 
-  /// Writes a start time and returns the end of the text. Keeps the digits of the second, because
-  /// consecutive records nearly always begin in the same second.
+  /// Writes a start time and returns the end of the text. Stores the digits of the time's whole
+  /// seconds for the next call, because consecutive records nearly always begin in the same second.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
@@ -259,8 +261,8 @@ class line_formatter {
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
     if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_slow(out, ns);
-    std::memcpy(out, second_,
-                16);  // one move instruction; the next text overwrites the excess bytes
+    // Copying 16 bytes takes one move instruction; the digits below overwrite the excess bytes.
+    std::memcpy(out, second_, 16);
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);

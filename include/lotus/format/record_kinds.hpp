@@ -1,5 +1,6 @@
 // Provides the table that describes each kind of record: its log, its lines, its numbers, its
-// encoding in compact blocks and its drawing on a timeline. Writers and readers use it.
+// encoding in compact blocks and its drawing on a timeline. The code that writes logs and the code
+// that reads them both use the table.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -15,7 +16,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the value in a record's tag consists of.
+/// What the value in a record's tag (its first word) consists of.
 enum class record_value : std::uint8_t {
   name,             ///< the id of a name; the line begins with that name
   name_and_number,  ///< the id of a name and a 32-bit number
@@ -41,9 +42,11 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// Annotates the operation with the same start time; stored before the operation's record.
+  /// As additional data of the operation with the same start time, whose record follows this one.
   ahead,
-  gap,  ///< an interval that is cut out of the spans before this record's time
+  /// an interval before this record's time that interrupts the spans around it, such as a time off
+  /// the CPU
+  gap,
 };
 
 /// The meaning and unit of a number in a record.
@@ -91,16 +94,17 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. A side-log line has 0 in a column without a field; a kind with a measured
-/// duration has it in column A.
+/// One row of the table. In a side-log line, column A contains the duration if the kind has a
+/// measured one. A column for which the kind has no number contains 0.
 struct record_kind {
   event_kind kind;
   log_role role;  ///< the log that contains the kind's lines
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// Code for this kind in compact blocks; it never changes, whatever event_kind's numbers are. 0
-  /// if records of the kind have names: then each name gets its own code when it first occurs.
+  /// Code for this kind in compact blocks. It must never change, even if the numbers of event_kind
+  /// do. 0 if records of the kind have names: then each name gets its own code when it first
+  /// occurs.
   std::uint8_t code;
   std::string_view prefix;  ///< beginning of the kind's lines; empty if they begin with a name
   /// Beginning of the kind's line in the side log; empty if it has no such line.
@@ -133,7 +137,7 @@ struct record_kind {
   }
 };
 
-/// Returns the row of a kind. The pragma makes it an error if a kind has no row.
+/// Returns the row of a kind. The pragma makes the compiler report an error if a kind has no row.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 constexpr record_kind row_of(event_kind kind) noexcept {
@@ -155,7 +159,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr written_duration no_time = written_duration::none;
   constexpr std::uint8_t by_name = 0;
 
-  // The number in the name of a batch's lines.
+  // The batch number after the prefix of a batch's lines, such as 7 in SBatchWait_7.
   constexpr record_field batch{what::batch, from::value, type::natural, coding::difference,
                                column::prefix};
   // The number that is stored together with a name in the tag's value.
@@ -172,8 +176,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
                                column::a};
   constexpr record_field whole{what::number, from::second_word, type::bits, coding::difference,
                                column::a};
-  constexpr record_field taker{what::batch, from::value, type::natural, coding::difference,
-                               column::a};
+  constexpr record_field parent{what::batch, from::value, type::natural, coding::difference,
+                                column::a};
   constexpr record_field item{what::item, from::second_word, type::natural, coding::difference,
                               column::b};
   constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, coding::plain,
@@ -203,10 +207,11 @@ constexpr record_kind row_of(event_kind kind) noexcept {
     case event_kind::counter:
       return {kind, side, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
     case event_kind::batch_takes:
-      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // selects the folder of the lines of the following records
+    // has no line; selects the loader's folder for the lines of the records after it
+    case event_kind::loader:
       return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
       return {kind, side, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
@@ -260,7 +265,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// Returns the row of a kind; row 0 if there is no kind of this number.
+/// Returns the row of a kind; row 0 (event_kind::none) if the number is not that of a kind.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -273,7 +278,8 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether the kind's lines have the three columns of a batch: prefix and number, begin, duration.
+/// Whether the kind's lines have the three columns of a batch's line: prefix with number, start,
+/// duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
@@ -284,7 +290,8 @@ constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcep
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Returns a number of a record, without a branch, which would often be mispredicted.
+/// Returns the number that this field has in a record. Uses no branch, because the processor would
+/// often mispredict it.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
@@ -292,7 +299,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field&
   return field.source == field_source::number_with_name ? word & UINT32_MAX : word;
 }
 
-/// The largest number that a record can store in this field.
+/// Returns the largest number that a record can store in this field.
 constexpr std::uint64_t max_of(const record_field& field) noexcept {
   switch (field.source) {
     case field_source::number_with_name:
@@ -305,7 +312,7 @@ constexpr std::uint64_t max_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// The value that a record stores if it does not have this number.
+/// Returns the number that a record stores in this field if the number is missing.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
   return max_of(field);
 }
@@ -313,7 +320,8 @@ static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Otherwise only a damaged log would show that a row is wrong.
+/// Compile-time checks of the table. Without them, an error in a row would show only in a damaged
+/// log.
 namespace row_checks {
 
 /// Whether the function `check` returns true for every row.

@@ -22,8 +22,9 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 /// Maximum number of bytes of an encoded number.
 inline constexpr std::size_t varint_bytes = 10;
 
-/// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
-/// Returns the end; writes at least 2 and at most varint_bytes bytes.
+/// Writes seven bits of the number per byte, the lowest first; the highest bit is set in all bytes
+/// but the last. Returns the end of the number. `out` must have space for varint_bytes bytes: even
+/// a number of one byte overwrites two bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
   // Numbers of one and of two bytes occur in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
@@ -52,8 +53,8 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Reads a number like the function above, but from untrusted bytes that end at `end`. Returns null
-/// if the number is not complete.
+/// Reads a number that put_varint() wrote from untrusted bytes that end at `end`. Returns the
+/// position after the number; null if the number is not complete.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {

@@ -1,4 +1,5 @@
-// Reads the ring file of a process that has died. All contents are checked before they are used.
+// Reads the ring file of a process that has died, to recover its records. All contents are checked
+// before they are used, because the file may be damaged or may come from another user.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
@@ -31,15 +32,16 @@ inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process. During recovery a lock on the file excludes other processes.
+/// The ring file of a dead process. A lock on the file keeps other processes from recovering it at
+/// the same time.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< the file does not exist, or another process has deleted it after recovery
+    gone,           ///< the file does not exist; another process may have recovered and deleted it
     running,        ///< the process that writes the file is running
     busy,           ///< another process is recovering the file
-    damaged,        ///< the file's header is not that of a ring file
+    damaged,        ///< the file does not begin with the header of a ring file
     other_version,  ///< another version of the library wrote the file
     refused,        ///< the file cannot be opened safely; see error()
     doubted,        ///< parts of the file are damaged, so it is kept after recovery
@@ -80,7 +82,7 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// The error because of which the file was refused; file_error_text() can describe it.
+  /// The error for which open() returned state::refused; file_error_text() can describe it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
@@ -93,10 +95,10 @@ class dead_ring_file {
            now.st_nlink == 0;
   }
 
-  /// Finds the rings, names and aggregates up to the first damaged block. Ignores blocks and names
-  /// in excess of what a real process can have.
-  /// @param until_ns  time, in ns of CLOCK_MONOTONIC, at which to give up; none: never.
-  /// @return 0, ENOMEM, or ETIME if the time was up.
+  /// Reads the names in the file, and finds the rings and aggregates, up to the first damaged
+  /// block. Ignores further blocks and names if there are more than a process can have.
+  /// @param until_ns  time limit, in ns of CLOCK_MONOTONIC; none: no limit.
+  /// @return 0, ENOMEM, or ETIME if the time limit was reached.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
@@ -111,7 +113,7 @@ class dead_ring_file {
         return 0;
       }
       if (blocks == max_blocks) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return 0;
       }
       if (is_over(until_ns)) return ETIME;
@@ -144,9 +146,10 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return number of rings that are damaged at least in part; all ignored blocks count as one.
+  /// @return number of rings of which at least a part is damaged; all blocks that read_blocks()
+  /// ignored count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
+    std::uint64_t doubted = limit_exceeded_ || damaged_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
@@ -197,17 +200,17 @@ class dead_ring_file {
     std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Maximum number of blocks. A process cannot have more, because each ring is one mapping and the
-  /// stack of the ring's thread another, and Linux allows a process 65,530 mappings.
+  /// Maximum number of blocks. A process cannot have more: Linux allows it 65,530 mappings by
+  /// default, and each ring needs one for itself and one for the stack of its thread.
   static constexpr std::size_t max_blocks = std::size_t{1} << 16;
-  /// Maximum size of all names: enough for 300,000 names of maximum length, or for as many names of
-  /// usual length as a process can have.
+  /// Maximum size of all names together: enough for 300,000 names of maximum length, or for
+  /// name_table::limit names of usual length.
   static constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
   /// Maximum size of a block of names. The library creates only smaller blocks.
   static constexpr std::size_t max_names_block_bytes = std::size_t{1} << 20;
 
-  /// Determines why a file was not opened for writing. Tries to open it for reading, because its
-  /// process may be running even if this process has no permission to write.
+  /// Determines why the file could not be opened for writing. To find out whether the file's
+  /// process is running, opens the file for reading, for which this process may have permission.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -265,7 +268,7 @@ class dead_ring_file {
     for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
       if (names_.bytes() / sizeof(name_place) == name_table::limit ||
           text_.bytes() > max_text_bytes) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return true;
       }
       stored_name head{};
@@ -283,8 +286,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// Adds the start of a line to the names; escapes it if the library cannot have written it like
-  /// this.
+  /// Adds a name, in the form of the start of a line. Escapes it if it does not have that form,
+  /// because then the file is damaged.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -309,7 +312,7 @@ class dead_ring_file {
   growing_memory aggregates_;  ///< array of ring_place
   growing_memory names_;       ///< array of name_place, indexed by id - 1
   growing_memory text_;
-  bool too_much_ = false;
+  bool limit_exceeded_ = false;
   bool damaged_ = false;  ///< whether a damaged block, and everything after it, was ignored
 };
 

@@ -35,13 +35,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Selects the ring files and records of a directory that are recovered.
+/// Selects which ring files and records in a directory are recovered, and how long recovery may
+/// take.
 struct recovery_limits {
   const char* prefix = nullptr;  ///< only ring files whose logs have this prefix; null: all files
   std::uint32_t tid = 0;         ///< only the rings of the thread with this id; 0: all rings
   /// CLOCK_MONOTONIC time at which to stop; none: never.
   std::optional<std::int64_t> until_ns;
-  bool advance = true;  ///< whether to recover at least some records even if the time is already up
+  /// whether to recover at least some records even if until_ns has passed already
+  bool advance = true;
 };
 
 struct recovery {
@@ -52,15 +54,16 @@ struct recovery {
   std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were damaged at least in part
+  std::uint64_t doubted = 0;        ///< rings of which at least a part is damaged
   std::uint64_t lost = 0;  ///< records lost because they were only in a dead process's memory
-  bool left = false;       ///< whether the time was up before everything was recovered
-  int error = 0;  ///< first error, of an append to a log (failed_log) or of an allocation; 0: none
+  bool left = false;       ///< whether until_ns passed before everything was recovered
+  /// the first error of an append (to the log failed_log) or of an allocation; 0: none
+  int error = 0;
   char failed_log[log_name_bytes] = {};
 };
 
 /// Returns the folder of a dead process's logs, and the properties of new logs there. New logs get
-/// its ring file's owner and mode.
+/// the owner and permissions of the process's ring file.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -73,7 +76,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           &status};
 }
 
-/// Appends the records of one ring to its logs.
+/// Appends the records of one ring of a dead process to the logs of the ring's thread.
 /// @param info  name of the dead process's information file.
 /// @return 0, ETIME, or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
@@ -131,7 +134,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Marks the ring file, so that if it is kept, its aggregates are not appended at each start.
+  // Marks the ring file, so that if it is kept, later recoveries do not append its aggregates
+  // again.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -139,7 +143,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Adds the number of records lost with a process's memory to the process's information file.
+/// Adds to a dead process's information file how many records were lost because they were only in
+/// the process's memory.
 inline void report_lost_records(int directory, const char* info, const file_owners& owners,
                                 std::uint64_t records) noexcept {
   struct stat status {};
@@ -153,8 +158,8 @@ inline void report_lost_records(int directory, const char* info, const file_owne
 }
 
 /// Appends the records in the rings of one dead process to the logs, then deletes the ring file. A
-/// file with damaged contents is kept, because the contents exist nowhere else. If this process is
-/// killed at any moment, another recovery continues from the commits in the ring file.
+/// file with damaged contents is kept, because it is the only copy of them. If this process is
+/// killed meanwhile, a later recovery continues from the commits in the ring file.
 /// @return false if the file is kept because of damaged contents.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
@@ -195,8 +200,8 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   return true;
 }
 
-/// Deletes a ring file that is older than a minute and whose process died before the file was
-/// complete. Returns 0, or the error because of which the file was not opened.
+/// Deletes an unfinished ring file that is older than a minute, if its process has died. Returns 0,
+/// or an error if the file could not be opened.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -212,8 +217,8 @@ inline int delete_if_unfinished(int directory, const char* name,
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
 /// Recovers the ring files of dead processes in `directory` (borrowed).
-/// @param report  called for each file that is kept although its process is dead; its `error` is
-/// set if the file was refused.
+/// @param report  called for each ring file that is kept although its process is dead. Its argument
+/// `error` is set if the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -261,7 +266,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// Recovers everything, without reports.
+/// Recovers all records, without a time limit and without reports.
 /// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;

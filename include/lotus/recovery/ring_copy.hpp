@@ -1,8 +1,9 @@
-// Copies one ring of a ring file to private memory, a limited number of records at a time.
+// Copies one ring of a dead process's ring file to private memory, a limited number of records at a
+// time.
 //
 // Any user who may write to the directory could have created the file, and could change or shorten
-// it while it is being read. So the file is not mapped into memory: each part is read once, and
-// only the copy is checked and used.
+// it while it is being read. So the file is not mapped into memory: each byte is read only once,
+// and only the copy is checked and used.
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
@@ -36,8 +37,8 @@ class ring_copy {
     if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
   }
 
-  /// Copies the ring at position `at` of the file, except for the records of its main lane. Returns
-  /// false if the ring is damaged or if there is no memory.
+  /// Copies the ring at position `at` of the file, except for the records of its main lane, which
+  /// fetch() copies. Returns false if the ring is damaged or if there is no memory.
   /// @param bytes  size of the ring's block.
   bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
     if (ring_ == nullptr) {
@@ -54,7 +55,7 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      // Read as a byte, because a damaged byte may not be a valid bool.
+      // Reads the member as a byte, because the byte of a damaged file may not be a valid bool.
       unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
@@ -66,14 +67,15 @@ class ring_copy {
       return false;
     }
     std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    while (good != interrupt_head && has_known_kind(ring_->slot(1, good))) ++good;
     if (good != interrupt_head) doubt(good);
     ring_->published[1].store(good, std::memory_order_relaxed);
     ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
     return true;
   }
 
-  /// Copies the first records that are not in the logs yet. Returns false if there are none.
+  /// Copies the next records of the main lane that are not in the logs yet. Returns false if no
+  /// records are left in either lane.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -83,7 +85,7 @@ class ring_copy {
     const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
     std::uint64_t good = at;
     if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+      while (good != at + count && has_known_kind(ring_->slot(0, good))) ++good;
     }
     if (good != at + count) doubt(good);
     ring_->published[0].store(good, std::memory_order_relaxed);
@@ -97,11 +99,11 @@ class ring_copy {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether the ring contains an invalid record. That record and all later ones are ignored.
+  /// Whether an invalid record was found in the ring. That record and all later ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
-  static bool believable(const record& r) noexcept {
+  static bool has_known_kind(const record& r) noexcept {
     return kind_of(r.tag).kind != event_kind::none;
   }
 

@@ -34,7 +34,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function that writes the calling process's aggregates into a snapshot of its own run.
+/// Function with which a process adds its own current aggregates to a snapshot of its run. Without
+/// it, they are copied from the process's ring file.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
@@ -42,9 +43,9 @@ struct own_aggregates {
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends the aggregates in a ring file to the files of another folder, even if the ring file's
-/// process is running. If its threads finish calls meanwhile, some sums may contain a call that
-/// other sums lack. A file that cannot be read, or not within 50 ms, is skipped.
+/// Appends the aggregates in a ring file to the aggregates files in the folder `to`, even if the
+/// ring file's process is running. If threads of that process finish calls meanwhile, some sums may
+/// contain a call that other sums lack. A ring file that cannot be read within 50 ms is skipped.
 /// @param from  descriptor of the ring file's directory; `from` and `to` are borrowed.
 /// @param prefix  only a ring file whose logs have this prefix is used.
 /// @return 0, ENOMEM, or an error of the files in `to` that file_error_text() can describe.
@@ -64,7 +65,8 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Creates a snapshot of a run, and deletes it again if it cannot be completed.
+/// Creates a snapshot of a run, as a folder that it deletes again if the snapshot cannot be
+/// completed.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
@@ -104,7 +106,8 @@ class snapshot_folder {
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, until their total is at most `max_bytes`.
+  /// Deletes the oldest snapshots of the run until the total size is at most `max_bytes`, but keeps
+  /// the newest in any case.
   void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -128,15 +131,16 @@ class snapshot_folder {
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder and locks it. If the process is killed, the lock is released, so that the
-  /// next snapshot recognizes the unfinished one and removes it. Returns EEXIST if another process
-  /// has already removed the folder.
+  /// Opens the new folder and locks it until the snapshot is complete. If the process is killed,
+  /// the kernel releases the lock, so that the next snapshot can recognize this one as unfinished
+  /// and remove it. Returns EEXIST if another process has already removed the folder.
   int open_unfinished(int& folder) const noexcept {
     folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // On a file system without locks, remove_dead() cannot lock the folder and does not remove it.
+    // If the file system has no locks, the folder is used without one: remove_dead() cannot lock it
+    // either, and does not remove it.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -211,10 +215,11 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // The line "snapshot" is written first, because without this line the snapshot inside the run's
-    // directory would look like the folder of a loader.
+    // The line "snapshot" in the information file is written first. Without it, a snapshot inside
+    // the run's directory would look like the folder of a loader.
     int error = tell(folder, info, now_ns);
-    // Parts are copied before logs. So a log that becomes a part meanwhile is not copied twice.
+    // Parts are copied before the logs that still grow. So a log that becomes a part meanwhile is
+    // not copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
         if (error == 0 && (log.parsed.part != 0) == parts) error = add(folder, log);
@@ -246,11 +251,12 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Copies the aggregates, first those in ring files. So aggregates that a process moves from its
-  /// ring file to its aggregates file meanwhile are copied twice rather than not at all, and
-  /// readers count sections of the same name once.
-  /// @param own_info  the calling process's information file if it adds its own aggregates, else
-  /// "".
+  /// Copies the aggregates of all processes of the run, first those in ring files, then those in
+  /// aggregates files. So aggregates that a process moves from its ring file to its aggregates file
+  /// meanwhile may be copied twice, but are never missing. Readers count sections of the same name
+  /// only once.
+  /// @param own_info  name of the calling process's information file if the process adds its own
+  /// aggregates (see own_aggregates), otherwise "".
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -282,8 +288,8 @@ class snapshot_folder {
     return to < 0 ? errno : 0;
   }
 
-  /// Adds a log to the snapshot. A part of a log never changes, so a hard link is created if
-  /// possible. Otherwise the complete lines or blocks are copied.
+  /// Adds a log to the snapshot. A part never changes, so a hard link to it is created if possible.
+  /// Otherwise all complete lines or blocks of the log are copied.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
@@ -291,7 +297,8 @@ class snapshot_folder {
     if (log.parsed.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // If the log cannot be opened, it has become a part or was deleted in the meantime.
+      // If the log cannot be opened, it has become a part or was deleted in the meantime, which is
+      // no error.
       error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.parsed.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }

@@ -1,4 +1,5 @@
-// Finds the end of the last complete line or block in a log to which another process is appending.
+// Finds the end of the last complete line or block in a log to which another process may be
+// appending, so that a copy of the log ends there.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
@@ -15,8 +16,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the position after the last line break in the first `bytes`; 0 if the last 64 KB, which
-/// is more than a line's maximum length, contain none.
+/// Returns the position after the last line break in the first `bytes` of a text log. Searches only
+/// the last 64 KB, because lines are shorter; returns 0 if these contain no line break.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -31,8 +32,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Returns the position after the last complete block. If a block is damaged, returns the whole
-/// size, so that the damage is copied too and the reader of the copy reports it.
+/// Returns the position after the last complete block of a compact log. If a block is damaged,
+/// returns `bytes`, so that the damage is copied too and the reader of the copy reports it.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {
@@ -47,7 +48,7 @@ inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   return end;
 }
 
-/// Returns the position after the last complete line or block.
+/// Returns the position after the last complete line or block of a log.
 /// @param status  status of the open file `fd`.
 inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);

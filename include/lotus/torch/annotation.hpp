@@ -14,10 +14,11 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
 
-/// An open scope of this thread that PyTorch's profiler records.
+/// A scope of this thread that has not ended and that PyTorch's profiler records.
 struct seen_scope {
   at::RecordFunction function{at::RecordScope::USER_SCOPE};
-  /// Number of open scopes inside this one that began while no profiler was recording.
+  /// Number of scopes inside this one that have not ended, and that began while no profiler was
+  /// recording: the profiler must not see their ends either.
   std::uint32_t unseen_within = 0;
   seen_scope* around = nullptr;
 };
@@ -54,7 +55,8 @@ LOTUS_DETAIL_PER_MODULE inline void end_seen() noexcept {
 LOTUS_DETAIL_PER_MODULE inline const lotus::detail::annotation_calls annotation{begin_seen,
                                                                                 end_seen};
 
-/// Registers the functions with the session before main() if LOTUS_ANNOTATE is set.
+/// Before main(), registers the functions in `annotation` with the session, which calls them at the
+/// start and end of each scope, if the environment variable LOTUS_ANNOTATE is set.
 LOTUS_DETAIL_PER_MODULE inline const bool annotation_reported = [] {
   if (lotus::detail::environment_text(lotus::detail::variable::annotate) == nullptr) return false;
   lotus::detail::join_session(false).annotate_torch(annotation);

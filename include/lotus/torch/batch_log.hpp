@@ -33,8 +33,8 @@ class tagged_span {
   lotus::detail::measured_span span_;
 };
 
-/// A loader_scope for a loader that is given by the id of its name. If the id is 0, the thread
-/// stays in its current loader.
+/// Works like loader_scope, but takes the id of the loader's name instead of the name. If the id is
+/// 0, the thread's current loader does not change.
 class in_loader {
  public:
   explicit in_loader(std::uint32_t loader) noexcept : loader_{loader} {
@@ -51,15 +51,15 @@ class in_loader {
   std::uint32_t before_ = 0;
 };
 
-/// Records the batches of one loader in the consumer. Thread safety: only the consumer's thread
-/// calls the functions. The thread must be in this loader's loader_scope, except for queued(),
-/// which enters the loader itself.
+/// Records the dispatch, wait and reception of one loader's batches. Thread safety: only the
+/// consumer's thread calls the functions. During the calls, the thread's current loader must be
+/// this one, except for queued(), which sets the loader itself.
 class consumer_log {
  public:
   /// @param loader  id of the loader's name; 0: the thread's current loader.
-  /// @param every_request_yields  whether each request results in a batch or an exception.
-  /// Otherwise (a stateful dataset at its end yields nothing) a request is recorded only when its
-  /// batch is received.
+  /// @param every_request_yields  whether each request for a batch results in a batch or an
+  /// exception. If not, because a stateful dataset returns nothing at its end, a request is
+  /// recorded only when its batch is received.
   consumer_log(std::uint32_t loader, bool every_request_yields) noexcept
       : loader_{loader}, every_request_yields_{every_request_yields} {}
 
@@ -79,8 +79,8 @@ class consumer_log {
     }
   }
 
-  /// Begins a wait, or continues the previous one if it brought no batch: the request yielded
-  /// nothing or timed out.
+  /// Begins a wait. If the previous request yielded no batch or timed out, its wait continues
+  /// instead.
   void begin_wait() noexcept {
     if (wait_.runs()) return;
     wait_.begin(tag_of(0));
@@ -96,7 +96,8 @@ class consumer_log {
     wait_.end(tag_of(batch));
   }
 
-  /// Records that the consumer receives a batch, or the exception thrown while it was built.
+  /// Records that the consumer receives a batch, or the exception that was thrown while the batch
+  /// was built.
   void delivered(std::size_t batch) noexcept {
     give_up_wait();
     batch_consumed(batch);

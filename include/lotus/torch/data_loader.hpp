@@ -21,8 +21,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch {
 namespace detail {
 
-/// The type `optional` below is that of the installed libtorch: libtorch 1.13 and 2.0 define an
-/// optional of their own, later versions use std::optional.
+/// Finds the optional type of the installed libtorch, which is the type `optional` below: libtorch
+/// 1.13 and 2.0 define one of their own, later versions use std::optional.
 template <class Optional, class T>
 struct optional_like;
 template <template <class> class Optional, class Any, class T>
@@ -69,7 +69,8 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
         std::move(this->sequencer_), this->options_.enforce_ordering, log_);
   }
 
-  /// Adds the next batch number to a request, which the base class sends to a worker immediately.
+  /// Adds the next batch number to a request, and records that the batch is dispatched, because the
+  /// base class sends the request to a worker immediately.
   numbered_request<Request> numbered(Request request) {
     log_.queued(next_batch_);
     return {std::move(request), next_batch_++};
@@ -159,9 +160,10 @@ class stateful_data_loader final
 /// "SBatchPreprocessed_i" on the worker that builds the batch, and "SBatchQueued_i", "SBatchWait_i"
 /// and "SBatchConsumed_i" on the thread that iterates. If the building throws, it is recorded up to
 /// the exception. Cost: at most six records per batch, and a number stored with each request.
-/// @param loader  name of the loader to which these records belong, and the operations that build
-///   batches; other records of the iterating thread keep their loader. Copied. If it is empty,
-///   records keep their thread's current loader. A name costs some system calls per batch.
+/// @param loader  name of the loader to which these records and those of the operations that build
+///   batches belong; other records of the iterating thread keep their loader. Copied. If it is
+///   empty, all records belong to their thread's current loader. A name costs some system calls per
+///   batch.
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
 make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
@@ -170,7 +172,8 @@ make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                                                                    std::move(sampler), options);
 }
 
-/// Creates a data loader whose sampler is constructed from the size, which the dataset must know.
+/// Creates a data loader whose sampler is constructed from the size of the dataset. The dataset's
+/// size() must return that size.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
@@ -184,16 +187,17 @@ make_data_loader(std::string_view loader, Dataset dataset,
                                  std::make_from_tuple<Sampler>(std::make_tuple(*size)), options);
 }
 
-/// Creates a data loader for a stateful dataset. Requests that find the dataset at its end are not
-/// recorded.
+/// Creates a data loader for a stateful dataset. Requests for which the dataset returns nothing,
+/// because it is at its end, are not recorded.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     std::string_view loader, Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
   return std::make_unique<stateful_data_loader<Dataset>>(loader, std::move(dataset), options);
 }
 
-/// Creates a data loader whose records keep their thread's current loader. (The call is qualified,
-/// because an unqualified one would also match functions of torch::data.)
+/// Creates a data loader without a loader name: its records belong to their thread's current
+/// loader. (The call is qualified, because an unqualified one would also match functions of
+/// torch::data.)
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
 make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {

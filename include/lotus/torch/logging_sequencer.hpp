@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
 
-/// Wraps the sequencer that decides in which order the results of workers reach the consumer, and
-/// records when results arrive and when the consumer receives them. Each epoch has a new object.
-/// Thread safety: the consumer's thread only.
+/// Wraps libtorch's sequencer, which decides in which order the results of workers reach the
+/// consumer, and records when results arrive and when the consumer receives them. Each epoch has a
+/// new object. Thread safety: only the consumer's thread may call it.
 template <class Result>
 class logging_sequencer final : public ::torch::data::detail::sequencers::Sequencer<Result> {
  public:

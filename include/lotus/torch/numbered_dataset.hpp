@@ -1,5 +1,5 @@
-// Provides a dataset whose requests contain batch numbers, so that the thread that builds a batch
-// can record the number.
+// Provides numbered_dataset, a wrapper of a libtorch dataset. Its requests contain batch numbers,
+// so that the thread that builds a batch can record the number.
 #ifndef LOTUS_TORCH_NUMBERED_DATASET_HPP
 #define LOTUS_TORCH_NUMBERED_DATASET_HPP
 
@@ -20,8 +20,8 @@ struct numbered_request {
   std::size_t batch = 0;
 };
 
-/// Records the building of a batch as the consumer's wait, for a consumer that builds batches
-/// itself because there are no workers. Operations during that time belong to the loader.
+/// If the consumer builds batches itself, because there are no workers, records the building of a
+/// batch as the consumer's wait. Operations during that time are recorded for the loader.
 class inline_wait {
  public:
   /// @param consumer  borrowed; null if a worker builds the batch, so that no wait is recorded.
@@ -65,8 +65,8 @@ class preprocessing {
   tagged_span span_;
 };
 
-/// Wraps a dataset, and records "SBatchPreprocessed_i" on the thread that calls get_batch() for
-/// each request that yields a batch or throws. Copyable and thread-safe if the dataset is.
+/// Wraps a dataset. For each request that yields a batch or throws, records "SBatchPreprocessed_i"
+/// on the thread that calls get_batch(). Copyable and thread-safe if the dataset is.
 template <class Dataset, class Request>
 class numbered_dataset {
  public:
@@ -75,7 +75,7 @@ class numbered_dataset {
   numbered_dataset(Dataset dataset, consumer_log* consumer)
       : dataset_{std::move(dataset)}, consumer_{consumer} {}
 
-  /// Returns the dataset's result; its exceptions propagate.
+  /// Returns the result of the dataset's get_batch(); exceptions of the dataset propagate.
   auto get_batch(numbered_request<Request> numbered) {
     inline_wait wait{consumer_, numbered.batch};
     preprocessing made{numbered.batch};

@@ -21,7 +21,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch {
 namespace detail {
 
-/// The libtorch base class of T that handles one sample at a time; void if T has no such base.
+/// `sample_base_of<T>` is the libtorch base class of T that handles one sample at a time, or void
+/// if T has no such base.
 template <class In, class Out>
 auto sample_base(const ::torch::data::transforms::Transform<In, Out>* base) -> decltype(base);
 template <class Self, class Example>
@@ -33,8 +34,9 @@ using sample_base_of =
 template <class T>
 inline constexpr bool has_sample_base = !std::is_void_v<sample_base_of<T>>;
 
-/// Whether T does not override the function for whole batches, so that it is the base class's loop
-/// over samples: apply_batch() of transforms, get_batch() of datasets.
+/// owner_of() finds the class that declares a member function. With it, the constants below show
+/// whether T overrides the function for batches (apply_batch() of a transform, get_batch() of a
+/// dataset), or uses that of the base class, which loops over the samples.
 template <class Owner, class R, class... A>
 Owner* owner_of(R (Owner::*)(A...));
 template <class T, class = void>
@@ -62,7 +64,8 @@ inline constexpr bool is_vector = false;
 template <class T, class A>
 inline constexpr bool is_vector<std::vector<T, A>> = true;
 
-/// Wraps a transform of samples. Records each sample, or each batch if T overrides apply_batch().
+/// Wraps a transform of samples. Records the work on each sample, or on each batch if T overrides
+/// apply_batch().
 template <class T>
 class traced_sample_transform final : public sample_base_of<T> {
   using base = sample_base_of<T>;
@@ -90,7 +93,7 @@ class traced_sample_transform final : public sample_base_of<T> {
   lotus::detail::record_tag tag_;
 };
 
-/// Wraps a transform of batches. Records each batch that the transform receives.
+/// Wraps a transform of batches. Records the work on each batch.
 template <class T>
 class traced_batch_transform final
     : public ::torch::data::transforms::BatchTransform<typename T::InputBatchType,
@@ -109,7 +112,8 @@ class traced_batch_transform final
   lotus::detail::record_tag tag_;
 };
 
-/// Wraps a dataset of samples. Records each sample, or each batch if D overrides get_batch().
+/// Wraps a dataset of samples. Records the reading of each sample, or of each batch if D overrides
+/// get_batch().
 template <class D>
 class traced_sample_dataset final
     : public ::torch::data::datasets::Dataset<traced_sample_dataset<D>, typename D::ExampleType> {
@@ -145,7 +149,8 @@ class traced_sample_dataset final
   lotus::detail::record_tag tag_;
 };
 
-/// Wraps a dataset of batches. Records each batch, but no request at a stateful dataset's end.
+/// Wraps a dataset of batches. Records the reading of each batch, but nothing if a stateful dataset
+/// returns no batch because it is at its end.
 template <class D>
 class traced_batch_dataset final
     : public ::torch::data::datasets::BatchDataset<traced_batch_dataset<D>, typename D::BatchType,
@@ -180,7 +185,7 @@ class traced_batch_dataset final
   lotus::detail::record_tag tag_;
 };
 
-/// Returns the name under which traced() records T if the program gives none.
+/// Returns the name under which traced() records a T if the program passes no name.
 template <class T>
 constexpr std::string_view usual_name() noexcept {
   if constexpr (is_dataset<T>) {

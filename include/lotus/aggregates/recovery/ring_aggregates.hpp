@@ -13,8 +13,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the aggregates.
-/// @param file   borrowed; its blocks must have been read.
+/// Copies the aggregates of a ring file to memory.
+/// @param file   borrowed; its read_blocks() must have been called.
 /// @param state  `moving` if the file's process may still be running.
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {

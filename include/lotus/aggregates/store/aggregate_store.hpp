@@ -31,9 +31,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Stores the aggregates of all threads. Thread safety: any thread may call these functions while
-/// it holds the `guard` of the producer that it passes; functions with the parameter `all` need no
-/// guard.
+/// Stores the aggregates of all threads of the process. Thread safety: any thread may call these
+/// functions while it holds the `guard` of the producer (the state of a thread) that it passes;
+/// functions with the parameter `all` need no guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
@@ -41,7 +41,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call, and makes room for it if necessary. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates, and allocates memory for it if necessary. Returns
+  /// false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -63,7 +64,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call that ended after the recording directly to its file.
+  /// Writes a call that ended after the recording directly to the process's aggregates file.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -81,7 +82,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
+  /// Called when a new thread takes over the producer of a thread that has ended. The new thread
+  /// adds its calls to the same aggregates, which are marked here as those of several threads.
   LOTUS_DETAIL_COLD static void prepare_for_next_thread(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
@@ -97,18 +99,19 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call take the slow path, where it waits for producer::guard.
+  /// Makes the thread's next call take the slow path, where the thread waits for producer::guard.
+  /// So the aggregates do not change while this thread holds that guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close().
+  /// Reverses close(): the thread adds its calls directly again.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// Waits until the thread has added the call that it is adding now. Call close() before. Gives up
+  /// Waits until the thread has added the call that it is adding now. Call close() first. Gives up
   /// after 100 attempts, because the thread may not be running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
@@ -162,9 +165,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Writes the aggregates of each thread, as they are at one moment, to the copy of the run in
-  /// `folder`. The threads keep running; a call that ends at that moment waits. Returns 0 or an
-  /// error that file_error_text() can describe.
+  /// Writes the aggregates of each thread, as they are at one moment, to the snapshot in `folder`.
+  /// The threads keep running; a thread waits only if a call ends while its aggregates are copied.
+  /// Returns 0 or an error that file_error_text() can describe.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
