@@ -61,7 +61,8 @@ std::vector<run_files> runs_in(const std::vector<std::string>& folders,
   return runs;
 }
 
-/// Reads the logs of the process that recorded a trace, and warns if there are none.
+/// Finds and reads the logs of the process that recorded an accelerator trace. Warns if there are
+/// none, or if the logs of several runs could belong to the trace.
 class log_reader {
  public:
   log_reader(const std::vector<run_files>& runs, diagnostic_log& diagnostics)
