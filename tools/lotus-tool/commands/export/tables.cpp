@@ -171,7 +171,7 @@ class table_writer {
     }
   }
 
-  /// Writes the counted calls of the process that wrote `file`.
+  /// Writes the aggregated operations of the process that wrote `file`.
   void write_aggregated(const log_file& file) {
     const recorded_by by = recorded_by_log(file.number);
     // These messages were already printed when the run was read.
