@@ -20,14 +20,14 @@ enum class rates { any, whole_ms, only_usual };
 struct probe_launch;
 class probe_runner;
 
-/// A collecting program and how it differs from the others.
+/// A collector that `map run` supports: the program that collects the data, and its abilities.
 struct collector_kind {
   lotus::detail::collector_id collector;  ///< the collector that the library uses
   const char* name;                       ///< the name for --collector
   const char* program;   ///< the program that must be installed; null if no other program is needed
   double usual_rate_hz;  ///< usual sampling rate in Hz; 0 if the collector does not sample
   rates possible;
-  bool one_operation_per_launch;  ///< whether reports do not distinguish operations
+  bool one_operation_per_launch;  ///< whether its reports contain no names of operations
   void (probe_runner::*launch)(const probe_launch& launch);
 };
 
