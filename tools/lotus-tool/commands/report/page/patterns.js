@@ -54,13 +54,14 @@ function operationFill(context, name) {
   return tile ? context.createPattern(tile, "repeat") : operationColour(name);
 }
 
-/** Returns the background of an operation for a style. */
+/** Returns the CSS background of an operation. */
 function operationBackground(name) {
   const tile = operationTile(name);
   return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
 }
 
-/** Returns the fill behind text on an operation, because text on lines is hard to read. @returns {any} */
+/** Returns an operation's name on a background without pattern, because text on lines is hard to read.
+ * @returns {any} */
 function operationText(name) {
   const flat = operationColour(name);
   const text = element("span", name);

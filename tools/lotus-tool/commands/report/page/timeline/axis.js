@@ -23,7 +23,7 @@ function tickText(at, step, last) {
   return (at / size).toFixed(digits) + " " + unit;
 }
 
-/** Draws lines through all lanes, their times above them, and the width of the visible range. */
+/** Draws a line through all lanes at each tick, the time of the tick above it, and the width of the visible range. */
 function drawAxis(c, view, height) {
   const { step, ticks } = ticksOf(view.from, view.to, view.plot, 110);
   c.font = "11px system-ui, sans-serif";

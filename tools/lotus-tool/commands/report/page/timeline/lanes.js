@@ -85,7 +85,7 @@ function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : row.kin
 
 function shownRows(lane) { return lane.collapsed ? lane.rows.slice(0, 1) : lane.rows.filter((row) => !row.hidden); }
 
-/** Sets the y of every lane and row, and returns the total height. */
+/** Sets `y`, the position of the upper edge, of every lane and row. Returns the total height. */
 function placeLanes(lanes, hasGutter) {
   let y = axisHeight + 2;
   for (const lane of lanes) {

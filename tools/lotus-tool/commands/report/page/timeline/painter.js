@@ -1,4 +1,4 @@
-// Draws the lanes of a run. Slices that are narrower than a pixel share a column with their neighbors.
+// Draws the lanes of a run. Slices that are narrower than a pixel share one column of pixels with their neighbors.
 "use strict";
 
 const kindNames = ["preprocessing", "wait", "step"];
@@ -198,8 +198,8 @@ class Painter {
     }
   }
 
-  /** Draws arrows from where a batch or item was ready to its next span: those of the selected batch, or all if only
-   * few are visible. */
+  /** Draws an arrow from the end of each span of a batch or item to its next span. Draws the arrows of the selected
+   * batch, or all arrows if only a few are visible. */
   arrows() {
     const { c, view } = this;
     const middle = (number) => {
