@@ -64,10 +64,11 @@ class live_runs {
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }
-  /// Returns the CPU time that the last look() spent on computing a verdict. This time is limited
-  /// separately, so most calls compute no verdict.
+  /// Returns the CPU time that the last look() spent on computing a verdict. Verdicts have a limit
+  /// of CPU time of their own, so most calls compute none.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
-  /// Whether counted calls were seen in only one update, so that it is unknown when they happened.
+  /// Whether aggregated calls were seen in only one update, so that it is unknown when they
+  /// happened.
   bool needs_second_reading() const;
 
  private:
