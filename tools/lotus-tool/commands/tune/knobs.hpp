@@ -11,7 +11,8 @@
 
 namespace lotus::tool {
 
-/// What a setting changes in a pipeline. The simulation cannot predict the effect of `unknown`.
+/// What a setting changes in a pipeline. If this is `unknown`, the simulation cannot predict the
+/// effect.
 enum class knob_meaning : std::uint8_t { unknown, workers, prefetch, order, batch_size, stage };
 
 /// A setting of the user's program, with the values to choose from.
@@ -30,7 +31,7 @@ knob parse_knob(const std::string& text, bool in_environment, const std::string&
 /// Returns the value as a number; nullopt if it is not a whole number of at least 0.
 std::optional<std::size_t> number_of(const std::string& value);
 
-/// A value for each knob, by its index in knob::values.
+/// The index of the chosen value in knob::values, for each knob.
 using configuration = std::vector<std::size_t>;
 
 /// All configurations of a command.

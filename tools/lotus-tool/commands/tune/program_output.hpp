@@ -17,8 +17,8 @@
 
 namespace lotus::tool {
 
-/// A pipe that a thread empties, so that the program is never blocked. Keeps only the last line,
-/// and the rates in lines that match a regular expression.
+/// A pipe that a thread empties, so that the program never waits until it can print. Keeps only the
+/// last line, and the rates in lines that match a regular expression.
 class program_output {
  public:
   /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
