@@ -22,7 +22,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A number that increases and decreases over time.
+/// A number that increases and decreases over time, and is drawn as a counter.
 class level {
  public:
   void up(std::int64_t at_ns) { changes_.emplace_back(at_ns, 1); }
@@ -173,7 +173,7 @@ bool range_drawer::next_lane() {
 void range_drawer::draw_lane(track where, trace_sink& sink) const {
   lanes_.for_each([&](const named_range& r) {
     slice_event event;
-    // Remove the separator before the range's number, as in "iteration_".
+    // Removes the separator before the range's number, such as the last character of "iteration_".
     std::string name = shown_name(run_.names.name(r.name));
     while (r.number >= 0 && name.size() > 1 && (name.back() == '_' || name.back() == ' ')) {
       name.pop_back();

@@ -91,7 +91,8 @@ void draw_verdict(const run_verdict& found, const run_data& run, const run_track
     event.category = "path";
     std::string name =
         path_title(a.kind, a.name ? shown_name(run.names.name(*a.name)) : std::string());
-    // Viewers add up slices by name; the suffix separates this slice from the operation's own ones.
+    // Viewers add up slices of the same name. With the suffix, this slice is not added to those of
+    // the operation itself.
     if (a.kind == path_kind::operation) name += " (critical path)";
     event.name = name;
     event.start_ns = a.start_ns;
