@@ -35,6 +35,7 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
   return static_cast<double>(p.max_out) / pipeline.items_per_batch;
 }
 
+/// Returns a sentence about how the target can be reached.
 /// @param with_start_up  the prediction for the settings that were found. Its throughput over the
 ///   whole run is lower than in steady state, to which the target applies.
 std::string way_text(const path_to_target& way, const what_if& run,
@@ -60,6 +61,7 @@ std::string way_text(const path_to_target& way, const what_if& run,
          (best.empty() ? "" : ", with " + best);
 }
 
+/// Returns a sentence about the error of the simulation.
 /// @param off  by how much the simulation of the unchanged run is too fast, relative to the run.
 std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
