@@ -108,7 +108,7 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
-  // These messages were already printed when the runs were read.
+  // The messages are discarded, because they were already printed when the runs were read.
   std::ostringstream reported_already;
   diagnostic_log diagnostics(reported_already, true);
   json.newline().key("comparison");

@@ -39,7 +39,7 @@ function differences(a, b) {
 
 let comparisonChart = undefined;
 
-/** Draws the distributions of both runs' durations over each other. */
+/** Draws the histograms of an operation's durations in both runs over each other. */
 function drawComparison() {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;

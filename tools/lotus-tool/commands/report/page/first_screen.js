@@ -122,7 +122,7 @@ function adviceList(run, screen) {
   return parts;
 }
 
-/** Shows how complete the records are. */
+/** Returns a text about how complete the records are. */
 function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
@@ -197,7 +197,7 @@ function verdictBox(run) {
   return box;
 }
 
-/** Shows the conclusion that `lotus-tool compare` draws from two runs. */
+/** Returns the conclusion that `lotus-tool compare` draws from two runs. */
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
   const parts = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);

@@ -3,7 +3,8 @@
 "use strict";
 
 class PageState {
-  /** @param {any} parts for each name: {get(): string|undefined, set(text, all parts of the address)} */
+  /** @param {any} parts the parts of the address by name, each an object {get(): string|undefined, set(text, all
+   * parts)} */
   constructor(parts) {
     this.parts = parts;
     this.later = 0;

@@ -53,7 +53,7 @@ function operationLook(name) {
 
 function operationColour(name) { return palette[operationLook(name) % palette.length]; }
 
-/** Returns the number of an operation's pattern; 0 is plain. */
+/** Returns the number of an operation's pattern; 0 means no pattern. */
 function operationPattern(name) { return Math.floor(operationLook(name) / palette.length); }
 
 /** Returns a color for something other than an operation, such as a run or a function. */

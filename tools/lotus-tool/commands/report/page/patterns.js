@@ -37,7 +37,7 @@ const patterns = [level, dots, falling];
 
 const tiles = new Map();  // tiles by name of the operation
 
-/** Returns the tile of an operation; undefined if it is plain. */
+/** Returns the tile that is drawn for an operation; undefined if it has no pattern. */
 function operationTile(name) {
   const pattern = operationPattern(name);
   if (!pattern) return undefined;

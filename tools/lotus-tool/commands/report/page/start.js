@@ -106,7 +106,7 @@ async function showRest() {
     ...workbench.state(),
     sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
   });
-  // If the address contains a time, show the timeline there.
+  // If the address refers to something in the timeline, scroll to the timeline.
   if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
   await pageState.read();
   workbench.onState = operations.onSort = () => pageState.changed();

@@ -43,7 +43,7 @@ const operationHead = ["operation", "The name that the program gave it, without 
 
 function histogramColumn(fillOf) { return column("distribution", "How many calls took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
-/** Returns the ns that an operation, or the stage of this name, is on the critical path; undefined if unknown. */
+/** Returns for how many ns an operation, or the stage with its name, is on the critical path; undefined if unknown. */
 function pathOf(op, run) {
   if (!run.verdict || !run.verdict.run_ns) return undefined;
   const name = shownName(op.name);

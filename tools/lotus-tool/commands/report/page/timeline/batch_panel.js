@@ -25,7 +25,7 @@ function operationsOfBatch(timeline, place) {
   return [...found].sort((a, b) => b[1].total - a[1].total);
 }
 
-/** Returns the history as sentences: [what happened, when or how long]. */
+/** Returns the history of a batch as sentences: [what happened, when or how long]. */
 function historyOf(timeline, place) {
   const { histories } = timeline;
   const lane = timeline.lanes.find((of) => of.number === histories.track[place]);

@@ -33,7 +33,7 @@ function wholeAxis({ first, counts }) {
   return [Math.max(first - around, 0), Math.min(first + counts.length + around, allBins)];
 }
 
-/** Returns how to draw the bins from `low` to before `high` with at most `most` bars: {low, high, wide}. */
+/** Returns how to draw the bins in [low, high) with at most `most` bars: {low, high, wide}. A bar is `wide` bins wide. */
 function fitBars(low, high, most) {
   for (const wide of barWidths) {
     const [from, to] = [Math.floor(low / wide) * wide, Math.min(Math.ceil(high / wide) * wide, allBins)];

@@ -3,7 +3,7 @@
 
 const momentNames = ["dispatched", "started", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
 
-/** Columns with one number per batch; an unknown time is NaN. */
+/** The histories of all batches, as columns with one number per batch. An unknown time is NaN. */
 class BatchHistories {
   /** @param packed in the format that report/batch_histories.hpp describes */
   constructor(packed) {

@@ -97,8 +97,8 @@ class Painter {
         if (width > 14 && !joined && ground === 1 && row.kind !== "off CPU") this.label(row, i, fill, from, width);
         ++i;
       } else {
-        // If there are many slices in one pixel, one column is drawn; its color is stronger if they cover more of the
-        // time.
+        // If one pixel contains many slices, they are drawn as one column. The more time they cover, the stronger is
+        // its color.
         const column = Math.max(Math.floor(left), view.left);
         const next = Math.max(i + 1, row.firstEndingAfter(view.from + (column - view.left + 1) * perPixel));
         c.globalAlpha = ground * Math.min(1, 0.25 + (row.before[next] - row.before[i]) / perPixel);

@@ -48,7 +48,8 @@ class Row {
     this.add(start, end, name);
   }
   duration(i) { return this.end[i] - this.start[i]; }
-  /** Returns how much of a slice is filled, in ns; less than its duration if neighbors were combined. */
+  /** Returns the busy time of a slice in ns. It is less than the duration if neighbors with gaps between them were
+   * combined. */
   busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.duration(i); }
   /** Computes, for each slice, the sum of the durations before it. The difference of two sums is the busy time between
    * two slices. */
@@ -150,7 +151,7 @@ function offCpuRow(intervals) {
   return row.close();
 }
 
-/** Returns asynchronous operations, in as many rows as there are operations at the same time. */
+/** Returns asynchronous operations in several rows if they overlap in time. */
 function historyRows(name, histories) {
   const rows = [];
   for (const [start, duration] of histories) {

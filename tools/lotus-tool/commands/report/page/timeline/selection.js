@@ -24,7 +24,7 @@ class TimelineSelection {
     if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
   }
 
-  /** Selects the operation of a slice, or the batch that it belongs to. */
+  /** Selects the operation that a slice shows, or the batch that the slice belongs to. */
   slice(hit) {
     const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }

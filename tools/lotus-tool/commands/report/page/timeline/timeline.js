@@ -17,7 +17,7 @@ class Timeline {
   get drawn() { return this.painter.drawn; }
   get span() { return Math.max(this.run.timeline.span_ns, 1); }
 
-  /** @param {any} laidOut the result of layOut() */
+  /** Shows a run. @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
     this.run = run;
     this.histories = laidOut.histories;

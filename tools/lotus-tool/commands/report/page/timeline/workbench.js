@@ -68,7 +68,7 @@ class Workbench {
     this.timeline.draw();
   }
 
-  /** @param {any} laidOut the result of layOut() */
+  /** Shows a run in the timeline and updates its notes. @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
     this.tooltip.hide();
     this.timeline.show(run, laidOut);
