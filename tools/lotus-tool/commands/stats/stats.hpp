@@ -88,7 +88,7 @@ struct run_stats_result {
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 
-/// The batches that one log's thread preprocessed.
+/// Number and total time of the batches that the thread of one log preprocessed.
 struct worker_batches {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;

@@ -23,7 +23,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Prints `count` rows of figures. If a row has no values, prints only its count of 0.
+/// Prints a table with `count` rows of statistics. If a row has no values, prints only its count of
+/// 0.
 /// @param cpu  whether CPU time was measured.
 /// @param of   returns the figures of the row with a given index; called several times per row.
 template <class Figures>

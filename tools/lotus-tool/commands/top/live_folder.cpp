@@ -187,7 +187,7 @@ void live_folder::add_ring_contents(const kept_ring& from, ring_look look) {
     return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
   };
   for (const ring_look::committed& at : look.logs) {
-    // A compact log contains the records of all roles, so only one of its roles is considered.
+    // A compact log contains the records of all roles, so its size is taken from only one role.
     if (compact && at.log.role != lotus::detail::log_role::side) continue;
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
@@ -221,8 +221,8 @@ bool live_folder::is_held(const log_file& log) const {
                             held_.count({folder.parent_path().string(), log.number}) != 0);
 }
 
-/// Reads the new lines of all logs, and adds those that were found in rings. Lines from a ring will
-/// be appended to the log later, so the log's reader must skip them there.
+/// Reads the new lines of all logs, and adds the lines that were found in rings. The process
+/// appends those lines to the log later, so the reader of the log must skip them there.
 void live_folder::read_logs() {
   for (auto& [path, log] : compact_) {
     if (log.on_disk.inode != 0 && !is_held(log.what)) read_blocks(path, log);

@@ -83,7 +83,8 @@ class live_ring {
   struct seen_ring {
     std::uint64_t at;
     std::uint64_t bytes;
-    /// For each lane (0: normal code, 1: signal handlers), the position after the returned records.
+    /// For each lane (0: normal code, 1: signal handlers), the position after the last returned
+    /// record.
     std::uint64_t seen[lotus::detail::lanes];
     std::uint32_t loader;  ///< loader of the next records that are not from signal handlers
     bool was_read;
@@ -116,7 +117,7 @@ class live_ring {
   std::deque<seen_ring> rings_;   // a deque, because it may grow while one of its elements is read
   live_counts counts_;
   names_place names_block_;  ///< the block of names that was added last
-  /// Beginnings of lines that contain the names; the index is the name's id - 1.
+  /// For each name, the beginning of a log line with this name; the index is the name's id - 1.
   std::deque<std::string> names_;
   std::size_t names_bytes_ = 0;
   lotus::detail::ring_copy copy_;

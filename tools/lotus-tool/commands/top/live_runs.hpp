@@ -20,7 +20,8 @@ namespace lotus::tool {
 /// Minimum number of received batches for a verdict.
 inline constexpr std::size_t min_batches = 20;
 
-/// One loader of a run, and one of the processes (such as ranks) that consume its batches.
+/// A loader of a run with one of the processes (such as ranks) that consume its batches. `top`
+/// shows each such pair as a run of its own.
 struct live_run {
   std::string dir;
   std::string info_dir;

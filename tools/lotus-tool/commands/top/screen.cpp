@@ -100,7 +100,7 @@ std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   return lines;
 }
 
-/// A part of the screen with lines of one kind; the first line is its header.
+/// A part of the screen, such as the table of operations; its first line is the header.
 struct part {
   std::vector<std::string> lines;
   /// Minimum number of lines, which the part gets if the screen is large enough for all parts.
