@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The paths of the command line, without duplicates. A path that does not exist is put into
+/// The paths that the user gave, without duplicates. A path that does not exist is put into
 /// `traces`, because reading a trace then reports that it is missing.
 struct given_paths {
   std::vector<std::string> traces;

@@ -84,7 +84,7 @@ std::string versions() {
   text += std::string("glibc ") + gnu_get_libc_version() + '\n';
   text += "compiler " __VERSION__ "\n";
   utsname system{};
-  // The host name (`nodename`) is left out, because it may be a secret.
+  // The host name (`nodename`) is not packed, because it may be a secret.
   if (uname(&system) == 0) {
     text += std::string(system.sysname) + ' ' + system.release + ' ' + system.machine + '\n';
   }
@@ -96,7 +96,7 @@ class bundler {
   bundler(const bundle_options& options, const command_runner& run_command)
       : options_(options), run_command_(run_command), scrub_(options.hide_names) {}
 
-  /// Returns the contents of the archive's files by file name. Nothing is written yet.
+  /// Returns the contents of the files to pack, by file name. Writes nothing yet.
   std::map<std::string, std::string> collect() {
     std::map<std::string, std::string> found{{"README.txt", std::string(read_me)},
                                              {"versions.txt", versions()}};

@@ -14,7 +14,7 @@ struct bundle_options {
   std::string dir;
   std::string prefix{default_prefix};
   std::string output;  ///< path of the archive, a .tar.gz file
-  /// Whether to hide the names of operations, stages, counters, threads and loaders too.
+  /// Whether to hide the names of operations, stages, counters, threads and loaders like secrets.
   bool hide_names = false;
   bool quiet = false;
 };

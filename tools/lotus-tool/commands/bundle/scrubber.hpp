@@ -27,7 +27,7 @@ class scrubber {
   std::string name(std::string_view encoded);
   /// Replaces all known secrets and hidden names in the output of a command.
   std::string text(const std::string& printed) const;
-  /// Makes text() replace this word from now on.
+  /// Makes text() replace `word` by `replacement` from now on.
   void forget(const std::string& word, const std::string& replacement);
 
  private:

@@ -62,7 +62,8 @@ class forecast {
     std::unique_ptr<recorded_trial> trial;
     double per_s = 0;
   };
-  /// A simulation of one trial that also uses the data of a second one.
+  /// A simulation of one trial. It also uses a second trial, to find what depends on the number of
+  /// workers.
   struct simulation {
     std::unique_ptr<what_if> run;
     double base_per_s = 0;  ///< simulated throughput of the trial itself

@@ -34,7 +34,7 @@ std::optional<std::size_t> number_of(const std::string& value);
 /// The index of the chosen value in knob::values, for each knob.
 using configuration = std::vector<std::size_t>;
 
-/// All configurations of a command.
+/// All configurations of a command: all combinations of the values of its knobs.
 class search_space {
  public:
   /// @param start  names of knobs with their values in the first run; the other knobs start with

@@ -63,7 +63,7 @@ bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
 }
 
-/// Whether the rates that a program has printed so far are enough.
+/// Whether the rates that a program has printed so far are enough to compute its throughput.
 bool is_printed(const std::vector<printed_rate>& rates) {
   constexpr std::size_t many = 20;
   return is_exact(printed_throughput(rates), many);
@@ -102,7 +102,7 @@ class tuner {
         ended = search_.ended_because();
         break;
       }
-      // The user may have interrupted the prediction, which takes time.
+      // The search may take long, so the user may have interrupted it.
       if (interrupted_by() == 0) search_.add(run(*next));
       if (interrupted_by() != 0) {
         ended = "interrupted by " + signal_text(interrupted_by());

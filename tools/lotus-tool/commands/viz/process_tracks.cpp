@@ -30,7 +30,7 @@ class level {
 
   void draw(std::uint32_t pid, std::string_view name, const view& shown, trace_sink& sink) {
     // Sorting puts decreases before increases at the same time, so that the drawn value is never
-    // higher than the true one was.
+    // higher than the true value.
     std::sort(changes_.begin(), changes_.end());
     std::int64_t value = 0;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
@@ -104,7 +104,7 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
   if (shown.is_chosen()) return;
   process_tracks processes(tracks);
   for (const async_segment& p : run.side.segments) processes.know(p);
-  // For each process and name, the end time of every lane.
+  // For each process and name, the end times of the lanes (rows) of asynchronous operations.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> lanes;
   for (const async_operation& op : async_operations_of(run.side)) {
     if (!shown.has_time(op.life.start_ns, op.life.end_ns)) continue;

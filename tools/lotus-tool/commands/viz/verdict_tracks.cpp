@@ -71,7 +71,7 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
 }  // namespace
 
 std::optional<run_verdict> find_verdict(const run_data& run) {
-  // Reading the run already printed these messages.
+  // The messages are discarded, because they were already printed when the run was read.
   diagnostic_log silent = diagnostic_log::silenced();
   const judgement judged = diagnose_run(run, /*skip_batches=*/0, silent);
   if (!judged.found || !judged.found->is) return std::nullopt;

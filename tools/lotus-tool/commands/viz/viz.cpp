@@ -170,7 +170,7 @@ void forget_operations(run_data& run) {
   for (run_data::log_operations& log : run.logs) log = run_data::log_operations();
 }
 
-/// Draws all runs of a trace. Throws usage_error if the wanted window is empty.
+/// Draws all runs of a trace. Throws usage_error if the requested window of time contains nothing.
 void draw_all(const viz_options& options, const picture& preprocessed,
               const std::vector<scanned_run>& scanned, std::int64_t base_ns, name_table& names,
               trace_sink& sink, diagnostic_log& diagnostics) {

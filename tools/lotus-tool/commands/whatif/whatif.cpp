@@ -33,7 +33,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A run with its simulation, which answers the questions about the run.
+/// A run with the simulation that predicts the effects of changes to the run.
 struct asked_run {
   run_data run;
   std::optional<recorded_pipeline> pipeline;
@@ -169,7 +169,8 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // The target is below 100 %, because receiving a batch takes time, so the wait is never 0.
+      // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
+      // because receiving a batch takes time.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_path_to_target(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));

@@ -49,7 +49,8 @@ struct async_event {
   std::uint32_t pid = 0;
   std::string_view name;
   std::uint64_t id = 0;  ///< number that is unique in an output
-  /// A viewer's row: events of one name and lane do not overlap, and are written in order of time.
+  /// Number of the row in a viewer. Events with the same name and lane do not overlap, and are
+  /// written in order of time.
   std::uint32_t lane = 0;
   time_span life;
   std::vector<time_span> running{};  ///< disjoint intervals within `life` in which it ran, in order
