@@ -32,7 +32,7 @@ class scrubber {
 
  private:
   bool hide_names_;
-  std::map<std::string, std::string, std::less<>> aliases_;  // replacements by escaped name
+  std::map<std::string, std::string, std::less<>> aliases_;  // replacements by encoded name
   // For each word that text() replaces, its replacement.
   std::map<std::string, std::string, std::less<>> forgotten_;
 };

@@ -19,7 +19,7 @@ enum class knob_meaning : std::uint8_t { unknown, workers, prefetch, order, batc
 struct knob {
   std::string name;
   std::vector<std::string> values;
-  bool in_environment = false;  ///< whether it is a variable, not an argument of the command
+  bool in_environment = false;  ///< whether it is an environment variable, not an argument
   knob_meaning meaning = knob_meaning::unknown;
   std::string stage;  ///< stage whose threads the setting changes, if `meaning` is `stage`
 };

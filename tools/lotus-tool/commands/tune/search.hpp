@@ -23,7 +23,7 @@ struct tune_run {
   std::vector<std::string> notes;      ///< what the user should know about the run
   std::uint64_t bytes = 0;
   double cpus = 0;
-  double other_cpus = 0;  ///< mean number of CPUs that other programs used meanwhile
+  double other_cpus = 0;  ///< mean number of CPUs that other programs used during the run
   double waited = 0;      ///< seconds per second that all its threads together waited for a CPU
   double seconds = 0;
   std::string dir;    ///< folder with the logs; "" if there are none

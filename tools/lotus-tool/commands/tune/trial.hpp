@@ -39,8 +39,8 @@ struct trial_result {
   double seconds = 0;         ///< how long the program ran
   int status = 0;             ///< exit status, or 128 + signal
   bool by_signal = false;
-  bool cut_off = false;  ///< whether the program was asked to end, because its time was over or it
-                         ///< was measured
+  bool cut_off = false;  ///< whether the program was asked to end, because its time was over or the
+                         ///< throughput was exact enough
   bool killed = false;   ///< whether the program ignored SIGTERM and was killed
   bool stopped = false;  ///< whether it was ended because it tried to use the terminal
   bool interrupted = false;  ///< whether this process, lotus-tool, was asked to end

@@ -38,8 +38,8 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
 /// Returns a sentence about how the target can be reached.
 /// @param with_start_up  the prediction for the settings that were found. Its throughput over the
 ///   whole run is lower than in steady state, to which the target applies.
-std::string way_text(const path_to_target& way, const what_if& run,
-                     const prediction& with_start_up) {
+std::string target_text(const path_to_target& way, const what_if& run,
+                        const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target =
       "target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
@@ -140,8 +140,8 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
-                  fitted(out, printable_line(
-                                  way_text(*answers.way, run, answers.changes.front().would_be))))
+                  fitted(out, printable_line(target_text(*answers.way, run,
+                                                         answers.changes.front().would_be))))
         << "\n\n";
   }
   table changes;

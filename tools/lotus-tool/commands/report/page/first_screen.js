@@ -102,7 +102,7 @@ function pathBar(run) {
       rows.delete(share.title);
     }
   }
-  for (const row of rows.values()) list.append(element("li", rowText(row)));  // "3 smaller parts"
+  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 smaller parts"
   listenToBar(bar);
   return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }

@@ -4,7 +4,7 @@
 const rowHeight = 14;
 const thinRow = 7;      // height of rows for time off the CPU, which would otherwise dominate the picture
 const axisHeight = 24;
-const mostOpenLanes = 12;  // if there are more, threads begin collapsed
+const mostOpenLanes = 12;  // if there are more, the lanes of threads are collapsed at first
 const widthWithGutter = 760;
 
 function counterLane(name, values, span) {
