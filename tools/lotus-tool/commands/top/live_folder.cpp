@@ -36,7 +36,7 @@ lotus::detail::log_role role_of(const log_file& file) noexcept {
                                         : lotus::detail::log_role::worker;
 }
 
-/// Returns the middle of a bucket of durations, in ticks.
+/// Returns the middle of a bucket in ticks, as an estimate of the durations in this bucket.
 double middle_of(std::uint32_t bucket) {
   return static_cast<double>(lotus::detail::bucket_begin(bucket)) +
          static_cast<double>(lotus::detail::bucket_width(bucket) - 1) / 2;

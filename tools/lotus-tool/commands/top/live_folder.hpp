@@ -119,12 +119,12 @@ class live_folder {
   std::string dir_;
   std::string prefix_;
   std::int64_t window_ns_;
-  // Text logs by path; lines of compact logs are stored under the path of the text log.
+  // Text logs by path. The lines of compact logs are stored here too, under the paths that text
+  // logs with these lines would have.
   std::map<std::string, kept_log> logs_;
   std::map<std::string, kept_blocks> compact_;  // compact logs by path
   std::map<std::string, kept_ring> rings_;      // rings by path
-  // By path: rings of ended processes that contain aggregated calls of the time shown on the
-  // screen.
+  // Rings of ended processes by path, if they contain aggregated calls of the time that is shown.
   std::map<std::string, kept_ring> ended_;
   std::set<std::string> with_info_;
   // Folders and numbers of the logs that are not read in the current update.

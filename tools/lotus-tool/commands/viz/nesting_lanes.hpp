@@ -16,6 +16,7 @@ namespace lotus::tool {
 /// takes O(log n) time on average, even if there are many lanes.
 class first_fitting_lane {
  public:
+  /// Adds a slice and returns the index of its lane.
   /// @param start_ns  must not be less than in the previous call.
   std::size_t take(std::int64_t start_ns, std::int64_t end_ns) {
     while (!ends_.empty() && ends_.top().first <= start_ns) {

@@ -73,6 +73,7 @@ class trace_sink {
   static constexpr std::string_view categories[] = {"op",    "batch", "stage", "cpu",
                                                     "async", "range", "path",  "verdict"};
 
+  /// Begins the output.
   /// @param base_ns  the earliest time in the output, in ns since the Unix epoch.
   virtual void begin(std::int64_t base_ns) = 0;
   virtual void process(std::uint32_t pid, std::string_view name, std::uint32_t order) = 0;
@@ -81,6 +82,7 @@ class trace_sink {
   virtual void thread_below(track where, track of, std::string_view name, std::uint32_t order) = 0;
   /// Adds a track that belongs to the process and to no thread; the track has a number of its own.
   virtual void process_track(track where, std::string_view name, std::uint32_t order) = 0;
+  /// Writes a call of an operation.
   /// @param name  number of the name in the name_table that the sink was created with.
   virtual void operation(track where, std::uint32_t name, std::int64_t start_ns,
                          std::int64_t duration_ns) = 0;

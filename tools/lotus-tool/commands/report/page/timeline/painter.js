@@ -20,7 +20,7 @@ class Painter {
   /** Discards the colors. Must be called after a change of the color scheme. */
   forget() { this.fills.clear(); }
 
-  /** Returns the fill of a slice and the fill behind its text. */
+  /** Returns how a slice is filled ({style}), and the color of the text on it ({text}) and behind the text ({flat}). */
   fillOf(row, name) {
     const key = row.kind === "operations" ? name : row.kind === "batches" ? -1 - Math.floor(name / 1e9) : -10 - name;
     let fill = this.fills.get(key);
