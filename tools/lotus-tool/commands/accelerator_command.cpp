@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The paths of the command line, without duplicates. A path that does not exist is put into
+/// The paths that the user gave, without duplicates. A path that does not exist is put into
 /// `traces`, because reading a trace then reports that it is missing.
 struct given_paths {
   std::vector<std::string> traces;
@@ -61,7 +61,8 @@ std::vector<run_files> runs_in(const std::vector<std::string>& folders,
   return runs;
 }
 
-/// Reads the logs of the process that recorded a trace, and warns if there are none.
+/// Finds and reads the logs of the process that recorded an accelerator trace. Warns if there are
+/// none, or if the logs of several runs could belong to the trace.
 class log_reader {
  public:
   log_reader(const std::vector<run_files>& runs, diagnostic_log& diagnostics)

@@ -28,7 +28,7 @@ double parse_share(const std::string& text, const std::string& option) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  // Without a unit, 5 would mean 500 %, which is surely a mistake.
+  // A number of 1 or more without a percent sign is surely a mistake: 5 would mean 500 %.
   const bool bare_per_cent = unit == 1 && value >= 1;
   if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
       bare_per_cent) {

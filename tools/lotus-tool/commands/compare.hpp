@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// The exit status if something became slower than allowed.
+/// Exit status if something became slower by more than `fail_above`.
 inline constexpr int exit_slower = 3;
 
 enum class compare_form : std::uint8_t { table, json, markdown, bmf };
@@ -25,14 +25,16 @@ struct compare_options : compared_sides {
 /// usage_error with the name of `option`.
 double parse_share(const std::string& text, const std::string& option);
 
-/// Prints how the preprocess time of a batch and the throughput changed, and why. Then prints the
-/// change of the mean of every operation, every time of a batch (such as its wait), every stage and
-/// every counted call; CPU times follow if both sides have them. Loaders are matched by name. If
-/// each side is one run, confidence intervals are computed by bootstrap, otherwise from the
-/// differences of the runs' means; counted calls have intervals only if there are several runs.
-/// With fail_above, returns exit_slower if an operation, the preprocess time, the wait or the step
-/// became slower by more than fail_above and its whole interval is above 0. The delay is ignored,
-/// because it grows when preprocessing gets faster. Throws input_error.
+/// Prints how the preprocess time of a batch and the throughput changed, and why. Then prints by
+/// how much the means changed: of every operation, of the times of a batch (such as its wait), of
+/// every stage and of every aggregated operation. CPU times follow if both sides have them. Loaders
+/// are matched by name.
+/// If each side is one run, confidence intervals are computed by bootstrap, otherwise from the
+/// differences of the runs' means. Aggregated operations have intervals only if there are several
+/// runs.
+/// With `fail_above`, returns exit_slower if an operation, the preprocess time, the wait or the
+/// step became slower by more than `fail_above` and its whole confidence interval is above 0. The
+/// delay is ignored, because it grows when preprocessing gets faster. Throws input_error.
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -120,7 +120,8 @@ void print_stages(const std::vector<compared_stage>& stages, const side_names& s
   text.print(out);
 }
 
-/// Prints first the change that users notice, then its reasons, then other differences.
+/// Prints the change of the throughput, which users notice, then the reasons for it, and then other
+/// differences between the runs.
 void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
     out << fitted(out, printable_line(text), "", "  ") << '\n';

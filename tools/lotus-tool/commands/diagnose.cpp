@@ -57,8 +57,8 @@ class cpu_columns {
     sums_[2].first += blocked;
   }
 
-  /// Returns the headers of the two columns with the smaller sums, which a narrow table omits
-  /// first.
+  /// Returns the headers of the two columns with the smallest sums. A narrow table omits these
+  /// columns first.
   std::vector<std::string> smaller() const {
     auto columns = sums_;
     std::stable_sort(columns.begin(), columns.end(),
@@ -83,7 +83,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
              static_cast<double>(a.path.cpu->run_queue_ns.value_or(0)),
              static_cast<double>(a.path.cpu->blocked_ns.value_or(0)));
   }
-  // The effect on the run; an effect that would be shown as "1x" is none.
+  // Describes how much faster the run would be. A gain that would be printed as "1x" is no gain.
   const auto effect = [](double gain) {
     return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
   };
@@ -102,10 +102,10 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   ops.print(out);
 }
 
-/// Returns what a suggestion of the first screen leaves out: a note such as "4 workers instead of
-/// 2, if CPUs are free; the number of CPUs is not in the logs"; "" if there is none.
+/// Returns a suggestion and its note, which the first screen omits: "4 workers instead of 2, if
+/// CPUs are free; the number of CPUs is not in the logs". Returns "" if there is no note.
 std::string note_of(const move& m) {
-  // The text is "WHAT: NOW -> THEN batches/s (LOW to HIGH)", the condition and the note.
+  // m.text consists of "WHAT: NOW -> THEN batches/s (LOW to HIGH)", the condition and the note.
   const std::size_t effect = m.text.find(" -> ", m.what.size());
   const std::size_t end = effect == std::string::npos ? effect : m.text.find(')', effect);
   if (end == std::string::npos) return {};
@@ -116,7 +116,7 @@ std::string note_of(const move& m) {
   return m.what + note;
 }
 
-/// Prints suggestions that the first screen has no room for, and notes about the others.
+/// Prints the suggestions that do not fit on the first screen, and the notes of those that do.
 /// @param shown  the suggestions on the first screen.
 void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
   const auto is_shown = [&](const move& m) {
@@ -159,7 +159,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any || !d.attacks.empty()) out << "  All these percentages are shares of the run's time.\n";
 }
 
-/// Prints the operations that were only counted. Their time is contained in the times above.
+/// Prints the aggregated operations. The tables above already contain their time.
 void print_aggregated(const diagnosis& d, std::ostream& out) {
   if (d.aggregated.empty()) return;
   out << '\n';
@@ -190,7 +190,7 @@ void print_slow(const diagnosis& d, std::ostream& out) {
   }
 }
 
-/// Prints everything that the first screen omits.
+/// Prints everything that the first screen omits, as `--details` requests.
 /// @param shown  the suggestions on the first screen.
 void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
   out << '\n';
@@ -222,8 +222,8 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
     facts.row({"of that, outside of markers", human_share(d.unrecorded_cpu)});
   }
   if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
-  // The throughput in steady state is not shown here: it covers another period than the capacities,
-  // and may exceed them, because batches that were built during the start-up count for it.
+  // The throughput in steady state is not shown next to the capacities, because it may exceed them:
+  // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
     std::string text = rate(per_s, interval);
@@ -255,18 +255,18 @@ class screen_printer {
   screen_printer(const diagnosis& d, std::ostream& out, const diagnose_options& options)
       : d_(d), out_(out), next_commands_(options.next_commands), details_(options.details) {}
 
-  /// Prints the summary and, if wanted, everything that it omits.
+  /// Prints the summary and, with --details, also everything that it omits.
   void print() {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // The table of shares gets all remaining lines, because it is more useful than a third command.
+    // If the table "where time went" has too few lines, the command `whatif` is omitted below it.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
       rows = rows_left(head, foot);
     }
-    // Of the text above the table, the last suggestions are the least useful part.
+    // If that is not enough, the last suggestions are omitted first: they are the least useful.
     const std::size_t wanted = std::min(good_rows, all.where.size());
     const auto update = [&] {
       head = head_of(all);
@@ -314,7 +314,7 @@ class screen_printer {
     if (!s.why.empty()) text += fitted(out_, s.why) + '\n';
     if (!d_.accelerator.empty()) {
       std::string device = "Accelerator: " + d_.accelerator + '.';
-      // For the other verdicts, the loader is the problem, and its suggestions are more helpful.
+      // With any other verdict, the loader limits the run; advice about the device would mislead.
       if (d_.is == verdict::consumer_bound || d_.is == verdict::balanced) {
         device += ' ' + d_.accelerator_advice;
       }
@@ -473,7 +473,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   if (status != exit_fine) return status;
   if (found.empty()) throw input_error(options.dir + ": no run in it can be diagnosed");
   if (options.json) {
-    // The JSON of one run is an object; that of several runs is a list.
+    // One run is printed as its own object; several runs are printed as {"runs": [objects]}.
     if (found.size() == 1) {
       out << diagnosis_json(found.front()) << '\n';
     } else {

@@ -18,7 +18,7 @@ struct diagnose_options {
   std::vector<std::string> fail_if;  ///< names of the verdicts that make the command fail
   bool json = false;
   bool details = false;  ///< print all numbers after the first screen
-  /// Whether to print commands to type next after the first screen.
+  /// Whether the first screen ends with commands that the user may want to run next.
   bool next_commands = true;
   bool strict = false;
   bool quiet = false;

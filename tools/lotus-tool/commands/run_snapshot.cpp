@@ -113,7 +113,8 @@ bool ask(int directory, const snapshot_options& options) {
   if (is_root && fchown(fd, status.st_uid, status.st_gid) != 0) errno = 0;
   const int error = lotus::detail::write_all(fd, options.reason.data(), options.reason.size());
   close(fd);
-  // The file gets its name only when it is complete, so the process never sees a part of a request.
+  // The file gets its final name only when it is complete, so the recording process never reads an
+  // incomplete request.
   const bool asked = error == 0 && renameat(directory, unfinished.c_str(), directory, name) == 0;
   if (!asked) unlinkat(directory, unfinished.c_str(), 0);
   const bool accepted = asked && wait_for(options.patience, [&] {
@@ -122,7 +123,8 @@ bool ask(int directory, const snapshot_options& options) {
   return accepted || (asked && unlinkat(directory, name, 0) != 0);
 }
 
-/// Returns the name of an information file in `dir`, or an unused name if there is no such file.
+/// Returns the name of the information file in `dir` to which the snapshot adds a line about
+/// itself. If there is no such file, returns a name for a new one.
 std::string info_in(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     std::string name = entry.path().filename().string();
@@ -160,7 +162,7 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  // A run without logs may still have counted calls.
+  // A run without logs may still have aggregated operations, whose sums are stored in other files.
   for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;

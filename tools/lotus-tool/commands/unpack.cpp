@@ -88,7 +88,7 @@ class unpacker {
     to.commit();
   }
 
-  /// Copies the information files of processes, and the files about what threads waited for.
+  /// Copies the information files, which describe processes, and the files with wait samples.
   void copy_information(const std::string& dir) const {
     if (dir.empty()) return;
     const fs::path to = place_of(dir);
@@ -120,7 +120,7 @@ int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& e
   }
   diagnostic_log diagnostics(err, options.quiet);
   unpacker all(options, out, diagnostics);
-  read_all_starts(true);  // the output replaces the input, so it must contain earlier runs too
+  read_all_starts(true);  // the output must contain the logs of all starts of the program
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   for (const run_files& run : runs) all.unpack(run);
   const int status = diagnostics.finish(options.strict);

@@ -17,10 +17,10 @@ struct unpack_options {
   bool quiet = false;
 };
 
-/// Writes the logs of all runs in options.dir as text logs, exactly as a recording of text logs
-/// would have done, together with the information files. Subfolders keep their names. Rotated parts
-/// of a log, and records that a killed process left in its ring, become part of the log. Returns
-/// the exit status; throws input_error.
+/// Writes the logs of all runs in options.dir as text logs, exactly as if the runs had been
+/// recorded as text, together with the information files. Subfolders keep their names. Parts of a
+/// log, and records that a killed process left in its ring, become one log. Returns the exit
+/// status; throws input_error.
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -51,7 +51,7 @@ constexpr std::string_view read_me =
     "\n"
     "Command lines, arguments of scopes, environment, host and folder names are removed.\n";
 
-/// Keeps the first and the last lines of a log.
+/// Keeps only the first and the last lines of a log, so that the archive stays small.
 class ends_of_log {
  public:
   void line(std::string text) {
@@ -84,7 +84,7 @@ std::string versions() {
   text += std::string("glibc ") + gnu_get_libc_version() + '\n';
   text += "compiler " __VERSION__ "\n";
   utsname system{};
-  // The host name (`nodename`) is left out, because it may be a secret.
+  // The host name (`nodename`) is not packed, because it may be a secret.
   if (uname(&system) == 0) {
     text += std::string(system.sysname) + ' ' + system.release + ' ' + system.machine + '\n';
   }
@@ -96,7 +96,7 @@ class bundler {
   bundler(const bundle_options& options, const command_runner& run_command)
       : options_(options), run_command_(run_command), scrub_(options.hide_names) {}
 
-  /// Returns the contents of the archive's files by file name. Nothing is written yet.
+  /// Returns the contents of the files to pack, by file name. Writes nothing yet.
   std::map<std::string, std::string> collect() {
     std::map<std::string, std::string> found{{"README.txt", std::string(read_me)},
                                              {"versions.txt", versions()}};
@@ -125,8 +125,9 @@ class bundler {
     }
   }
 
-  /// Adds a list of the run's files, and the contents of its information files. Files of other
-  /// kinds are only counted, because their names could be secrets too.
+  /// Adds the names and sizes of the run's files, and the contents of its information files, which
+  /// describe the recording processes. Files that Lotus did not write are only counted, because
+  /// their names could be secrets.
   void add_files(std::map<std::string, std::string>& found) {
     std::error_code error;
     std::vector<fs::path> paths;
@@ -163,7 +164,8 @@ class bundler {
     for (const fs::path& part : path.parent_path().lexically_relative(options_.dir)) {
       if (part == ".") continue;
       const std::string name = part.string();
-      // A loader's folder has the loader's name, but without the S that begins all names in logs.
+      // A folder is named after its loader. name() expects the name as it is in logs, where it
+      // begins with an S.
       folders += (options_.hide_names ? scrub_.name("S" + name) : name) + '/';
     }
     return folders;
@@ -190,7 +192,8 @@ class bundler {
         for (const log_file& file : run.side_files) add_log(file, true, ++n, found);
       }
     } catch (const std::exception& error) {
-      // The commands that add_answers() runs report the same problem, so this error is not lost.
+      // The error is packed instead of thrown, because a run that cannot be read is a reason for a
+      // bug report.
       messages << error.what() << '\n';
       found["logs/error.txt"] = scrub_.text(messages.str());
     }
@@ -198,8 +201,8 @@ class bundler {
 
   void add_log(const log_file& file, bool is_side, std::size_t n,
                std::map<std::string, std::string>& found) {
-    // With `hide_names`, even logs that are not packed are read, because text() can hide only names
-    // that it has seen.
+    // Only the first `max_logs` logs are packed. With `hide_names` the other logs are read too,
+    // because scrubber::text() replaces only names that it has seen in a log.
     if (n > max_logs && !options_.hide_names) return;
     ends_of_log ends;
     if (file.compact) {

@@ -14,15 +14,15 @@ struct bundle_options {
   std::string dir;
   std::string prefix{default_prefix};
   std::string output;  ///< path of the archive, a .tar.gz file
-  /// Whether to hide the names of operations, stages, counters, threads and loaders too.
+  /// Whether to hide the names of operations, stages, counters, threads and loaders like secrets.
   bool hide_names = false;
   bool quiet = false;
 };
 
-/// Writes an archive with versions, the run's information files, the first and last lines of its
-/// logs, a list of its files, and the output of `stats` and `diagnose`. See `scrubber` for what is
-/// removed. A run is packed even if the commands cannot read it. Throws input_error if the folder
-/// cannot be read or the archive cannot be written.
+/// Writes an archive with versions, the run's information files (which describe its processes), the
+/// first and last lines of its logs, a list of its files, and the output of `stats` and `diagnose`.
+/// Removes possible secrets with a `scrubber`. Packs a run even if the commands cannot read it.
+/// Throws input_error if the folder cannot be read or the archive cannot be written.
 int run_bundle(const bundle_options& options, const command_runner& run_command, std::ostream& out,
                std::ostream& err);
 

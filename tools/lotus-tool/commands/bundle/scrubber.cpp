@@ -54,8 +54,8 @@ std::string scrubber::name(std::string_view encoded) {
   if (known != aliases_.end()) return known->second;
   std::string alias = "S" + std::to_string(aliases_.size() + 1);
   aliases_.emplace(encoded, alias);
-  // In the output of commands, a name appears decoded, with and without the S, and with unprintable
-  // bytes as %XX; so all these forms are removed.
+  // Commands print a name decoded, with or without the S that begins it in logs, or with
+  // unprintable bytes as %XX. text() must replace all these forms.
   const std::string decoded = decode_name(std::string(encoded));
   for (const std::string& shown : {decoded, printable_line(decoded), std::string(encoded)}) {
     forget(shown, alias);
@@ -87,7 +87,8 @@ std::string scrubber::info_line(std::string_view line) {
 std::string scrubber::log_line(std::string_view line) {
   tool::log_line record;
   if (parse_line(line, record) != nullptr) {
-    // A malformed line may be the reason for the report, so it is kept unless names must be hidden.
+    // A malformed line may be the reason for the bug report, so it is kept unless names must be
+    // hidden.
     return hide_names_ ? "(malformed) " + removed(line)
                        : "(malformed) " + printable_line(line.substr(0, max_line));
   }

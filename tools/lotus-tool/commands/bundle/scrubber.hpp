@@ -10,27 +10,29 @@
 namespace lotus::tool {
 
 /// Removes command lines, arguments of scopes, and names of hosts and folders from lines and texts.
-/// With `hide_names`, also replaces the names of operations, stages, counters, threads and loaders
-/// by S1, S2, ... in order of appearance. Removes every field of a line whose meaning is unknown.
-/// text() replaces only names that occurred in an earlier line.
+/// Also removes every field of a line if the meaning of the field is unknown. With `hide_names`,
+/// replaces the names of operations, stages, counters, threads and loaders by S1, S2, ... in order
+/// of appearance. text() replaces only names that occurred in an earlier line.
 class scrubber {
  public:
   explicit scrubber(bool hide_names) : hide_names_(hide_names) {}
 
-  /// Scrubs a line of an information file, given without its line end.
+  /// Removes secrets from one line of an information file, which describes a recording process. The
+  /// line is given without its line end, and so are those of log_line() and side_line().
   std::string info_line(std::string_view line);
   std::string log_line(std::string_view line);
   std::string side_line(std::string_view line);
-  /// Returns the replacement for an escaped name of a log, and remembers the name for text().
+  /// Returns the replacement for a name that is encoded as in logs, and makes text() replace the
+  /// name. Without `hide_names`, returns the name itself.
   std::string name(std::string_view encoded);
-  /// Scrubs the output of a command.
+  /// Replaces all known secrets and hidden names in the output of a command.
   std::string text(const std::string& printed) const;
-  /// Makes text() replace this word from now on.
+  /// Makes text() replace `word` by `replacement` from now on.
   void forget(const std::string& word, const std::string& replacement);
 
  private:
   bool hide_names_;
-  std::map<std::string, std::string, std::less<>> aliases_;  // replacements by escaped name
+  std::map<std::string, std::string, std::less<>> aliases_;  // replacements by encoded name
   // For each word that text() replaces, its replacement.
   std::map<std::string, std::string, std::less<>> forgotten_;
 };

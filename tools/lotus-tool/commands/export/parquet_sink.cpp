@@ -35,7 +35,7 @@ std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, ex
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Replaces the line ends of a text, so that it becomes one line.
+/// Replaces line ends and repeated blanks of an error message by one blank each.
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : printable(text)) {

@@ -11,7 +11,8 @@
 
 namespace lotus::tool {
 
-/// Writes each table to a file TABLE.parquet. Until commit(), rows are stored in hidden CSV files.
+/// Writes each table to a file TABLE.parquet. Rows are stored in hidden CSV files until commit(),
+/// which lets duckdb convert these files.
 class parquet_sink : public row_sink {
  public:
   /// @param folder  folder for the files; created if it does not exist. Throws input_error, also if

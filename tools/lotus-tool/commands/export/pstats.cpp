@@ -77,8 +77,9 @@ class pstats_writer {
     }
     std::int64_t aggregated_ns = 0;
     for (const aggregated_op& op : aggregated) aggregated_ns += counted(op);
-    // It is unknown how much of the counted time is inside recorded operations, so the two sums
-    // cannot be added. The root gets the larger one, because its threads spent at least this time.
+    // The sums of recorded and of aggregated operations cannot be added, because it is unknown how
+    // much of the aggregated time is inside recorded operations. The root gets the larger sum,
+    // because its threads spent at least this time.
     root.total_ns = std::max(root.total_ns, aggregated_ns);
     function(root_name);
     entry(root);
@@ -101,8 +102,8 @@ class pstats_writer {
     marshal_.end_dict();
   }
 
-  /// Writes a counted operation and returns its self time. Recursion and callers of counted calls
-  /// are unknown, so all calls count as primitive and the root is their caller.
+  /// Writes an aggregated operation and returns its self time. Recursion and callers are not known
+  /// for its calls, so all of them count as primitive (not recursive) and the root is their caller.
   std::int64_t counted(const aggregated_op& op) {
     call_times times;
     times.calls = times.primitive = op.count;

@@ -15,7 +15,7 @@ namespace lotus::tool {
 /// calls, calls, self s, total s, callers)} in Python's marshal format, which is stable since
 /// version 2. Callers are {(file, line, name): (calls, primitive calls, self s, total s)}.
 /// Operations without a caller get the caller "<all threads>", so that there is one root.
-/// Operations that were only counted also get this caller and are named NAME (aggregated).
+/// Aggregated operations also get this caller and are named NAME (aggregated).
 std::string pstats_of(const std::vector<called_operation>& ops, const name_table& names,
                       const std::vector<aggregated_op>& aggregated);
 

@@ -11,7 +11,8 @@
 
 namespace lotus::tool {
 
-/// The value of one cell; std::monostate is NULL. Texts are UTF-8 and are used only during row().
+/// The value of one cell; std::monostate is NULL. A text is UTF-8 and must stay valid only until
+/// row() returns.
 using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
 
 template <class Integer>

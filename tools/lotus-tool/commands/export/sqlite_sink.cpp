@@ -58,7 +58,8 @@ sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
   if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
-  // This must be the last step: closing any descriptor of the file releases SQLite's locks.
+  // Closing any descriptor of a file releases all of the process's locks on it, also those of
+  // SQLite. So this descriptor may be closed only after the database is closed.
   ::close(lock_);
 }
 
@@ -70,7 +71,7 @@ void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
       sqlite3_bind_int64(insert, at, *number);
     } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
-                        nullptr);  // null: SQLite need not copy the text
+                        nullptr);  // null: SQLite does not copy the text
     } else {
       sqlite3_bind_null(insert, at);
     }

@@ -51,12 +51,12 @@ std::string name_of(const std::string& dir) {
                                   : full_path.parent_path().filename().string();
 }
 
-/// Combines the reports of each region into one report. Callgrind writes several reports for a
-/// region that contains other regions; they must be added in the order of their file names.
+/// Combines all reports of a region into one report. Callgrind writes several reports for a region
+/// that contains other regions. The reports must be passed in the order of their file names.
 class part_joiner {
  public:
   /// If `report` is the last one of its region, adds the earlier ones to it and returns true.
-  /// Otherwise keeps it and returns false.
+  /// Otherwise stores it for the later ones and returns false.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;
@@ -85,8 +85,8 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden files with samples lie next to logs, where symbolic links are not trusted. All other
-    // reports may be links.
+    // Hidden sample files are in run directories, where symbolic links are not followed, as for
+    // logs. All other reports may be links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;

@@ -104,7 +104,7 @@ bool wanted(const std::string& op, const std::vector<std::string>& ops) {
   return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-/// Plans all launches of the probe and executes them.
+/// Plans how often to run the probe program under the collector, and runs it.
 class launches {
  public:
   launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
@@ -121,7 +121,7 @@ class launches {
   }
   launches(const launches&) = delete;
   launches& operator=(const launches&) = delete;
-  /// Removes the folders that are still empty, so that none are left if nothing was collected.
+  /// Removes folders that are still empty, so that no folder is left if nothing was collected.
   ~launches() { remove_what_is_empty(folder_); }
 
   void all() {

@@ -28,10 +28,10 @@ struct map_run_options {
 };
 
 /// Returns how many runs are needed to see a function of length f = `span_ns` with probability C =
-/// `confidence`, if samples are s = `interval_ns` apart and start at a random time: the smallest n
-/// with C <= 1 - (1 - f/s)^n (Lotus paper, LotusMap), at least 1. The probability to miss the
-/// function may exceed 1 - C by 5 %, so that the paper's example f = 0.66 ms, s = 10 ms, C = 0.75
-/// gives its n = 20, which means 74.5 %.
+/// `confidence`, if samples are s = `interval_ns` apart and start at a random time. This is the
+/// smallest n with C <= 1 - (1 - f/s)^n (Lotus paper, LotusMap), at least 1. The probability to
+/// miss the function may be up to 5 % larger than 1 - C. So the paper's example (f = 0.66 ms, s =
+/// 10 ms, C = 0.75) yields n = 20 as in the paper, although 20 runs reach only 74.5 %.
 std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns);
 
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err);

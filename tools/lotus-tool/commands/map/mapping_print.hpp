@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// Prints the mapping as a table for people.
+/// Prints the mapping as a table.
 void print_mapping(const mapping& m, std::ostream& out);
 /// Prints the mapping as CSV with the columns op,function,module,hits,runs,samples,share.
 void print_mapping_csv(const mapping& m, std::ostream& out);

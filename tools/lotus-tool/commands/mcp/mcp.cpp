@@ -20,8 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-// Supported versions of https://modelcontextprotocol.io/specification: those that begin with the
-// handshake "initialize".
+// Versions of https://modelcontextprotocol.io/specification that this server supports. In all of
+// them, a session begins with the request "initialize".
 constexpr std::string_view versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 // Error codes of JSON-RPC, see https://www.jsonrpc.org/specification, section 5.1.
@@ -37,7 +37,7 @@ struct request_error {
 };
 
 /// Reads a line and returns it without its line end; nullopt at the end of the input. If the line
-/// is longer than `most`, sets `too_long`, skips the line and returns an empty one.
+/// is longer than `most`, sets `too_long`, skips the line and returns an empty text.
 std::optional<std::string> read_line(std::istream& in, bool& too_long) {
   constexpr std::size_t most = 1 << 20;
   std::string line;

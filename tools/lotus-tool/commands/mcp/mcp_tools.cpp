@@ -268,8 +268,8 @@ mcp_answer mcp_tools::answer_of(const std::vector<std::string>& command) const {
   return {output.err.empty() ? output.out : output.out + '\n' + output.err, false};
 }
 
-/// Returns the path of a folder inside the served folder. Throws usage_error for any other path,
-/// also for one that leads outside through a symbolic link.
+/// Returns the path of a subfolder of `dir_`, the only folder whose runs may be read. Throws
+/// usage_error for any other path, also for one that leads outside through a symbolic link.
 std::string mcp_tools::folder_within(const std::string& name) const {
   std::error_code error;
   const fs::path found = fs::canonical(fs::path(dir_) / name, error);

@@ -11,16 +11,18 @@
 
 namespace lotus::tool {
 
-/// Appends the base64 encoding (RFC 4648, section 4).
+/// Appends the base64 encoding (RFC 4648, section 4) of `bytes` to `to`.
 void append_base64(std::string& to, std::string_view bytes);
 std::string base64(std::string_view bytes);
 
-/// Appends the base64 encoding of bytes that the caller writes to room(), part by part.
+/// Encodes bytes as base64 in small blocks, so that the caller need not collect them first. The
+/// caller writes bytes to room() and then passes their end to advance_to(). finish() encodes the
+/// last bytes.
 class base64_writer {
  public:
   explicit base64_writer(std::string& to) : to_(to) {}
 
-  /// Returns where the caller may write at most `most` bytes; then call advance_to().
+  /// Returns the address to which the caller may write up to `most` bytes.
   char* room() noexcept { return bytes_ + used_; }
   void advance_to(const char* end) {
     used_ = static_cast<std::size_t>(end - bytes_);

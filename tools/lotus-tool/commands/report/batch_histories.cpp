@@ -19,14 +19,15 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the number that the page uses for a log; 0 if there is no log.
+/// Returns the number that the report's page uses for a log: 1 + its index, or 0 if there is no
+/// log.
 std::uint64_t number_of(optional_file file) {
   return file ? std::uint64_t{file->value()} + 1 : 0;
 }
 
-class life_writer {
+class history_writer {
  public:
-  life_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
+  history_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
 
   void number(std::uint64_t value) {
     bytes_.advance_to(lotus::detail::put_varint(bytes_.room(), value));
@@ -49,9 +50,9 @@ class life_writer {
   std::int64_t before_ns_ = 0;
 };
 
-/// Writes the stage spans of a batch; writes none if the batch has too many. A stage is written as
-/// the number that the page uses for its name.
-void write_stages(life_writer& to, const run_data& run, const batch& b, name_table& names) {
+/// Writes the stage spans of a batch, or none if the batch has more than `max_reported`. Each stage
+/// is written as the number that the page uses for its name.
+void write_stages(history_writer& to, const run_data& run, const batch& b, name_table& names) {
   constexpr std::uint32_t max_reported = 16;
   const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
   const bool listed =
@@ -68,7 +69,7 @@ void write_stages(life_writer& to, const run_data& run, const batch& b, name_tab
   }
 }
 
-void write(life_writer& to, const run_data& run, const batch& b,
+void write(history_writer& to, const run_data& run, const batch& b,
            std::optional<std::int64_t> on_path_ns, name_table& names) {
   const run_batches& batches = run.batches;
   const std::optional<time_span> preprocessing = batches.made(b);
@@ -112,7 +113,7 @@ void write_batch_histories(json_writer& json, std::string& text, const run_data&
     }
   }
   json.begin_object().member("all", all.size()).key("histories").raw("\"");
-  life_writer to(text, run.first_ns);
+  history_writer to(text, run.first_ns);
   const std::size_t n = std::min(all.size(), most);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t at = i * all.size() / n;

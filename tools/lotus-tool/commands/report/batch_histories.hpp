@@ -15,11 +15,12 @@ namespace lotus::tool {
 /// Writes {"all":count,"histories":base64}. `histories` contains LEB128 numbers for every batch, in
 /// order of epoch and index:
 /// - index (zigzag), epoch, 1 + index of the log that preprocessed the whole batch (0: unknown or
-/// several logs), 1 + ns of its preprocessing on the critical path (0: unknown), and whether it
-/// arrived out of order;
-/// - the times dispatched, preprocessing's begin and end, wait's begin and end, received, step's
-/// end. An unknown time is 0. A known time is 1, followed by its difference (zigzag) to the
-/// previous known time, or for the first one to the beginning of the run;
+/// several logs), 1 + ns of the batch's preprocessing on the critical path (0: unknown), and
+/// whether the batch arrived out of order;
+/// - seven times: dispatch, begin and end of preprocessing, begin and end of the wait, arrival at
+/// the consumer, end of the step. An unknown time is 0. A known time is 1, followed by its
+/// difference (zigzag) to the previous known time; the first difference is to the beginning of the
+/// run;
 /// - number of stage spans; for each, 1 + number of its name on the page, 1 + index of its log, its
 /// start (encoded like the times above) and its duration.
 /// @param text  the string that `json` appends to.

@@ -24,6 +24,7 @@ struct node {
 
 class call_tree {
  public:
+  /// Adds a call below the operation that was open when the call began.
   /// @param op  the next operation in nesting_order.
   void add(const operation& op) {
     while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();

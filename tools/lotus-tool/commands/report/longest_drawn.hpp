@@ -12,8 +12,9 @@
 
 namespace lotus::tool {
 
-/// Decides which operations of one log are drawn, by their durations. If many operations have about
-/// the same duration and only some can be drawn, draws every n-th one.
+/// Decides which operations of one log are drawn: all that took at least `all_from_ns`, and every
+/// n-th one of those that took at least `from_ns`. This limits the number of drawn operations even
+/// if many have about the same duration.
 class drawn_durations {
  public:
   drawn_durations() = default;
@@ -35,7 +36,8 @@ class drawn_durations {
   std::uint64_t seen_ = 0;
 };
 
-/// Finds the minimum duration of the intervals that are drawn, so that at most `most` are drawn.
+/// Counts intervals by duration, to find how long an interval must be to be drawn. At most `most`
+/// intervals are drawn.
 class longest_drawn {
  public:
   void add(std::int64_t duration_ns) {
@@ -45,7 +47,8 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Like from_ns(), but also draws some of the longest intervals below the minimum, up to `most`.
+  /// Like from_ns(). If this draws fewer than `most` intervals, also draws some of the next shorter
+  /// ones.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;

@@ -108,14 +108,15 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
-  // These messages were already printed when the runs were read.
+  // The messages are discarded, because they were already printed when the runs were read.
   std::ostringstream reported_already;
   diagnostic_log diagnostics(reported_already, true);
   json.newline().key("comparison");
   write_comparison(sides, compare_runs(sides, diagnostics), json);
 }
 
-/// Returns the runs in a folder; none if it only has samples of threads. Throws input_error.
+/// Returns the runs in a folder. Returns none if the folder contains only samples of the threads of
+/// a program without markers. Throws input_error.
 std::vector<run_files> runs_in(const std::string& dir, const report_options& options,
                                const sampled_threads& threads, diagnostic_log& diagnostics) {
   try {
@@ -157,7 +158,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     const std::vector<run_files> found = runs_in(dir, options, threads, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
-    std::map<std::string, std::string> title_of;  // by the folder of the information files
+    std::map<std::string, std::string> title_of;  // by the folder of the run's information files
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;

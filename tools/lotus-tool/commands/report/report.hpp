@@ -19,13 +19,15 @@ struct report_options {
   std::string prefix{default_prefix};
   /// Number of batches at the beginning of every epoch that the verdict ignores.
   std::size_t skip_batches = 0;
-  /// A mapping and hardware counters to show. If no times are given, those of the runs are used.
+  /// A mapping and hardware counters to show. If they come without times of operations, the runs'
+  /// times are used.
   attribution_inputs hardware;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes a page that needs no network. Returns the exit status. Throws input_error, usage_error.
+/// Writes an HTML page that loads nothing from the network. Returns the exit status. Throws
+/// input_error, usage_error.
 int run_report(const report_options& options, std::ostream& out, std::ostream& err);
 
 /// Makes JSON safe inside an HTML script element: escapes <, >, & and the two characters that end a

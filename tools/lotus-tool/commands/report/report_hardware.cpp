@@ -39,8 +39,9 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
   json.end_array().member("more", functions.size() - listed).end_object();
 }
 
-/// Returns the JSON of one source of functions; `ops` must write the elements of its array "ops".
-/// @param of_run  whether `name` is a run's name, because its samples were stored with that run.
+/// Returns the JSON of one source of functions, which is a run's samples or a mapping. The callback
+/// `ops` must write the elements of the array "ops".
+/// @param of_run  whether the source is the samples of the run with this name.
 template <class WriteOps>
 std::string source_json(const std::string& name, bool of_run, const std::string& unit,
                         const std::string& note, WriteOps&& ops) {

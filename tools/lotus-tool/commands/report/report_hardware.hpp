@@ -32,7 +32,7 @@ class hardware_data {
   struct counter {
     std::string name;
     std::vector<std::string> configs;
-    /// Values by operation; at most one value per config.
+    /// For each operation, its values in the order of `configs`; values at the end may be missing.
     std::map<std::string, std::vector<double>> ops;
   };
 

@@ -101,7 +101,7 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
   json.end_object();
 }
 
-/// Writes one operation and frees its durations.
+/// Writes one operation and frees its durations, which may need much memory.
 void write_op(json_writer& json, op_samples& op) {
   const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);

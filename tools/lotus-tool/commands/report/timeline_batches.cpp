@@ -14,7 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-/// The page's number for a batch that arrived out of order; it follows the numbers of batch_kinds.
+/// The page's number for the kind "arrived out of order". The kinds in batch_kinds have smaller
+/// numbers.
 constexpr int marker_on_page = 3;
 
 struct drawn_batches {
@@ -66,7 +67,8 @@ void write_batches(json_writer& json, const run_data& run,
     json.end_array();
     return;
   }
-  // Records of different kinds alternate, so each kind has its own open combined interval.
+  // Records of the same kind are combined. Since records of different kinds alternate, `open`
+  // contains one unfinished combination for each kind.
   const std::int64_t intervals = static_cast<std::int64_t>(std::max<std::size_t>(1, most / 3));
   const std::int64_t width_ns = (run.last_ns - run.first_ns) / intervals + 1;
   std::map<int, drawn_batches> open;

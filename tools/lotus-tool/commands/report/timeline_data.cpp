@@ -33,6 +33,7 @@
 namespace lotus::tool {
 namespace {
 
+/// Writes the drawn operations of one log as the string `slices` that write_timeline() describes.
 /// @param name_of  maps a name's number in the run to its number on the page.
 /// @param drawn  decides which operations are drawn.
 void append_operations(std::string& text, const run_data& run, std::size_t file,
@@ -96,7 +97,7 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   json.end_array();
 }
 
-/// Writes every interval off the CPU as start, duration and off_cpu_reason.
+/// Writes each interval off the CPU of at least `from_ns` as start, duration and off_cpu_reason.
 void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std::int64_t from_ns) {
   json.key("off_cpu").begin_array();
   for (const off_cpu_interval& s : run.side.off_cpu[file].intervals()) {
@@ -107,7 +108,7 @@ void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std
   json.end_array();
 }
 
-/// Writes from when to when each asynchronous operation existed, by name and in order of start.
+/// Writes the start and the duration of asynchronous operations, by name and in order of start.
 void write_async(json_writer& json, const run_data& run,
                  const std::vector<async_operation>& operations, std::int64_t from_ns,
                  name_table& names) {
@@ -175,7 +176,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
   const std::size_t drawn_files = std::min(files.size(), limits.threads);
-  // Numbers of threads; all logs of a thread have the same number.
+  // Threads whose times off the CPU were written. All logs of a thread have the same number.
   std::set<std::uint64_t> with_off_cpu;
   json.begin_object().member("span_ns",
                              run.first_ns < run.last_ns ? run.last_ns - run.first_ns : 0);

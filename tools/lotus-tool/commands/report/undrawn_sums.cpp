@@ -68,7 +68,7 @@ std::vector<std::vector<std::int64_t>> cells_by_file(const run_data& run, std::s
     std::sort(edges.begin(), edges.end());
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
     if (edges.size() <= each + 1) continue;
-    // There are too many batches for one cell each, so several adjacent cells are joined.
+    // There are too many batches for a cell per batch, so several adjacent cells are combined.
     const std::size_t joined = (edges.size() + each - 1) / each;
     std::vector<std::int64_t> fewer;
     for (std::size_t i = 0; i + 1 < edges.size(); i += joined) fewer.push_back(edges[i]);

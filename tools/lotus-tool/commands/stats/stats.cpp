@@ -31,7 +31,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the share of values above 500 ms; nullopt if the Lotus paper does not report it.
+/// Returns the share of values above 500 ms, which the Lotus paper reports for waits and delays;
+/// nullopt for other quantities.
 std::optional<double> share_above_500ms(quantity of, const std::vector<std::int64_t>& values) {
   if (of != quantity::wait && of != quantity::delay) return std::nullopt;
   return values.empty() ? 0 : 1 - share_below(values, 500'000'001);
@@ -111,8 +112,8 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
       read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (std::uint32_t index = 0; index < result.run.ops.size(); ++index) {
-    // If calls are grouped by arguments, an operation whose calls all have arguments has no calls
-    // under its bare name.
+    // With --group-by-args, calls with arguments belong to names that contain the arguments, so the
+    // plain name of the operation may have no calls.
     if (result.run.ops[index].durations.size() > 0) result.shown_ops.push_back(index);
   }
   sort_ops(result.shown_ops, result.run.ops, options);

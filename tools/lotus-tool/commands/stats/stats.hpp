@@ -58,19 +58,19 @@ struct stats_options {
 
 /// The statistics of one run, as in the table of quantities in the Lotus paper.
 struct run_stats_result {
-  run_data run;               ///< the run's data, read without single operations
+  run_data run;               ///< the run's data without the calls of operations
   std::vector<check> checks;  ///< the consistency checks that failed
   /// Indexes in run.ops of the operations to show, in the order of the output. Their statistics are
   /// computed when they are shown, because there may be a million operations.
   std::vector<std::uint32_t> shown_ops;
-  /// Operations that were counted but not recorded, in the order of the output.
+  /// Aggregated operations, in the order of the output.
   std::vector<figures> aggregated;
-  /// Figures of every quantity, in the order of the enumeration `quantity`. Batches that arrived
-  /// out of order count with a wait of 0.
+  /// Statistics of every quantity, such as the wait, in the order of the enumeration `quantity`.
+  /// Batches that arrived out of order count with a wait of 0.
   std::vector<figures> quantities;
   std::size_t batch_count = 0;     ///< number of batches without the skipped ones
   std::uint64_t out_of_order = 0;  ///< number of these batches that arrived out of order
-  /// The stages; empty if no stage is named, so that workers alone build the batches.
+  /// Statistics of stages; empty if no stage is named, because then workers build whole batches.
   std::vector<stage_stats> stages;
   std::vector<item_stats> items;  ///< statistics of items; empty if no stage is named
   std::vector<async_stats> async;
@@ -88,7 +88,7 @@ struct run_stats_result {
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 
-/// The batches that one log's thread preprocessed.
+/// Number and total time of the batches that the thread of one log preprocessed.
 struct worker_batches {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;

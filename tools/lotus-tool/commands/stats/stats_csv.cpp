@@ -25,7 +25,7 @@ bool knows_cpu(const run_stats_result& run) {
                      [](const figures& of) { return of.cpu.has_value(); });
 }
 
-/// Prints one row of figures.
+/// Prints the statistics of one operation or quantity as a row.
 /// @param cpu  whether to print columns of CPU time.
 void print_row(std::ostream& out, const std::string& run, std::string_view kind, const figures& of,
                bool cpu) {

@@ -13,7 +13,7 @@ namespace lotus::tool {
 /// Adds the statistics of stages, items, asynchronous operations and counters.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
-/// Prints the tables of this data. Prints nothing if there is no data.
+/// Prints tables of what collect_pipeline() has added, or nothing if a run has no such statistics.
 /// @param slowest  whether to print the stages of the slowest items.
 void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out);
 /// Writes the same data as members of the run's JSON object. Leaves out members without data.

@@ -34,8 +34,8 @@ struct profile_row {
   call_times times;
 };
 
-/// Returns a row for each recorded operation, followed by the counted ones. The self time of a
-/// recorded operation excludes the counted calls inside it.
+/// Returns a row for each recorded operation, followed by the aggregated ones. The self time of a
+/// recorded operation does not contain the aggregated calls inside it.
 std::vector<profile_row> rows_of(const run_data& run) {
   std::vector<profile_row> rows;
   const std::vector<called_operation> ops = profile_calls(run);
@@ -45,7 +45,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   }
   for (const aggregated_op& op : run.aggregated) {
     call_times times;
-    // Recursion is unknown for counted calls: all count as primitive (not recursive).
+    // Recursion is unknown for aggregated calls, so all count as primitive (not recursive).
     times.calls = times.primitive = op.count;
     times.self_ns = op.self_ns;
     times.total_ns = op.total_ns;

@@ -23,7 +23,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Prints `count` rows of figures. If a row has no values, prints only its count of 0.
+/// Prints a table with `count` rows of statistics. If a row has no values, prints only its count of
+/// 0.
 /// @param cpu  whether CPU time was measured.
 /// @param of   returns the figures of the row with a given index; called several times per row.
 template <class Figures>
@@ -67,10 +68,10 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
 }
 
 void print_batches(const run_stats_result& run, std::ostream& out) {
-  // In a service, no consumer waits for the results, so there are no batch records.
+  // A run without batch records, such as one of a service, has no statistics of batches.
   if (run.run.batches.records().empty()) return;
   std::vector<figures> quantities = run.quantities;
-  // In a run of stages no thread builds whole batches.
+  // If stages build the batches, no thread builds a whole batch, so this row would be empty.
   if (!run.stages.empty() && run.of(quantity::preprocess).time.count == 0) {
     quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
   }

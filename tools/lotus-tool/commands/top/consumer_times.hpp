@@ -16,11 +16,13 @@ struct consumer_times {
   std::optional<double> wait_share;
 };
 
-/// Returns the times of all batches received since `begin_ns`, even if preprocessed earlier.
+/// Returns the times of all batches received since `begin_ns`, even if they were preprocessed
+/// earlier.
 consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns);
 
-/// Removes the waits and deliveries of batches whose preprocessing is not among the run's records.
-/// Otherwise, if batch numbers repeat, they would be mistaken for the next epoch's batches.
+/// Removes the records of waits and steps of batches whose preprocessing is not among the run's
+/// records. Otherwise, if batch numbers repeat, these records would be mistaken for those of the
+/// batch with the same number in the next epoch.
 void drop_batches_not_preprocessed(run_files& run);
 
 }  // namespace lotus::tool

@@ -80,7 +80,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
     if (!all) begin = begin_at(path, bytes, since_ns);
     if (begin > done) {
       decoder_.lost_blocks();
-      expected_ = {};  // the expected lines are among the skipped ones
+      expected_ = {};  // the skipped blocks contain the expected lines
     }
     const int fd = open_found(path);
     if (file_.is_open_as(fd)) {

@@ -35,7 +35,8 @@ class growing_blocks {
   /// @param now  state of the file that now has the log's name.
   lines_by_role read(const log_extent& now, std::int64_t since_ns);
 
-  /// Announces that the next `lines` lines of a role are already known, so that read() skips them.
+  /// Announces that the next `lines` lines of a role are already known, because they were read from
+  /// a ring. read() skips them.
   void expect(lotus::detail::log_role role, std::size_t lines) noexcept {
     expected_[static_cast<std::size_t>(role)] += lines;
   }

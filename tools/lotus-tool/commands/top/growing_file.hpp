@@ -43,8 +43,8 @@ class growing_file {
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether an open file is the one that follow() passed to `read`. It may be another one if the
-  /// path was given to a new file just before it was opened.
+  /// Whether `fd` is the file that follow() passed to `read`. It may be a newer file that was given
+  /// the same path just before the path was opened.
   bool is_open_as(int fd) const noexcept;
 
   /// Returns how many bytes of the file were read.

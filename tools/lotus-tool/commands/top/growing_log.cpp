@@ -79,7 +79,7 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
         add_bytes(fd, done, bytes - done, text);
       } else {
         text = tail_of(fd, done, bytes, since_ns, is_side_log_);
-        expected_ = 0;  // the expected lines are among the skipped ones
+        expected_ = 0;  // the skipped part contains the expected lines
       }
     }
     close(fd);

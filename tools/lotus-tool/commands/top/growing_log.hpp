@@ -31,7 +31,8 @@ class growing_log {
   /// @param now  state of the file that now has the log's name.
   std::string read(const log_extent& now, std::int64_t since_ns);
 
-  /// Announces that the next `lines` lines are already known, so that read() skips them.
+  /// Announces that the next `lines` lines are already known, because they were read from a ring.
+  /// read() skips them.
   void expect(std::size_t lines) noexcept { expected_ += lines; }
 
  private:

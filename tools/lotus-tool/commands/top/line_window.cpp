@@ -59,7 +59,7 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_s
     }
   }
   std::size_t record = low;
-  return end_from(lines, record, is_side_log) ? low : lines.size();  // only damaged lines are left
+  return end_from(lines, record, is_side_log) ? low : lines.size();  // no valid line follows
 }
 
 void line_window::add(std::string lines) {

@@ -25,6 +25,7 @@ class line_window {
  public:
   explicit line_window(bool is_side_log) : is_side_log_(is_side_log) {}
 
+  /// Appends lines.
   /// @param lines  complete lines, including their line ends.
   void add(std::string lines);
 

@@ -53,8 +53,9 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// Counts for each stage the finished batches or items that are still queued: no record shows that
-/// the next stage finished them, that a batch contains them, or that the consumer received them.
+/// Counts, for each stage, the batches or items that it finished and that are still queued. They
+/// leave the queue when a record shows that the next stage finished them, that a batch contains
+/// them, or that the consumer received them.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {

@@ -23,7 +23,7 @@ struct live_operation {
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
   double interval_s = 0;  ///< length in seconds of the interval in which these calls happened
-  /// Whether the calls were only counted; if so, the numbers cover the last `interval_s` seconds.
+  /// Whether this is an aggregated operation, whose numbers cover the last `interval_s` seconds.
   bool aggregated = false;
   std::size_t threads = 0;  ///< number of threads that called the operation; 0: unknown
 };
@@ -39,8 +39,8 @@ struct live_stage {
   std::size_t threads = 0;
   double per_s = 0;  ///< batches or items that the stage finished per second
   slot_shares shares;
-  /// Number of batches or items that the stage finished and that are not known to have left it,
-  /// including those that the next stage works on. Nullopt if no record shows what follows the
+  /// Number of batches or items that the stage finished and that still wait or are being processed
+  /// by the next stage, as far as the records show. Nullopt if no record shows what follows the
   /// stage.
   std::optional<std::size_t> queued;
 };
@@ -60,7 +60,7 @@ struct live_figures {
   std::optional<double> wait_share;
   std::size_t ready = 0;        ///< number of batches that were preprocessed but not yet received
   double operations_per_s = 0;  ///< recorded operations per second
-  double aggregated_per_s = 0;  ///< calls per second that were only counted
+  double aggregated_per_s = 0;  ///< aggregated calls per second
   std::vector<live_operation> operations;  ///< operations in order of first appearance
   std::vector<live_stage> stages;          ///< stages in the order in which batches reach them
   std::vector<live_batch> slowest;         ///< the slowest batches, with the slowest one first

@@ -36,7 +36,7 @@ lotus::detail::log_role role_of(const log_file& file) noexcept {
                                         : lotus::detail::log_role::worker;
 }
 
-/// Returns the middle of a bucket of durations, in ticks.
+/// Returns the middle of a bucket in ticks, as an estimate of the durations in this bucket.
 double middle_of(std::uint32_t bucket) {
   return static_cast<double>(lotus::detail::bucket_begin(bucket)) +
          static_cast<double>(lotus::detail::bucket_width(bucket) - 1) / 2;
@@ -69,7 +69,8 @@ void live_folder::look(std::int64_t now_ns) {
   }
 }
 
-/// Reads the sizes of all logs. Must come before reading the rings, which contain newer sizes.
+/// Reads the sizes of all logs. Must be called before the rings are read, because the rings contain
+/// newer sizes.
 void live_folder::walk() {
   for (auto& [path, log] : logs_) log.on_disk = {};
   for (auto& [path, log] : compact_) log.on_disk = {};
@@ -96,7 +97,8 @@ void live_folder::walk() {
   }
 }
 
-/// Keeps the counted calls of a process whose ring file was removed, if they are within the window.
+/// Stores the aggregated calls of a process whose ring file was removed, if they are recent enough
+/// to be shown.
 void live_folder::forget(const std::string& path, kept_ring& ring) {
   if (ring.counted.last_ns() >= begin_ns_) ended_.emplace(path, std::move(ring));
 }
@@ -185,7 +187,7 @@ void live_folder::add_ring_contents(const kept_ring& from, ring_look look) {
     return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
   };
   for (const ring_look::committed& at : look.logs) {
-    // A compact log contains the records of all roles, so only one of its roles is considered.
+    // A compact log contains the records of all roles, so its size is taken from only one role.
     if (compact && at.log.role != lotus::detail::log_role::side) continue;
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
@@ -210,16 +212,17 @@ void live_folder::add_ring_contents(const kept_ring& from, ring_look look) {
   }
 }
 
-/// Whether a ring reported that this log must not be read now. The ring file may be in the parent
-/// folder of the log, because each loader has a subfolder for its logs.
+/// Whether this log must not be read now, because its process changed it while its ring was read.
+/// The ring file may be in the parent folder of the log, because each loader has a subfolder for
+/// its logs.
 bool live_folder::is_held(const log_file& log) const {
   const fs::path folder = fs::path(log.path).parent_path();
   return !held_.empty() && (held_.count({folder.string(), log.number}) != 0 ||
                             held_.count({folder.parent_path().string(), log.number}) != 0);
 }
 
-/// Reads the new lines of all logs, and adds those that were found in rings. Lines from a ring will
-/// be appended to the log later, so the log's reader must skip them there.
+/// Reads the new lines of all logs, and adds the lines that were found in rings. The process
+/// appends those lines to the log later, so the reader of the log must skip them there.
 void live_folder::read_logs() {
   for (auto& [path, log] : compact_) {
     if (log.on_disk.inode != 0 && !is_held(log.what)) read_blocks(path, log);
@@ -253,8 +256,8 @@ void live_folder::read_blocks(const std::string& path, kept_blocks& log) {
   }
 }
 
-/// Sets the interval that is shown. At the first update no lines have been read yet, so the time of
-/// the last record is read from the ends of the logs.
+/// Sets the window, which is the interval that is shown. At the first update no lines have been
+/// read yet, so the time of the last record is read from the ends of the logs.
 void live_folder::place_window(std::int64_t now_ns) {
   const bool first_update = !first_begin_ns_;
   bool running = false;
@@ -271,9 +274,9 @@ void live_folder::place_window(std::int64_t now_ns) {
     if (!first_update || log.on_disk.inode == 0) continue;
     last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes));
   }
-  // If no process is running any more, the window ends with the last record. Without information
-  // files, this is unknown, so processes count as ended after `silence_ns` without a record.
-  // Otherwise the window would become empty.
+  // If no process is running any more, the window ends with the last record; otherwise it would
+  // become empty. Without information files it is unknown whether processes run, so they count as
+  // ended after `silence_ns` without a record.
   const std::int64_t silence_ns = std::min<std::int64_t>(2'000'000'000, window_ns_);
   const bool over =
       !running && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);

@@ -31,10 +31,10 @@ struct seen_process {
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
 };
 
-/// Calls of one name that a process counted in the last seconds instead of recording them.
+/// An aggregated operation: its calls in one process in the last seconds.
 struct seen_calls {
   std::string dir;  ///< folder of the run or of its loader
-  /// Ending that the names of the process's ring file and information file share.
+  /// Ending of the names of the process's ring file and of its information file.
   std::string ring;
   std::string name;  ///< decoded name, which begins with the S of names in logs
   std::uint64_t count = 0;
@@ -44,7 +44,8 @@ struct seen_calls {
   std::int64_t interval_ns = 0;  ///< length in ns of the interval in which these calls were counted
 };
 
-/// Reads new data from logs and rings below a folder, and keeps the records of the last seconds.
+/// Reads new data from logs and rings below a folder, and keeps the records of the last seconds,
+/// which are called the window.
 class live_folder {
  public:
   /// Maximum size in bytes of the lines of all logs; if it is exceeded, the window gets shorter.
@@ -68,11 +69,11 @@ class live_folder {
   std::set<std::string> with_processes() const;
   /// Whether this folder contains information files, which show when a process has ended.
   bool has_info_files(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
-  /// Returns the counted calls of all processes that have recorded to `info_dir` or to the folders
-  /// of its loaders. For a process that has ended, these are the values of the last update.
+  /// Returns the aggregated calls of all processes that have recorded to `info_dir` or to the
+  /// folders of its loaders. For a process that has ended, these are the values of the last update.
   std::vector<seen_calls> calls(const std::string& info_dir) const;
-  /// Whether some counted calls were seen in only one update, so that a second update is needed to
-  /// know when they happened.
+  /// Whether some aggregated calls were seen in only one update. They have no times, so only the
+  /// difference to a second update shows which calls are recent.
   bool needs_second_reading() const;
   /// Returns the processes of the run whose information files are in `info_dir`.
   std::vector<seen_process> processes(const std::string& info_dir) const;
@@ -118,12 +119,12 @@ class live_folder {
   std::string dir_;
   std::string prefix_;
   std::int64_t window_ns_;
-  // Text logs by path; lines of compact logs are stored under the path of the text log.
+  // Text logs by path. The lines of compact logs are stored here too, under the paths that text
+  // logs with these lines would have.
   std::map<std::string, kept_log> logs_;
   std::map<std::string, kept_blocks> compact_;  // compact logs by path
   std::map<std::string, kept_ring> rings_;      // rings by path
-  // By path: rings of ended processes that contain aggregated calls of the time shown on the
-  // screen.
+  // Rings of ended processes by path, if they contain aggregated calls of the time that is shown.
   std::map<std::string, kept_ring> ended_;
   std::set<std::string> with_info_;
   // Folders and numbers of the logs that are not read in the current update.

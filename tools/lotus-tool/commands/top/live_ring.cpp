@@ -120,7 +120,7 @@ bool live_ring::read_clock() {
   return false;
 }
 
-/// Reads the blocks that were appended since the last call.
+/// Reads the blocks (rings and lists of names) that were appended to the file since the last call.
 void live_ring::read_blocks() {
   struct stat status {};
   if (fstat(fd_, &status) != 0) return;

@@ -44,10 +44,10 @@ struct ring_look {
   };
   std::vector<new_lines> lines;
   std::vector<committed> logs;
-  std::vector<std::uint32_t> held;    ///< numbers of logs that must not be read now
+  std::vector<std::uint32_t> held;    ///< numbers of logs that changed meanwhile; do not read them
   std::uint64_t left = 0;             ///< number of records in the rings that are not in a log
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
-  /// The process's counted calls since the recording began; nullopt if it counts no calls.
+  /// The process's aggregated calls since the recording began; nullopt if there are none.
   std::optional<counted_by_name> counted;
 };
 
@@ -76,14 +76,15 @@ class live_ring {
   bool compact() const noexcept { return compact_; }
   /// When the recording began, in ns since 1970; valid after the first look().
   std::int64_t began_ns() const noexcept { return began_ns_; }
-  /// Returns the ns per tick of the clock with which the process measures counted calls.
+  /// Returns the ns per tick of the clock that measures aggregated calls.
   double ns_per_tick() const;
 
  private:
   struct seen_ring {
     std::uint64_t at;
     std::uint64_t bytes;
-    /// For each lane (0: normal code, 1: signal handlers), the position after the returned records.
+    /// For each lane (0: normal code, 1: signal handlers), the position after the last returned
+    /// record.
     std::uint64_t seen[lotus::detail::lanes];
     std::uint32_t loader;  ///< loader of the next records that are not from signal handlers
     bool was_read;
@@ -116,7 +117,7 @@ class live_ring {
   std::deque<seen_ring> rings_;   // a deque, because it may grow while one of its elements is read
   live_counts counts_;
   names_place names_block_;  ///< the block of names that was added last
-  /// Beginnings of lines that contain the names; the index is the name's id - 1.
+  /// For each name, the beginning of a log line with this name; the index is the name's id - 1.
   std::deque<std::string> names_;
   std::size_t names_bytes_ = 0;
   lotus::detail::ring_copy copy_;

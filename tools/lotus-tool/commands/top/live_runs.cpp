@@ -68,8 +68,9 @@ struct live_verdict {
 };
 
 /// Diagnoses the last seconds as if they were a whole run. Returns no verdict if the result may be
-/// wrong because the run's beginning is missing: a long start-up, or batch numbers that do not fit.
-/// The text contains no rates or shares, because the screen shows newer ones next to it.
+/// wrong because the run's beginning is missing: a long start-up, or batch numbers that contradict
+/// each other. The text contains no rates or shares, because the screen shows newer ones next to
+/// it.
 live_verdict judge(const run_files& files) {
   diagnostic_log silent = diagnostic_log::silenced();
   judgement judged =
@@ -104,8 +105,8 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  // A process that began counting later made no calls before that, so the calls of all processes
-  // are related to the longest interval.
+  // Processes may have begun to count at different times. Since a process made no calls before
+  // that, the rates refer to the longest interval.
   at->interval_s = std::max(at->interval_s, interval_s);
   to.aggregated_per_s += static_cast<double>(calls.count) / interval_s;
   if (to.window_s == 0) to.window_s = interval_s;
@@ -223,8 +224,9 @@ std::size_t live_runs::index_of(const run_files& files, std::uint64_t main, std:
   return runs_.size() - 1;
 }
 
-/// Returns the index of the run that the calls belong to. If a folder has several consumers, this
-/// is the run of the counting process, or of its nearest ancestor that is a consumer.
+/// Returns the index of the run that aggregated calls belong to. If a folder has several consumers,
+/// this is the run of the process that made the calls, or of its nearest ancestor that is a
+/// consumer.
 std::size_t live_runs::index_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
   std::vector<std::size_t> candidates;
@@ -252,7 +254,7 @@ std::size_t live_runs::index_of_calls(const seen_calls& calls, const std::string
   return candidates.front();
 }
 
-/// Adds the counted calls of each process to the operations of its run.
+/// Adds the aggregated calls of each process to the operations of its run.
 void live_runs::add_counted_calls(std::size_t chosen) {
   std::set<std::pair<std::string, std::string>> counted_rings;
   for (const auto& folder : folders_) {

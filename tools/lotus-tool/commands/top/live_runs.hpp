@@ -20,7 +20,8 @@ namespace lotus::tool {
 /// Minimum number of received batches for a verdict.
 inline constexpr std::size_t min_batches = 20;
 
-/// One loader of a run, and one of the processes (such as ranks) that consume its batches.
+/// A loader of a run with one of the processes (such as ranks) that consume its batches. `top`
+/// shows each such pair as a run of its own.
 struct live_run {
   std::string dir;
   std::string info_dir;
@@ -64,10 +65,11 @@ class live_runs {
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }
-  /// Returns the CPU time that the last look() spent on computing a verdict. This time is limited
-  /// separately, so most calls compute no verdict.
+  /// Returns the CPU time that the last look() spent on computing a verdict. Verdicts have a limit
+  /// of CPU time of their own, so most calls compute none.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
-  /// Whether counted calls were seen in only one update, so that it is unknown when they happened.
+  /// Whether aggregated calls were seen in only one update, so that it is unknown when they
+  /// happened.
   bool needs_second_reading() const;
 
  private:

@@ -88,8 +88,8 @@ std::vector<std::string> wrap(const std::string& text, std::size_t columns, std:
   return lines;
 }
 
-/// Formats a table. Omits columns that do not fit, so that no number is cut off. Tables have the
-/// form `rows`, because the line below other tables says that --wide shows more, which `top` lacks.
+/// Formats a table. Omits columns that do not fit, so that no number is cut off. The table must
+/// have the form `rows`: a line below other tables mentions --wide, an option that `top` lacks.
 std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   std::ostringstream text;
   set_line_width(text, columns);
@@ -100,10 +100,10 @@ std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   return lines;
 }
 
-/// A part of the screen with lines of one kind; the first line is its header.
+/// A part of the screen, such as the table of operations; its first line is the header.
 struct part {
   std::vector<std::string> lines;
-  /// Minimum number of lines, which the part gets if there is enough room for all parts.
+  /// Minimum number of lines, which the part gets if the screen is large enough for all parts.
   std::size_t least = 0;
   std::size_t marked = 0;  ///< index of a line that is always shown; 0: none
   std::size_t given = 0;
@@ -330,7 +330,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {
       const part& shown = parts[p];
       for (std::size_t i = 0; i < shown.given; ++i) {
-        // If the chosen run has no room, its line replaces that of the last run that is shown.
+        // If the line of the chosen run does not fit, it replaces the last line that fits.
         const bool last = i + 1 == shown.given && shown.marked >= shown.given;
         const std::string& line = shown.lines[last ? shown.marked : i];
         say(line, i == 0 ? std::optional(style::bold) : std::nullopt);

@@ -22,8 +22,8 @@ struct screen_state {
   bool colours = false;  ///< whether the lines may contain escape sequences for colors (SGR)
 };
 
-/// Returns at most `rows` lines, none wider than the screen. If there is not enough room, the
-/// longest parts are shortened. Texts from logs are reduced to printable characters, so that they
+/// Returns at most `rows` lines, none wider than the screen. If the screen is too small, some parts
+/// are shortened or omitted. Texts from logs are reduced to printable characters, so that they
 /// cannot control the terminal.
 /// @param runs  may be empty.
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state);

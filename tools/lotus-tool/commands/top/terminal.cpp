@@ -57,7 +57,7 @@ terminal::terminal() {
   tcgetattr(STDIN_FILENO, &before_);
   ended = stopped = 0;
   resized = 0;
-  // Signals are blocked except while wait() waits.
+  // The signals are blocked except while wait() waits, so that they cannot interrupt other code.
   sigset_t ours;
   sigemptyset(&ours);
   for (const int signal : signals) sigaddset(&ours, signal);

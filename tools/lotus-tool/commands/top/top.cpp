@@ -138,8 +138,8 @@ int show_until_stopped(run_poller& at, screen_state state) {
   }
 }
 
-/// Writes the metrics file at every interval. Each update computes the verdict of only one run, and
-/// the next update that of the next run, because a verdict is expensive.
+/// Writes the metrics file at every interval. A verdict is expensive, so each update computes only
+/// one, and the next update computes that of the next run.
 int write_metrics(run_poller& at, const top_options& options, std::ostream& out) {
   at.poll(0);
   const bool again = at.needs_second_reading();

@@ -32,8 +32,8 @@ std::size_t in_flight_by(prefetch_rule rule, std::size_t workers, std::size_t pr
 constexpr std::array<prefetch_rule, 3> all_rules{prefetch_rule::per_worker, prefetch_rule::queue,
                                                  prefetch_rule::total};
 
-/// Whether the consumer receives batches in any order. A setting whose name begins with "un", such
-/// as "unordered", has the opposite values.
+/// Whether this value of a setting lets the consumer receive batches in any order. If the name of
+/// the setting begins with "un", as in "unordered", its values have the opposite meaning.
 bool is_unordered(const knob& k, const std::string& value) {
   const bool off = value == "0" || value == "false" || value == "False" || value == "no" ||
                    value == "off" || value == "any" || value == "unordered";
@@ -124,7 +124,8 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
 std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const {
   const std::optional<std::size_t> prefetch = space_.number(at, knob_meaning::prefetch);
   if (!prefetch) return std::nullopt;
-  // A program may have one batch more in flight than a rule says, so no rule is ruled out.
+  // Uses the rule that the trials contradict least. A contradiction does not exclude a rule,
+  // because a program may have one batch more in flight than its rule says.
   const auto rule = static_cast<std::size_t>(
       std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin());
   const std::size_t workers =
@@ -132,8 +133,8 @@ std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const
   return in_flight_by(all_rules[rule], workers, *prefetch);
 }
 
-/// Returns the factor by which the work for a batch grows with its size. Batches of two sizes show
-/// which part of the work is the same for all sizes; before, all work is assumed to grow.
+/// Returns the factor by which the work for a batch grows with its size. Trials of two sizes show
+/// which part of the work is the same for all sizes. Until then, all work is assumed to grow.
 double forecast::size_factor(std::size_t knob, double before, double after) const {
   double sum_x = 0;
   double sum_y = 0;

@@ -1,4 +1,4 @@
-// Predicts the throughput of configurations from trials of others.
+// Predicts the throughput of configurations from trials of other configurations.
 #ifndef LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
 #define LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
 
@@ -36,8 +36,8 @@ enum class prefetch_rule : std::uint8_t {
   total        ///< number of batches in flight
 };
 
-/// Predicts by simulation. A prediction starts from the most similar trial. Every trial makes
-/// predictions better: two trials with different numbers of workers show what scales with workers.
+/// Predicts by simulation. A prediction starts from the most similar trial. Further trials improve
+/// it: two trials with different numbers of workers show which times depend on this number.
 class forecast {
  public:
   /// @param space  must outlive this object.
@@ -48,8 +48,9 @@ class forecast {
   void learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s);
 
   /// Returns the throughput that is predicted for a configuration; nullopt if no trial permits a
-  /// prediction. Waits for a lock or device are predicted only if the trials show them: too high a
-  /// prediction is corrected when the configuration runs, too low a one prevents this run.
+  /// prediction. Waits for a lock or device are predicted only if the trials show them. So a
+  /// prediction may be too high, which is found when the configuration runs; if it were too low,
+  /// the configuration would never run.
   std::optional<double> per_s(const configuration& at) const;
 
   /// Returns why nothing can be predicted from the latest trial; "" if something can.
@@ -61,7 +62,8 @@ class forecast {
     std::unique_ptr<recorded_trial> trial;
     double per_s = 0;
   };
-  /// A simulation of one trial that also uses the data of a second one.
+  /// A simulation of one trial. It also uses a second trial, to find what depends on the number of
+  /// workers.
   struct simulation {
     std::unique_ptr<what_if> run;
     double base_per_s = 0;  ///< simulated throughput of the trial itself

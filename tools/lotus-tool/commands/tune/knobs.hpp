@@ -11,14 +11,15 @@
 
 namespace lotus::tool {
 
-/// What a setting changes in a pipeline. The simulation cannot predict the effect of `unknown`.
+/// What a setting changes in a pipeline. If this is `unknown`, the simulation cannot predict the
+/// effect.
 enum class knob_meaning : std::uint8_t { unknown, workers, prefetch, order, batch_size, stage };
 
 /// A setting of the user's program, with the values to choose from.
 struct knob {
   std::string name;
   std::vector<std::string> values;
-  bool in_environment = false;  ///< whether it is a variable, not an argument of the command
+  bool in_environment = false;  ///< whether it is an environment variable, not an argument
   knob_meaning meaning = knob_meaning::unknown;
   std::string stage;  ///< stage whose threads the setting changes, if `meaning` is `stage`
 };
@@ -30,10 +31,10 @@ knob parse_knob(const std::string& text, bool in_environment, const std::string&
 /// Returns the value as a number; nullopt if it is not a whole number of at least 0.
 std::optional<std::size_t> number_of(const std::string& value);
 
-/// A value for each knob, by its index in knob::values.
+/// The index of the chosen value in knob::values, for each knob.
 using configuration = std::vector<std::size_t>;
 
-/// All configurations of a command.
+/// All configurations of a command: all combinations of the values of its knobs.
 class search_space {
  public:
   /// @param start  names of knobs with their values in the first run; the other knobs start with

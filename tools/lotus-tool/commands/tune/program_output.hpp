@@ -17,8 +17,8 @@
 
 namespace lotus::tool {
 
-/// A pipe that a thread empties, so that the program is never blocked. Keeps only the last line,
-/// and the rates in lines that match a regular expression.
+/// A pipe that a thread empties, so that the program never waits until it can print. Keeps only the
+/// last line, and the rates in lines that match a regular expression.
 class program_output {
  public:
   /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
@@ -36,7 +36,7 @@ class program_output {
 
   /// Returns the rates that the program has printed so far.
   std::vector<printed_rate> rates() const;
-  // The members below may be called after end().
+  // The following functions may be called only after end().
 
   const std::string& last_line() const noexcept { return last_line_; }
   std::uint64_t lines() const noexcept { return lines_; }
@@ -52,7 +52,7 @@ class program_output {
   std::atomic<bool> ending_{false};
   std::thread thread_;
   std::chrono::steady_clock::time_point began_;
-  // Used by the thread until it has ended.
+  // The thread uses the next three members until it has ended.
   std::string line_;
   std::string last_line_;
   std::uint64_t lines_ = 0;

@@ -18,13 +18,13 @@ namespace {
 constexpr double worth_running = 1.03;  ///< minimum predicted gain for running a configuration
 constexpr double as_good = 0.98;  ///< minimum share of the best throughput that counts as equal
 
-constexpr double worth_deciding = 1.05;  ///< gain from which on a wrong winner matters
+constexpr double worth_deciding = 1.05;  ///< gain above which it matters which one is better
 
 /// If |log(measured ÷ predicted)| is larger, the prediction was wrong.
 constexpr double far_off = 0.2;
 
-/// Returns the index of the first value that is at least twice as large as the one at `at`, or of
-/// the largest value; of values that are no numbers, the next one.
+/// Returns the index of the first value that is at least twice as large as the one at `at`, or else
+/// of the largest value. If the values are no numbers, returns the next index.
 std::size_t doubled(const std::vector<std::string>& values, std::size_t at) {
   const std::optional<std::size_t> number = number_of(values[at]);
   std::size_t next = at + 1;
@@ -37,7 +37,7 @@ std::size_t doubled(const std::vector<std::string>& values, std::size_t at) {
 
 constexpr double normal_reach = 1.645;  ///< half width of a 90 % interval in standard deviations
 
-/// Returns half the width of an interval of the logarithm of the throughput.
+/// Returns half the width of the confidence interval of the logarithm of the throughput.
 double log_reach(const throughput& t) {
   if (!std::isfinite(t.high) || t.low <= 0) return 1;
   return std::log(t.high / t.low) / 2;
@@ -120,8 +120,8 @@ bool search::is_disturbed(const tune_run& run) {
   return run.other_cpus >= much * cpus && run.waited >= long_wait;
 }
 
-/// Returns the standard deviation of the logarithm of the throughput between runs of a
-/// configuration. One value that is usual counts as much as one repeated run.
+/// Estimates how much the throughput differs between runs of a configuration, as the standard
+/// deviation of its logarithm. A usual value counts as much as one repeated run.
 double search::spread() const {
   constexpr double usual = 0.01;
   constexpr double usual_if_disturbed = 0.04;
@@ -147,7 +147,7 @@ double search::spread() const {
 
 throughput search::with_spread(const measured_configuration& one) const {
   const double between = normal_reach * spread() / std::sqrt(static_cast<double>(one.runs));
-  // The interval of repeated runs contains how much they differ already.
+  // If there are several runs, `within` already contains the differences between them.
   const double within = log_reach(one.rate);
   const double reach = one.runs == 1 ? std::hypot(between, within) : std::max(between, within);
   throughput wide = one.rate;
@@ -163,8 +163,8 @@ throughput search::with_spread(const tune_run& run) const {
   return with_spread(alone);
 }
 
-/// Returns the largest factor by which a configuration may really be better than the one that
-/// measured best, because both measurements are uncertain.
+/// Returns the largest factor by which a configuration may be better than best(). It may be above
+/// 1, because both measurements are uncertain.
 double search::possible_gain(const measured_configuration& one) const {
   const measured_configuration& first = *best();
   const double reach = std::hypot(log_reach(with_spread(first)), log_reach(with_spread(one)));
@@ -197,8 +197,8 @@ bool search::predictions_hold() const {
   return wrong < 2;
 }
 
-/// Returns a configuration that ran once, was much slower than predicted, and may have been
-/// disturbed. On a quiet machine, the run has shown what limits the configuration.
+/// Returns a configuration that ran once, was much slower than predicted, and may have been slowed
+/// down by other programs. If no other programs were busy, the run need not be repeated.
 std::optional<next_run> search::surprising_step() const {
   for (const measured_configuration& m : measured_) {
     const bool slow = m.predicted && std::log(m.rate.per_s / *m.predicted) < -far_off;
@@ -207,8 +207,8 @@ std::optional<next_run> search::surprising_step() const {
   return std::nullopt;
 }
 
-/// Returns the best configuration with the most different batch size if all runs had the same one:
-/// one size does not show which part of the work grows with it.
+/// If all runs had the same batch size, returns the best configuration with the most different
+/// size. One size does not show which part of the work grows with it.
 std::optional<next_run> search::other_size_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || !predictions_hold()) return std::nullopt;
@@ -240,7 +240,7 @@ bool search::is_searched(std::size_t knob) const {
   configuration other = best()->at;
   for (std::size_t value = 0; value < space_.knobs()[knob].values.size(); ++value) {
     other[knob] = value;
-    // What has run can always be "predicted".
+    // Configurations that have run are ignored, because a prediction for them is always possible.
     if (!was_run(other) && predictions_.per_s(other)) return false;
   }
   return true;
@@ -286,8 +286,9 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
   });
 }
 
-/// Returns the next run that doubles all searched numbers at once, because some settings, such as
-/// threads and a queue's length, gain only together. Continues as long as each doubling gained.
+/// Returns the next run that doubles all searched numbers together, because some settings, such as
+/// threads and the length of a queue, have an effect only together. Further doublings follow as
+/// long as each one raises the throughput.
 std::optional<next_run> search::joint_step() const {
   if (best() == nullptr || reaches_target(*best())) return std::nullopt;
   configuration at = space_.start();
@@ -341,15 +342,15 @@ std::optional<std::size_t> search::step_along(std::size_t knob, bool between) co
     }
     return std::nullopt;
   }
-  // A value that is as good as the best one but costs more shows that there is nothing in between.
+  // If a higher value is as good as the best one, values in between are not tried.
   const bool flat = above < values.size() && is_as_good(knob, above);
   if (!flat && above < values.size() && above - at > 1) return at + (above - at) / 2;
   if (below > 0 && at - (below - 1) > 1) return below - 1 + (at - (below - 1)) / 2;
   return std::nullopt;
 }
 
-/// Returns the factor by which the newest step along a knob raised the throughput, and 1 if that
-/// may be chance; nullopt if no two configurations that ran differ in this knob alone.
+/// Returns the factor by which the newest step along a knob raised the throughput, or 1 if the gain
+/// is not significant; nullopt if no two configurations that ran differ in this knob alone.
 std::optional<double> search::newest_gain(std::size_t knob) const {
   for (auto newer = measured_.rbegin(); newer != measured_.rend(); ++newer) {
     const measured_configuration* before = nullptr;
@@ -435,7 +436,7 @@ std::optional<next_run> search::next() {
     return std::nullopt;
   }
   std::optional<next_run> step = surprising_step();
-  // Before other predictions, because their errors depend on it.
+  // Predictions need trials of two batch sizes, so this step precedes those that predict.
   if (!step) step = other_size_step();
   if (!step) step = predicted_step();
   if (!step) step = joint_step();

@@ -23,7 +23,7 @@ struct tune_run {
   std::vector<std::string> notes;      ///< what the user should know about the run
   std::uint64_t bytes = 0;
   double cpus = 0;
-  double other_cpus = 0;  ///< mean number of CPUs that other programs used meanwhile
+  double other_cpus = 0;  ///< mean number of CPUs that other programs used during the run
   double waited = 0;      ///< seconds per second that all its threads together waited for a CPU
   double seconds = 0;
   std::string dir;    ///< folder with the logs; "" if there are none
@@ -50,11 +50,11 @@ struct next_run {
 ///
 /// The first run has the start values. As long as runs can be simulated, the next one is the
 /// configuration with the highest predicted throughput, unless the predicted gain is below 3 %.
-/// Knobs that the simulation does not know, and all knobs if runs cannot be simulated or
-/// predictions were wrong twice, are searched one at a time: the value is doubled as long as that
-/// gains 2 %, otherwise halved; then values in between are tried. A run that is much slower than
-/// predicted is repeated if another program may have disturbed it. Remaining runs confirm a
-/// cheaper configuration, and repeat the two best if it is unclear which is better.
+/// Knobs whose effect cannot be simulated are searched one at a time, and so are all knobs after
+/// two wrong predictions: the value is doubled as long as that gains 2 %, otherwise halved; then
+/// values in between are tried. A run that is much slower than predicted is repeated if another
+/// program may have disturbed it. Remaining runs confirm a cheaper configuration, and repeat the
+/// two best if it is unclear which is better.
 class search {
  public:
   struct limits {
@@ -77,11 +77,11 @@ class search {
   /// the target, the one with the fewest threads, then with the least memory. Returns nullptr if
   /// every run failed.
   const measured_configuration* best() const;
-  /// Returns the other configuration that is most likely as good as best(); nullptr if no interval
-  /// of another one overlaps that of best().
+  /// Returns the other configuration that is most likely as good as best(); nullptr if the
+  /// confidence intervals show that all others are worse.
   const measured_configuration* rival() const;
-  /// Returns the throughput with a 90 % interval that also contains how much runs of the same
-  /// configuration differ: as far as repeated runs show it, and as far as is usual.
+  /// Returns the throughput with a 90 % interval that also covers the differences between runs of
+  /// the same configuration. These are estimated from repeated runs and a usual value.
   throughput with_spread(const measured_configuration& one) const;
   /// Returns the same for one run alone; `run.measured` must exist.
   throughput with_spread(const tune_run& run) const;

@@ -32,7 +32,7 @@ double reach_of_mean(const std::vector<double>& values) {
   return student_reach(n - 1, outside) * std::sqrt(squares / (n - 1) / n);
 }
 
-/// Returns the means of `parts` parts of `values`, one after the other.
+/// Divides `values` into `parts` consecutive parts, and returns the mean of each part.
 std::vector<double> means_of(const std::vector<double>& values, std::size_t parts) {
   std::vector<double> means;
   for (std::size_t p = 0; p < parts; ++p) {
@@ -44,7 +44,7 @@ std::vector<double> means_of(const std::vector<double>& values, std::size_t part
   return means;
 }
 
-/// Returns how many intervals at the beginning belong to the start-up.
+/// Returns how many intervals at the beginning belong to the start-up, see steady_throughput().
 std::size_t start_up_of(const std::vector<double>& intervals) {
   constexpr std::size_t together = 5;
   std::vector<double> means;
@@ -63,7 +63,8 @@ std::size_t start_up_of(const std::vector<double>& intervals) {
     if (at > means.size() / 2) continue;
     const auto n = static_cast<double>(means.size() - at);
     const double error = (squares - sum * sum / n) / (n * n);
-    // Of equally good places, the earliest is used; the factor allows for rounding.
+    // If several ends of the start-up are equally good, the earliest is used. The factor allows for
+    // rounding errors.
     if (error > least * (1 + 1e-9)) continue;
     least = error;
     best = at;
@@ -113,7 +114,8 @@ std::optional<throughput> steady_throughput(const reception_times& times, std::i
     found.start_up_s = 1e-9 * (times.front()[skipped] - static_cast<double>(begin_ns));
   }
   const std::size_t parts = std::clamp<std::size_t>(intervals.size() / 2, 2, max_parts);
-  // The variance of a fitted slope is 1.2 times that of the time between first and last event.
+  // The variance of a slope fitted to events is 1.2 times that of the slope from the first event to
+  // the last.
   const double reach =
       std::sqrt(1.2) * reach_of_mean(means_of(intervals, parts)) * found.per_s * 1e-9;
   found.low = found.per_s / (1 + reach);
@@ -130,7 +132,8 @@ std::optional<throughput> printed_throughput(const std::vector<printed_rate>& ra
   found.values = values.size();
   found.start_up_s = rates[rates.size() / 2].seconds;
   if (values.size() > 1) {
-    // Progress bars print a moving average, so that only means of many values are independent.
+    // Progress bars print a moving average, so successive values are not independent, but the means
+    // of many values are.
     constexpr std::size_t parts = 10;
     const double reach =
         values.size() < 2 * parts ? reach_of_mean(values) : reach_of_mean(means_of(values, parts));
@@ -156,8 +159,8 @@ throughput pooled(const std::vector<throughput>& trials) {
   }
   const auto n = static_cast<double>(trials.size());
   all.per_s = mean_of(rates);
-  // Two trials are too few to estimate how much trials differ, so the interval is at least as wide
-  // as that of all their batches.
+  // The interval covers the uncertainty within the trials and the differences between them. Two
+  // trials are too few to estimate a standard deviation, so half their difference is used.
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   const double between = trials.size() == 2 ? (*most - *least) / 2 : reach_of_mean(rates);
   const double reach = std::max(std::sqrt(within) / n, between);

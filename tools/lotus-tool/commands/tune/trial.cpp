@@ -50,7 +50,8 @@ void offer_to_out_of_memory_killer(pid_t id) {
   std::ofstream("/proc/" + std::to_string(id) + "/oom_score_adj") << 1000;
 }
 
-/// Waits until the program ends or its time is over, and looks twice a second at what it uses.
+/// Waits until the program ends or its time is over. Twice a second, measures the memory of its
+/// processes and how long they waited for CPUs.
 void watch(recording_program& recording, const descendants& processes, const program_output& output,
            const trial_request& request, trial_result& result) {
   constexpr double between_looks_s = 0.5;

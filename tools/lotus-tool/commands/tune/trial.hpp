@@ -24,8 +24,8 @@ struct trial_request {
   double seconds = 0;  ///< duration after which the program is asked to end
   /// Regular expression whose first group is a rate in the program's output; "": none.
   std::string metric;
-  /// Called after a quarter, a half and three quarters of the time with the place of the logs and
-  /// the rates that were printed, if not empty. If it returns true, the run ends.
+  /// If set, called after a quarter, a half and three quarters of the time, with the location of
+  /// the logs and the rates that were printed. If it returns true, the run ends.
   std::function<bool(const std::string& dir, const std::string& prefix,
                      const std::vector<printed_rate>& rates)>
       is_enough = {};
@@ -39,16 +39,16 @@ struct trial_result {
   double seconds = 0;         ///< how long the program ran
   int status = 0;             ///< exit status, or 128 + signal
   bool by_signal = false;
-  bool cut_off = false;  ///< whether the program was asked to end, because its time was over or it
-                         ///< was measured
-  bool killed = false;   ///< whether the program ignored that and was killed
+  bool cut_off = false;  ///< whether the program was asked to end, because its time was over or the
+                         ///< throughput was exact enough
+  bool killed = false;   ///< whether the program ignored SIGTERM and was killed
   bool stopped = false;  ///< whether it was ended because it tried to use the terminal
   bool interrupted = false;  ///< whether this process, lotus-tool, was asked to end
   std::size_t outlived = 0;  ///< number of processes that outlived the program and were ended
   std::size_t unkillable = 0;
   std::uint64_t bytes = 0;  ///< maximum memory of all processes, sampled twice a second
   double cpus = 0;          ///< mean number of CPUs that all processes used
-  double waited = 0;        ///< seconds per second that its threads waited for a CPU, sampled too
+  double waited = 0;        ///< seconds per second that its threads waited for a CPU
   double other_cpus = 0;    ///< mean number of CPUs that all other programs of the machine used
   std::string last_line;    ///< the last line that the program printed
   std::uint64_t lines_read = 0;  ///< number of lines that the program printed

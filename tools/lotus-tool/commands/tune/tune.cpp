@@ -56,13 +56,14 @@ std::string seconds_text(double seconds) {
   return human_time(1e9 * seconds);
 }
 
-/// Whether a longer run would change nothing: the interval is within 3 %, from `many` values.
+/// Whether a longer run is not needed: the interval is within 3 % and results from at least `many`
+/// values.
 bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
   constexpr double near = 0.03;
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
 }
 
-/// Whether the rates that a program has printed so far are enough.
+/// Whether the rates that a program has printed so far are enough to compute its throughput.
 bool is_printed(const std::vector<printed_rate>& rates) {
   constexpr std::size_t many = 20;
   return is_exact(printed_throughput(rates), many);
@@ -81,7 +82,7 @@ bool is_measured(const std::string& dir, const std::string& prefix) {
   }
 }
 
-/// Runs the program and measures it.
+/// Searches for the best settings: runs the program with different settings and measures it.
 class tuner {
  public:
   tuner(const tune_options& options, const search_space& space, diagnostic_log& diagnostics)
@@ -101,7 +102,7 @@ class tuner {
         ended = search_.ended_because();
         break;
       }
-      // The user may have interrupted the prediction, which takes time.
+      // The search may take long, so the user may have interrupted it.
       if (interrupted_by() == 0) search_.add(run(*next));
       if (interrupted_by() != 0) {
         ended = "interrupted by " + signal_text(interrupted_by());
@@ -150,7 +151,8 @@ class tuner {
     return made;
   }
 
-  /// Returns the folder for the next run. What earlier searches recorded with the same --dir stays.
+  /// Returns an unused folder for the next run, so that logs of earlier searches with the same
+  /// --dir are kept.
   std::string new_folder() {
     std::error_code ignored;
     do {

@@ -117,7 +117,7 @@ class compat_writer {
   std::uint64_t number_ = 0;  // number in the current log's name
   std::string scratch_;
   raw_name_table names_;
-  // For each name, by its number: the text with which its events begin in the current log.
+  // The beginning of the events of each name in the current log, by the number of the name.
   std::vector<std::string> heads_;
 };
 

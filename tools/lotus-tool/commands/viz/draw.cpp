@@ -37,7 +37,8 @@ bool comes_before(const drawn_slice& a, const drawn_slice& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
 }
 
-/// Finds the operations of a log that are already drawn as spans of stages.
+/// Finds the operations of a log that are already drawn as spans of stages, so that they are not
+/// drawn twice.
 class stage_operations {
  public:
   stage_operations(const run_data& run, std::size_t file, name_table& names) {

@@ -1,4 +1,4 @@
-// Distributes the slices of one thread over several tracks (lanes) so that they nest on each.
+// Distributes the slices of one thread over tracks (lanes) so that the slices of a lane nest.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 
@@ -16,6 +16,7 @@ namespace lotus::tool {
 /// takes O(log n) time on average, even if there are many lanes.
 class first_fitting_lane {
  public:
+  /// Adds a slice and returns the index of its lane.
   /// @param start_ns  must not be less than in the previous call.
   std::size_t take(std::int64_t start_ns, std::int64_t end_ns) {
     while (!ends_.empty() && ends_.top().first <= start_ns) {
@@ -66,14 +67,15 @@ class first_fitting_lane {
   std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<>> ends_;
 };
 
-/// Viewers draw a track as a stack, so the slices of a track must nest or be disjoint. A slice that
-/// overlaps another one partly is kept for a further lane. A slice that comes out of order is kept
-/// too, because it may overlap slices that were already drawn.
+/// Viewers draw a track as a stack, so the slices of a track must nest or be disjoint. Most slices
+/// fit on the first lane. A slice that partly overlaps another one is stored for a further lane,
+/// and so is a slice that comes out of order, because it may overlap slices that were already
+/// drawn.
 /// @tparam Slice  a type with the members start_ns and duration_ns.
 template <class Slice>
 class nesting_lanes {
  public:
-  /// Returns whether the slice fits on the first lane. If not, keeps it for the further lanes.
+  /// Returns whether the slice fits on the first lane. If not, stores it for the further lanes.
   bool take(const Slice& slice) {
     const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
     bool fits = slice.start_ns >= last_ns_;
@@ -92,11 +94,11 @@ class nesting_lanes {
     return true;
   }
 
-  /// Keeps a slice for the further lanes without trying the first lane.
+  /// Stores a slice for the further lanes without trying the first lane.
   void keep(const Slice& slice) { kept_.push_back(slice); }
 
-  /// Begins the next lane; returns false if there is none. The first call distributes the kept
-  /// slices, so no slice may be added after it.
+  /// Begins the next lane; returns false if there is none. The first call distributes the stored
+  /// slices over the further lanes, so no slice may be added after it.
   template <class Before>
   bool next(Before&& before) {
     if (!distributed_) distribute(before);

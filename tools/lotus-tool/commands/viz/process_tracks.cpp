@@ -22,7 +22,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A number that increases and decreases over time.
+/// A number that increases and decreases over time, and is drawn as a counter.
 class level {
  public:
   void up(std::int64_t at_ns) { changes_.emplace_back(at_ns, 1); }
@@ -30,7 +30,7 @@ class level {
 
   void draw(std::uint32_t pid, std::string_view name, const view& shown, trace_sink& sink) {
     // Sorting puts decreases before increases at the same time, so that the drawn value is never
-    // higher than the true one was.
+    // higher than the true value.
     std::sort(changes_.begin(), changes_.end());
     std::int64_t value = 0;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
@@ -104,7 +104,7 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
   if (shown.is_chosen()) return;
   process_tracks processes(tracks);
   for (const async_segment& p : run.side.segments) processes.know(p);
-  // For each process and name, the end time of every lane.
+  // For each process and name, the end times of the lanes (rows) of asynchronous operations.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> lanes;
   for (const async_operation& op : async_operations_of(run.side)) {
     if (!shown.has_time(op.life.start_ns, op.life.end_ns)) continue;
@@ -173,7 +173,7 @@ bool range_drawer::next_lane() {
 void range_drawer::draw_lane(track where, trace_sink& sink) const {
   lanes_.for_each([&](const named_range& r) {
     slice_event event;
-    // Remove the separator before the range's number, as in "iteration_".
+    // Removes the separator before the range's number, such as the last character of "iteration_".
     std::string name = shown_name(run_.names.name(r.name));
     while (r.number >= 0 && name.size() > 1 && (name.back() == '_' || name.back() == ' ')) {
       name.pop_back();

@@ -15,7 +15,8 @@ template <class What>
 class slice_stack {
  public:
   /// Closes the slices that have ended by `start_ns`, and opens a slice. Returns the slice's start,
-  /// which is not before the last event written, because the formats require order.
+  /// which is not before the last event written, because the formats require events in order of
+  /// time.
   template <class Close>
   std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
                     Close&& close) {

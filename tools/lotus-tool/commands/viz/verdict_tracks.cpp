@@ -71,7 +71,7 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
 }  // namespace
 
 std::optional<run_verdict> find_verdict(const run_data& run) {
-  // Reading the run already printed these messages.
+  // The messages are discarded, because they were already printed when the run was read.
   diagnostic_log silent = diagnostic_log::silenced();
   const judgement judged = diagnose_run(run, /*skip_batches=*/0, silent);
   if (!judged.found || !judged.found->is) return std::nullopt;
@@ -91,7 +91,8 @@ void draw_verdict(const run_verdict& found, const run_data& run, const run_track
     event.category = "path";
     std::string name =
         path_title(a.kind, a.name ? shown_name(run.names.name(*a.name)) : std::string());
-    // Viewers add up slices by name; the suffix separates this slice from the operation's own ones.
+    // Viewers add up slices of the same name. With the suffix, this slice is not added to those of
+    // the operation itself.
     if (a.kind == path_kind::operation) name += " (critical path)";
     event.name = name;
     event.start_ns = a.start_ns;

@@ -126,7 +126,7 @@ slowest parse_slowest(const std::string& text) {
 
 namespace {
 
-/// Finds a stage by its name, with or without the S that names in logs have; nullopt if none.
+/// Finds a stage by its name, with or without the S that begins all names in logs; nullopt if none.
 std::optional<stage_id> look_for_stage(const std::string& name, const run_data& run) {
   for (const stage_span& span : run.side.stages) {
     const std::string_view full = run.names.name(span.name);

@@ -36,7 +36,7 @@
 namespace lotus::tool {
 namespace {
 
-/// What one output file shows: some runs, and the profiler trace that they are merged into.
+/// The contents of one output file: some runs, and the profiler trace that they are merged into.
 struct picture {
   std::vector<run_files> runs;
   std::optional<torch_trace> torch;
@@ -69,7 +69,7 @@ torch_trace given_torch_trace(const std::string& path) {
   return std::move(scan.trace);
 }
 
-/// Returns what to draw into each trace: one trace for each run with all its loaders, because a
+/// Assigns the runs to output files: all loaders of a run are drawn into one file, because a
 /// profiler trace in the run's folder covers all loaders.
 std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& diagnostics) {
   std::vector<picture> found;
@@ -158,7 +158,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
   }
 }
 
-/// A run of which only the tracks and times were read. Drawing reads its operations from the logs.
+/// A run that was read without its operations. Drawing reads them from the logs again.
 struct scanned_run {
   run_data data;
   std::optional<run_verdict> verdict;
@@ -170,7 +170,7 @@ void forget_operations(run_data& run) {
   for (run_data::log_operations& log : run.logs) log = run_data::log_operations();
 }
 
-/// Draws all runs of a trace. Throws usage_error if the wanted window is empty.
+/// Draws all runs of a trace. Throws usage_error if the requested window of time contains nothing.
 void draw_all(const viz_options& options, const picture& preprocessed,
               const std::vector<scanned_run>& scanned, std::int64_t base_ns, name_table& names,
               trace_sink& sink, diagnostic_log& diagnostics) {
@@ -199,7 +199,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
     const run_data& run = scanned[r].data;
-    if (run.first_ns > run.last_ns) continue;  // a run with only counted calls has no times
+    if (run.first_ns > run.last_ns) continue;  // a run with only aggregated calls has no times
     if (scanned.size() > 1 && !has_window(options.view, run)) {
       diagnostics.warning(run.files->dir + ": skipped: it has no such batch or stage");
       continue;

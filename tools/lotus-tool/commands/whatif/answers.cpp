@@ -36,10 +36,11 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
   return static_cast<double>(p.max_out) / pipeline.items_per_batch;
 }
 
+/// Returns a sentence about how the target can be reached.
 /// @param with_start_up  the prediction for the settings that were found. Its throughput over the
 ///   whole run is lower than in steady state, to which the target applies.
-std::string way_text(const path_to_target& way, const what_if& run,
-                     const prediction& with_start_up) {
+std::string target_text(const path_to_target& way, const what_if& run,
+                        const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target =
       "target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
@@ -61,6 +62,7 @@ std::string way_text(const path_to_target& way, const what_if& run,
          (best.empty() ? "" : ", with " + best);
 }
 
+/// Returns a sentence about the error of the simulation.
 /// @param off  by how much the simulation of the unchanged run is too fast, relative to the run.
 std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
@@ -139,8 +141,8 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
-                  fitted(out, printable_line(
-                                  way_text(*answers.way, run, answers.changes.front().would_be))))
+                  fitted(out, printable_line(target_text(*answers.way, run,
+                                                         answers.changes.front().would_be))))
         << "\n\n";
   }
   table changes;

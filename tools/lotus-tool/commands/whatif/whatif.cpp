@@ -34,7 +34,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A run with its simulation, which answers the questions about the run.
+/// A run with the simulation that predicts the effects of changes to the run.
 struct asked_run {
   run_data run;
   std::optional<recorded_pipeline> pipeline;
@@ -67,8 +67,8 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
-/// Throws input_error if threads were given for an operation, or if the run has no stages with
-/// names to give threads for.
+/// Throws input_error if the user gave threads for an operation, which has none of its own, or for
+/// a stage although the run has no named stages.
 void check_not_operations(const std::map<std::string, std::size_t>& threads,
                           const recorded_pipeline& pipeline,
                           const std::vector<std::string>& known) {
@@ -90,7 +90,8 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
   }
 }
 
-/// Returns `change` with the run's own names. Throws input_error if the run does not permit it.
+/// Returns `change` with the names as in the logs. Throws input_error if the run does not permit
+/// it.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
@@ -111,7 +112,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
         "--prefetch: stages build these batches, and their queues limit the number in flight");
   }
   if (change.workers && !pipeline.has_workers()) {
-    // Suggests a stage that more threads may help.
+    // The message suggests a stage that may need more threads.
     std::size_t busy = 0;
     while (busy + 1 < pipeline.stages.size() && !may_need_threads(pipeline, {}, busy)) ++busy;
     const std::string name = printable_line(pipeline.stages[busy].name);
@@ -125,7 +126,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
   return change;
 }
 
-/// Returns the size of a batch in bytes, which is the mean value of a counter with a certain name.
+/// Returns the size of a batch in bytes: the mean value of the counter "bytes per batch".
 std::optional<double> counted_bytes(const run_data& run) {
   double sum = 0;
   double count = 0;
@@ -144,7 +145,7 @@ class asker {
     if (!options.also.empty()) also_ = find_runs(options.also, options.prefix, diagnostics);
   }
 
-  /// Answers all questions about a run.
+  /// Predicts the effects of the requested changes on one run.
   /// @param keep  receives the objects that the answers refer to.
   whatif_answers ask(const run_files& files, std::vector<std::unique_ptr<asked_run>>& keep) {
     whatif_answers answers;
@@ -169,7 +170,8 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // The target is below 100 %, because receiving a batch takes time, so the wait is never 0.
+      // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
+      // because receiving a batch takes time.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_path_to_target(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));
@@ -191,7 +193,7 @@ class asker {
     answers.changes.push_back({change, answers.run->predict(change)});
   }
 
-  /// Reads the same loader in the other run that the user gave.
+  /// Reads the loader of this name from the additional run that the user gave.
   void read_also(const std::string& loader, asked_run& kept) {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {

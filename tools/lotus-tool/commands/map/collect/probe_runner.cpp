@@ -33,8 +33,9 @@ namespace fs = std::filesystem;
 
 using lotus::detail::collector_id;
 
-/// Describes a collector whose name is the same in the library and in --collector. Only VTune
-/// differs: its data is collected by VTune, but the library marks regions for VTune through ITT.
+/// Describes a collector that has the same name in the library and in the option --collector. The
+/// exception is VTune: the option calls it "vtune", but the library calls it "itt", because it
+/// marks regions for VTune through the interface ITT.
 constexpr collector_kind same_name(collector_id collector, const char* program,
                                    double usual_rate_hz, rates possible,
                                    bool one_operation_per_launch,
@@ -65,7 +66,7 @@ constexpr const char* log_variable = "LOTUS_LOG_FILE";
 /// it may be the path of another run's logs.
 constexpr const char* no_log = "";
 
-/// Makes a path absolute, because a probe may change its directory.
+/// Makes a path absolute, because the probe program may change its working directory.
 std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
@@ -202,8 +203,8 @@ void probe_runner::run_perf(const probe_launch& launch) {
 }
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
-  // The probe must not record a log: callgrind would also count the recording thread, and times
-  // have little meaning under valgrind.
+  // The probe must not record a log: callgrind would also count the thread that writes the log, and
+  // times have little meaning under valgrind.
   command what = probe_command(launch, false);
   // valgrind treats '%' as a pattern; "%%" stands for '%'.
   std::string folder;
@@ -223,7 +224,8 @@ void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
-  // The usual rate needs no options, and old versions of VTune do not know these two.
+  // The usual rate is the default of VTune, so it needs no options. Old versions of VTune do not
+  // know these two options.
   if (launch.rate_hz != kind_.usual_rate_hz) {
     append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
                                "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});

@@ -20,14 +20,14 @@ enum class rates { any, whole_ms, only_usual };
 struct probe_launch;
 class probe_runner;
 
-/// A collecting program and how it differs from the others.
+/// A collector that `map run` supports: the program that collects the data, and its abilities.
 struct collector_kind {
   lotus::detail::collector_id collector;  ///< the collector that the library uses
   const char* name;                       ///< the name for --collector
   const char* program;   ///< the program that must be installed; null if no other program is needed
   double usual_rate_hz;  ///< usual sampling rate in Hz; 0 if the collector does not sample
   rates possible;
-  bool one_operation_per_launch;  ///< whether reports do not distinguish operations
+  bool one_operation_per_launch;  ///< whether its reports contain no names of operations
   void (probe_runner::*launch)(const probe_launch& launch);
 };
 
@@ -43,7 +43,8 @@ std::string collector_names(std::string_view between);
 /// Finds a collector by its name. Throws usage_error if the name is unknown.
 const collector_kind& find_collector_kind(const std::string& name);
 
-/// Describes one launch of the probe. Paths are absolute or relative to the current directory.
+/// Describes one launch of the probe, which is the program to profile. Paths are absolute or
+/// relative to the current directory.
 struct probe_launch {
   std::vector<std::string> program;
   double rate_hz = 0;
@@ -55,14 +56,14 @@ struct probe_launch {
 
 class probe_runner {
  public:
-  /// @param err  receives messages that the library prints in the probe, each only once. It must
-  ///   outlive this object.
+  /// @param err  receives the messages that Lotus prints in the probe program, each only once. It
+  ///   must outlive this object.
   probe_runner(const collector_kind& kind, std::ostream& err) : kind_(kind), err_(err) {}
 
-  /// Runs the probe once under the collector and creates the report. Throws input_error.
+  /// Runs the probe program once under the collector and creates the report. Throws input_error.
   void run(const probe_launch& launch);
 
-  /// Whether the library has printed any message in a probe.
+  /// Whether Lotus has printed a message in a probe, which may explain a missing report.
   bool has_reported() const noexcept { return !reported_.empty(); }
 
   /// Returns the names of all regions in order of appearance. Runs the probe once without

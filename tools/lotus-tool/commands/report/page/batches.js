@@ -1,9 +1,10 @@
-// The table of the batches that the consumer waited for longest, and the links from the first screen to other places.
+// Draws the table of the batches that the consumer waited for longest, and follows links of the first screen.
 "use strict";
 
 const batchesListed = 12;
 
-/** @param {any} timeline @param {(place: number) => void} select shows a batch in the timeline */
+/** Draws the table. @param {any} timeline @param {(place: number) => void} select shows the batch with this index in
+ * the timeline */
 function showBatches(timeline, select) {
   const { histories } = timeline;
   const waited = (place) => histories.between(place, "waitedFrom", "waitedTo");
@@ -25,7 +26,7 @@ function showBatches(timeline, select) {
   byId("batches").replaceChildren(...table.childNodes);
 }
 
-/** Goes to the place on the page that a part of the first screen links to. @param {any} workbench */
+/** Scrolls to what a link of the first screen refers to, and selects it. @param {any} workbench */
 function showTarget(workbench, target) {
   const { timeline, selection } = workbench;
   const view = (id) => {

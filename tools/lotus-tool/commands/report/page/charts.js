@@ -12,8 +12,8 @@ function axis(title, extra) {
   }, extra);
 }
 
-/** Returns an axis of seconds with times in suitable units. @param {number} [zero] value that stands for 0 on a
- * logarithmic axis */
+/** Returns an axis of times. The values are in seconds; the labels are in suitable units. @param {number} [zero] value
+ * that is labeled 0, because a logarithmic axis has no 0 */
 function timeAxis(title, extra, zero = -1) {
   const ticks = { color: cssColour("quiet"), maxTicksLimit: 8, callback: (value) => value <= zero ? "0" : humanTime(Number((value * 1e9).toPrecision(6))) };
   return axis(title, Object.assign({ ticks }, extra));
@@ -28,7 +28,8 @@ function options(x, y, legend) {
   };
 }
 
-/** Draws Fig. 4 of the Lotus paper. Chart.js has no box plots, so each box consists of three floating bars. */
+/** Draws the preprocess times as box plots, as in Fig. 4 of the Lotus paper. Chart.js has no box plots, so each box
+ * consists of three floating bars. */
 function boxPlots() {
   const figures = report.runs.map((run) => run.preprocess);
   const spans = (low, high) => figures.map((f) => f.count ? [seconds(f[low]), seconds(f[high])] : null);
@@ -60,13 +61,13 @@ function boxPlots() {
 
 const runColours = ["accent", "arrival", "step", "wait", "quiet"];
 
-/** Returns the color of a run's line. Lines need colors that stand out from the page. */
+/** Returns the color of a run's line. The first runs get colors that have a high contrast to the page. */
 function runColour(i) { return i < runColours.length ? cssColour(runColours[i]) : colour(i); }
 
 /** Returns the dashes of a run's line, because the color alone may not distinguish it. */
 function runDash(i) { return [[], [6, 4], [2, 3], [9, 3, 2, 3]][i % 4]; }
 
-/** Draws Fig. 5 of the Lotus paper: sorted values, with a line at 500 ms. */
+/** Draws the sorted waits or delays of each run, as in Fig. 5 of the Lotus paper, with a line at 500 ms. */
 function curves(id, key) {
   // A logarithmic axis has no 0, so 0 is drawn a decade below the shortest time.
   const times = report.runs.flatMap((run) => run[key]).filter((ns) => ns > 0);
@@ -129,7 +130,7 @@ function timesOverRun() {
 }
 
 /** Draws charts that compare the runs. For a single run, draws its batches instead, because a chart with one bar would
- * show nothing. Yields after each chart. */
+ * show nothing. Yields after each chart, so that the page can react to the user meanwhile. */
 function* drawChartsInSteps() {
   const several = report.runs.length > 1;
   const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);

@@ -6,7 +6,8 @@ function changeText(change) {
   return change >= 1 ? threeDigits(1 + change) + "×" : (change > 0 ? "+" : "") + percent(change);
 }
 
-/** Returns whether a row of `lotus-tool compare` became slower or faster, or "chance" if it is not significant. */
+/** Returns whether a row of `lotus-tool compare` became "slower" or "faster", or "not significant"; "" if this is
+ * unknown. */
 function judgement(row) {
   if (row.low === null) return "";
   if (row.low <= 0 && row.high >= 0) return "not significant";
@@ -38,7 +39,7 @@ function differences(a, b) {
 
 let comparisonChart = undefined;
 
-/** Draws the distributions of both runs' durations over each other. */
+/** Draws the histograms of an operation's durations in both runs over each other. */
 function drawComparison() {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;

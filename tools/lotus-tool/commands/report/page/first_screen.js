@@ -26,11 +26,12 @@ function rateTable(run) {
 
 const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", "start-up": "quiet", unrecorded: "line" };
 
-/** Goes to the target of a link. start.js replaces this function once the timeline exists, and goes to `wanted`. */
+/** Goes to the target of a link. Before the timeline exists, this only stores the link in `wanted`. Then start.js
+ * replaces this function and goes to `wanted`. */
 let goTo = (run, target) => { wanted = { run, target }; };
 let wanted = undefined;
 
-/** Returns a link to a target, which first_screen.cpp writes; without a target, returns a text. */
+/** Returns a link to a target, which is part of the data of the page; without a target, returns a plain text. */
 function targetLink(run, text, target) {
   if (!target) return element("span", text);
   const link = linkTo(text, () => goTo(run, target));
@@ -48,7 +49,7 @@ function targetText(target) {
   }
 }
 
-/** Lets the left and right keys move between the parts of the bar; the Tab key stops only once for the whole bar. */
+/** Lets the left and right keys move between the segments of a bar, so that the Tab key stops only once at the bar. */
 function listenToBar(bar) {
   const parts = [...bar.children];
   bar.addEventListener("keydown", (event) => {
@@ -101,12 +102,12 @@ function pathBar(run) {
       rows.delete(share.title);
     }
   }
-  for (const row of rows.values()) list.append(element("li", rowText(row)));  // "3 smaller parts"
+  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 smaller parts"
   listenToBar(bar);
   return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }
 
-/** Shows the run time now and after one change, as `lotus-tool diagnose` prints them. */
+/** Draws the suggested changes, each with the run time now and the predicted one, as `lotus-tool diagnose` prints them. */
 function adviceList(run, screen) {
   const parts = [];
   if (screen.advice.length) {
@@ -121,7 +122,7 @@ function adviceList(run, screen) {
   return parts;
 }
 
-/** Shows how complete the records are. */
+/** Returns a text about how complete the records are. */
 function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
@@ -132,7 +133,7 @@ function qualityText(run) {
     (shown.length ? shown.join(", ") : "no malformed lines, no dropped records") + ".";
 }
 
-/** Shows how the run's processes were started. */
+/** Returns the command line of the run's first process, and how many others there are. */
 function commandText(run) {
   const [first, ...others] = run.facts.commands;
   return others.length ? first + " and " + others.length + " others" : first;
@@ -148,7 +149,7 @@ function factsList(run) {
   };
   const f = run.facts;
   fact("started", f.started);
-  // A run with a first screen has its length and these numbers in the title.
+  // If there is a first screen, its title already contains the length of the run and the number of CPUs.
   const screen = run.verdict && run.verdict.screen;
   if (!screen) fact("recorded", f.length_ns === undefined ? "" : humanTime(f.length_ns));
   fact("host", f.hosts.length > 3 ? f.hosts.length + " hosts" : f.hosts.join(", "));
@@ -196,7 +197,7 @@ function verdictBox(run) {
   return box;
 }
 
-/** Shows the conclusion that `lotus-tool compare` draws from two runs. */
+/** Returns the conclusion that `lotus-tool compare` draws from two runs. */
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
   const parts = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
@@ -232,7 +233,7 @@ function foldedCard(run) {
   return card;
 }
 
-/** Returns a card with the result for a program without markers. */
+/** Returns a card with the result for a program without markers, whose threads were sampled from outside. */
 function threadsCard(of) {
   const box = element("article", undefined, "verdict");
   box.append(element("p", of.name + ": threads", "title"));

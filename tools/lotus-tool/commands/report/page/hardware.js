@@ -3,7 +3,7 @@
 
 const mostFunctions = 9;  // number of functions that have their own color
 
-/** Returns the beginning and the end of a long name. */
+/** Shortens a long name: keeps its beginning and its end. */
 function shortName(text) {
   const room = window.innerWidth < 720 ? 30 : 60;
   return text.length > room ? text.slice(0, 0.6 * room) + "…" + text.slice(-0.35 * room) : text;
@@ -30,7 +30,8 @@ function fillChoice(id, names, onChange) {
   select.addEventListener("change", onChange);
 }
 
-/** Returns where a run's functions come from: its own samples, or else a mapping; undefined if there is neither. */
+/** Returns the source of a run's functions: its own samples if there are any, or else a mapping; undefined if there is
+ * neither. */
 function functionsSource(run) {
   const sources = report.hardware.functions;
   return sources.find((of) => of.of_run && of.name === run.name) || sources.find((of) => !of.of_run);

@@ -28,7 +28,8 @@ class Icicle {
     this.select = select;
   }
 
-  /** @param {number[][]} calls @param {any} source of functions: an element of report.hardware, or undefined */
+  /** Draws the calls of a run. @param {number[][]} calls @param {any} source of functions: an element of
+   * report.hardware.functions, or undefined */
   show(calls, source) {
     this.root = callTree(calls);
     this.source = source;
@@ -42,7 +43,8 @@ class Icicle {
     byId("icicle-part").hidden = !below && !this.root.inner.some((node) => node.inner.length);
   }
 
-  /** @param {any[]} path from the root to the node that is drawn as wide as the box */
+  /** Draws the tree so that the last node of `path` is as wide as the box. @param {any[]} path from the root to this
+   * node */
   draw(path) {
     this.box.replaceChildren();
     this.deepest = 0;
@@ -92,7 +94,7 @@ class Icicle {
     });
   }
 
-  /** Divides an operation's self time among its functions. */
+  /** Draws the functions of an operation below it. Each gets a part of the width of the operation's self time. */
   functionsOf(node, from, own, depth) {
     const op = this.functions.get(node.name);
     if (!op) return;

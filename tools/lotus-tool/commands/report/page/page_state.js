@@ -1,9 +1,10 @@
-// Stores in the page's address what is shown, so that the address can be used as a link. The address is updated while
-// the page is used; it is read at the start and whenever it changes.
+// Stores in the page's address what is shown and selected, so that the address can be used as a link to it. The address
+// is updated while the page is used; it is read at the start and whenever it changes.
 "use strict";
 
 class PageState {
-  /** @param {any} parts for each name: {get(): string|undefined, set(text, all parts of the address)} */
+  /** @param {any} parts the parts of the address by name, each an object {get(): string|undefined, set(text, all
+   * parts)} */
   constructor(parts) {
     this.parts = parts;
     this.later = 0;
@@ -19,7 +20,7 @@ class PageState {
     return all.toString();
   }
 
-  /** Changes the address after a delay, because browsers reject hundreds of changes. */
+  /** Changes the address after a delay, because browsers reject hundreds of changes in a short time. */
   changed() {
     clearTimeout(this.later);
     this.later = setTimeout(() => this.write(), 200);
@@ -31,7 +32,7 @@ class PageState {
     history.replaceState(null, "", "#" + text);
   }
 
-  /** Waits until a part is set, because later parts may depend on it. */
+  /** Restores what the address describes. Waits until each part is set, because later parts may depend on it. */
   async read() {
     const given = new URLSearchParams(location.hash.slice(1));
     clearTimeout(this.later);

@@ -1,4 +1,4 @@
-// Gives every operation name a color, which is the same on every page. No meaning depends on the hue alone.
+// Gives every operation name a color, which is the same on every page. Nothing is distinguished by the hue alone.
 "use strict";
 
 // People who cannot see red or green can distinguish these colors too (tests/tool/report checks this). There are no
@@ -8,7 +8,7 @@ const palette = ["#4145ab", "#dfdb4c", "#089772", "#aaa1f6", "#755e6f", "#90d58f
 
 let cssColours = new Map();
 
-/** Returns a color of the style sheet by its name there. */
+/** Returns the color that page.css defines under this name. */
 function cssColour(name) {
   if (!cssColours.has(name)) {
     cssColours.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
@@ -25,8 +25,9 @@ function hashOf(text) {
 
 const looks = 4 * palette.length;  // each color, plain and with each of the three patterns in patterns.js
 
-/** Gives every name a number below `looks`. If two names would get the same number, the later in the alphabet gets the
- * next free one, preferably a plain one. Names look the same only if there are more names than looks. */
+/** Gives every name a look: a number below `looks` that stands for a color and a pattern. If two names would get the
+ * same look, the later in the alphabet gets the next free one, preferably one without a pattern. Names look the same
+ * only if there are more names than looks. */
 function giveLooks(names) {
   const given = new Map();
   const taken = new Set();
@@ -44,7 +45,7 @@ function giveLooks(names) {
 
 const operationLooks = giveLooks(report.op_names.map(shownName));
 
-/** Returns the color of an operation. @param name without the S that it has in logs */
+/** Returns the look of an operation, see giveLooks(). @param name without the S that it has in logs */
 function operationLook(name) {
   const look = operationLooks.get(name);
   return look === undefined ? hashOf(name) % palette.length : look;
@@ -52,7 +53,7 @@ function operationLook(name) {
 
 function operationColour(name) { return palette[operationLook(name) % palette.length]; }
 
-/** Returns the number of an operation's pattern; 0 is plain. */
+/** Returns the number of an operation's pattern; 0 means no pattern. */
 function operationPattern(name) { return Math.floor(operationLook(name) / palette.length); }
 
 /** Returns a color for something other than an operation, such as a run or a function. */

@@ -37,7 +37,7 @@ const patterns = [level, dots, falling];
 
 const tiles = new Map();  // tiles by name of the operation
 
-/** Returns the tile of an operation; undefined if it is plain. */
+/** Returns the tile that is drawn for an operation; undefined if it has no pattern. */
 function operationTile(name) {
   const pattern = operationPattern(name);
   if (!pattern) return undefined;
@@ -54,13 +54,14 @@ function operationFill(context, name) {
   return tile ? context.createPattern(tile, "repeat") : operationColour(name);
 }
 
-/** Returns the background of an operation for a style. */
+/** Returns the CSS background of an operation. */
 function operationBackground(name) {
   const tile = operationTile(name);
   return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
 }
 
-/** Returns the fill behind text on an operation, because text on lines is hard to read. @returns {any} */
+/** Returns an operation's name on a background without pattern, because text on lines is hard to read.
+ * @returns {any} */
 function operationText(name) {
   const flat = operationColour(name);
   const text = element("span", name);

@@ -15,8 +15,8 @@ const shareColumnOf = (title, tip, share) =>
 const countColumn = (title, key, tip) => column(title, tip, (of) => grouped(of[key]), (of) => of[key]);
 
 class SortedTable {
-  /** @param {string[]} head title and meaning of the first column @param {any} name returns the first cell of a row
-   * @param {(run: any) => any[]} rowsOf returns a run's rows in the unsorted order @param {any[]} runs */
+  /** Draws the table. @param {string[]} head title and meaning of the first column @param {any} name returns the first
+   * cell of a row @param {(run: any) => any[]} rowsOf returns a run's rows in the unsorted order @param {any[]} runs */
   constructor(table, head, columns, name, rowsOf, runs = report.runs) {
     this.table = table;
     this.columns = columns;

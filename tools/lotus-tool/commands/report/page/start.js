@@ -34,8 +34,8 @@ let pageState = undefined;
 /** Gives the browser time to react to the user. */
 function pause() { return new Promise((resolve) => setTimeout(resolve)); }
 
-/** Runs work that yields, and pauses whenever it has taken as long as one frame may take. @returns {Promise<any>} its
- * result */
+/** Runs a generator, and pauses after every 30 ms of work, so that the page can react to the user.
+ * @returns {Promise<any>} the result of the generator */
 async function inSteps(work) {
   let begun = performance.now();
   for (;;) {
@@ -47,7 +47,7 @@ async function inSteps(work) {
   }
 }
 
-/** Shows another run. A run is laid out only once. */
+/** Shows another run. Stores the result of layOut() in the run, so that it is computed only once. */
 async function chooseRun(number) {
   const run = report.runs[number];
   byId("run").value = number;
@@ -106,7 +106,7 @@ async function showRest() {
     ...workbench.state(),
     sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
   });
-  // If the address contains a time, show the timeline there.
+  // If the address refers to something in the timeline, scroll to the timeline.
   if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
   await pageState.read();
   workbench.onState = operations.onSort = () => pageState.changed();
@@ -129,7 +129,7 @@ function recolour() {
   if (pageState) drawCharts();
 }
 
-/** Calls `act` after the browser has drawn the page. A hidden page is never drawn, so a timer calls it too. */
+/** Calls `act` after the browser has drawn the page, or after 500 ms, because a hidden page is never drawn. */
 function afterPicture(act) {
   let done = false;
   const once = () => { if (!done) { done = true; act(); } };

@@ -43,7 +43,7 @@ const operationHead = ["operation", "The name that the program gave it, without 
 
 function histogramColumn(fillOf) { return column("distribution", "How many calls took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
-/** Returns the ns that an operation, or the stage of this name, is on the critical path; undefined if unknown. */
+/** Returns for how many ns an operation, or the stage with its name, is on the critical path; undefined if unknown. */
 function pathOf(op, run) {
   if (!run.verdict || !run.verdict.run_ns) return undefined;
   const name = shownName(op.name);
@@ -72,12 +72,12 @@ function operationColumns(all) {
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
 }
 
-/** Sorts by time on the critical path, then by self time, the largest first. */
+/** Returns a run's operations, sorted by time on the critical path, then by self time, the largest first. */
 function worstFirst(run) {
   return [...run.ops].sort((a, b) => (pathOf(b, run) || 0) - (pathOf(a, run) || 0) || b.self_ns - a.self_ns);
 }
 
-/** @param {(name: string, run: any) => void} select shows an operation in the timeline */
+/** Draws the table of operations. @param {(name: string, run: any) => void} select shows an operation in the timeline */
 function showOperations(select) {
   const all = report.runs.flatMap((run) => run.ops);
   byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);

@@ -31,7 +31,7 @@ function humanBytes(bytes) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-/** Formats a factor; null stands for infinity, which JSON cannot represent. */
+/** Formats a number with three digits; null stands for infinity, which JSON cannot represent. */
 function threeDigits(value) {
   if (value === null) return "any number of";
   return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
@@ -46,7 +46,7 @@ function percent(share) { return (share * 100).toFixed(1) + " %"; }
 
 function grouped(number) { return Number(number).toLocaleString("en"); }
 
-/** @param {string|Node} [content] @param {string} [className] @returns {any} */
+/** Creates an HTML element. @param {string|Node} [content] @param {string} [className] @returns {any} */
 function element(kind, content, className) {
   const e = document.createElement(kind);
   if (content !== undefined) e.append(content);
@@ -54,7 +54,7 @@ function element(kind, content, className) {
   return e;
 }
 
-/** @returns {any} */
+/** Creates an SVG element. @returns {any} */
 function svgElement(kind, attributes) {
   const e = document.createElementNS("http://www.w3.org/2000/svg", kind);
   for (const key of Object.keys(attributes)) e.setAttribute(key, attributes[key]);

@@ -14,7 +14,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns a label's value with quotes and escapes, which are the same in both metrics formats.
+/// Returns a label's value with quotes and escapes, as both Prometheus and OpenMetrics require.
 std::string quoted_label(std::string_view text) {
   std::string value = "\"";
   for (const char c : printable_line(text)) {
@@ -44,7 +44,7 @@ double seconds(std::int64_t ns) {
   return static_cast<double>(ns) / 1e9;
 }
 
-/// Returns the verdict if it belongs to the same window of time as the other metrics.
+/// Returns the verdict if it is so new that it describes about the same time as the other metrics.
 std::optional<verdict> fresh_verdict(const live_run& run) {
   constexpr std::int64_t old_ns = 60'000'000'000;
   const bool fresh = run.now.batches >= min_batches && run.looked_ns - run.verdict_ns < old_ns;

@@ -108,8 +108,8 @@ void speedscope_sink::finish() {
     to_.newline().begin_object().member("name", frame).end_object();
   }
   to_.newline().end_array().end_object().member("name", title_);
-  // The viewer opens with the thread that has the longest operations in total: a consumer mostly
-  // waits and would show little.
+  // The viewer first shows the thread whose operations take the most time in total. A consumer
+  // mostly waits, so its profile would show little.
   const auto most = std::max_element(operations_ns_.begin(), operations_ns_.end());
   to_.member("activeProfileIndex", most - operations_ns_.begin()).end_object();
   write_text();

@@ -19,8 +19,8 @@ namespace lotus::tool {
 
 /// Writes a profile for each thread, with times in ns relative to the base. The format can only
 /// represent work of a single thread, so instants, arrows, counters, the verdict and the critical
-/// path are omitted. Of an asynchronous operation, only the segments on threads are written. Time
-/// off the CPU is also omitted, because it is part of the operations' times.
+/// path are omitted. An asynchronous operation is written only for the times when it ran on a
+/// thread. Time off the CPU is also omitted, because it is part of the operations' times.
 class speedscope_sink final : public trace_sink {
  public:
   /// The sink does not own its arguments; both must outlive it. The caller commits `out`.

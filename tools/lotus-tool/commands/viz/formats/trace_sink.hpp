@@ -49,7 +49,8 @@ struct async_event {
   std::uint32_t pid = 0;
   std::string_view name;
   std::uint64_t id = 0;  ///< number that is unique in an output
-  /// A viewer's row: events of one name and lane do not overlap, and are written in order of time.
+  /// Number of the row in a viewer. Events with the same name and lane do not overlap, and are
+  /// written in order of time.
   std::uint32_t lane = 0;
   time_span life;
   std::vector<time_span> running{};  ///< disjoint intervals within `life` in which it ran, in order
@@ -72,6 +73,7 @@ class trace_sink {
   static constexpr std::string_view categories[] = {"op",    "batch", "stage", "cpu",
                                                     "async", "range", "path",  "verdict"};
 
+  /// Begins the output.
   /// @param base_ns  the earliest time in the output, in ns since the Unix epoch.
   virtual void begin(std::int64_t base_ns) = 0;
   virtual void process(std::uint32_t pid, std::string_view name, std::uint32_t order) = 0;
@@ -80,6 +82,7 @@ class trace_sink {
   virtual void thread_below(track where, track of, std::string_view name, std::uint32_t order) = 0;
   /// Adds a track that belongs to the process and to no thread; the track has a number of its own.
   virtual void process_track(track where, std::string_view name, std::uint32_t order) = 0;
+  /// Writes a call of an operation.
   /// @param name  number of the name in the name_table that the sink was created with.
   virtual void operation(track where, std::uint32_t name, std::int64_t start_ns,
                          std::int64_t duration_ns) = 0;

@@ -7,7 +7,7 @@ function roundStep(least) {
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= least * (1 - 1e-9)) || 10 * power;
 }
 
-/** Returns the ticks from `from` to `to`, with a distance of at least `apart` if the axis is `width` pixels wide. */
+/** Returns the ticks from `from` to `to`, at least `apart` pixels apart on an axis that is `width` pixels wide. */
 function ticksOf(from, to, width, apart) {
   const step = Math.max(roundStep((to - from) * apart / Math.max(width, 1)), 1);
   const ticks = [];
@@ -15,7 +15,8 @@ function ticksOf(from, to, width, apart) {
   return { step, ticks };
 }
 
-/** Formats a time in the unit that suits `last`, with as many digits as distinguish it from the next tick. */
+/** Formats a time. The unit suits `last`, the end of the axis. The digits suffice to distinguish the time from the next
+ * tick. */
 function tickText(at, step, last) {
   const units = /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
   const [size, unit] = units.find(([ns]) => last >= ns) || units[3];
@@ -23,7 +24,7 @@ function tickText(at, step, last) {
   return (at / size).toFixed(digits) + " " + unit;
 }
 
-/** Draws lines through all lanes, their times above them, and the width of the visible range. */
+/** Draws a line through all lanes at each tick, the time of the tick above it, and the width of the visible range. */
 function drawAxis(c, view, height) {
   const { step, ticks } = ticksOf(view.from, view.to, view.plot, 110);
   c.font = "11px system-ui, sans-serif";

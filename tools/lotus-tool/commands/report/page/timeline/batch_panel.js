@@ -25,8 +25,8 @@ function operationsOfBatch(timeline, place) {
   return [...found].sort((a, b) => b[1].total - a[1].total);
 }
 
-/** Returns the history as sentences: [what happened, when or how long]. */
-function lifeOf(timeline, place) {
+/** Returns the history of a batch as sentences: [what happened, when or how long]. */
+function historyOf(timeline, place) {
   const { histories } = timeline;
   const lane = timeline.lanes.find((of) => of.number === histories.track[place]);
   const known = (name) => !Number.isNaN(histories.moment(place, name));
@@ -55,7 +55,7 @@ function batchPanel(timeline, place, actions) {
   const { histories } = timeline;
   const parts = [element("h3", "Batch " + histories.nameOf(place))];
   const list = element("dl", undefined, "life");
-  for (const [what, text] of lifeOf(timeline, place)) list.append(element("dt", what), element("dd", text));
+  for (const [what, text] of historyOf(timeline, place)) list.append(element("dt", what), element("dd", text));
   const order = histories.inOrder();
   const position = order.indexOf(place);
   const bar = element("p", undefined, "bar");

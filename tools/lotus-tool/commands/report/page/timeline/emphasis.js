@@ -2,8 +2,8 @@
 "use strict";
 
 class Emphasis {
-  /** @param {Set<number>} names indexes in report.op_names @param [least] minimum duration in ns @param [most] limit in
-   * ns, exclusive */
+  /** Highlights operations by name and duration. @param {Set<number>} names indexes in report.op_names
+   * @param [least] minimum duration in ns @param [most] limit in ns, exclusive */
   constructor(names, least, most) {
     this.names = names;
     this.least = least || 0;

@@ -1,8 +1,8 @@
-// Draws how often an operation took how long. The user can drag over bars to select durations; the timeline then shows
-// only these, and the axis can zoom to them.
+// Draws a histogram of the durations of an operation. The user can drag over bars to select durations; the timeline
+// then highlights only these, and the axis can zoom to them.
 "use strict";
 
-// The bins are those of report_run.cpp; each bar is one or several bins.
+// The bins are the same as in report_run.cpp, which counts the durations. Each bar is one or several bins.
 const binsADecade = 48;
 const allBins = 10 * binsADecade;
 const firstEdge = 100;  // ns; the first bin also contains shorter durations
@@ -24,7 +24,7 @@ function barsBetween(histogram, low, high, wide) {
   return bars;
 }
 
-/** The axis over all durations, with bars of half a decade each. */
+/** Returns bars over all possible durations. Each bar is half a decade wide, which is a factor of about 3. */
 function halfDecades(histogram) { return barsBetween(histogram, 0, allBins, binsADecade / 2); }
 
 /** Returns the range from the first to the last bin that is not empty; it is at least half a decade. */
@@ -33,7 +33,7 @@ function wholeAxis({ first, counts }) {
   return [Math.max(first - around, 0), Math.min(first + counts.length + around, allBins)];
 }
 
-/** Returns how to draw the bins from `low` to before `high` with at most `most` bars: {low, high, wide}. */
+/** Returns how to draw the bins in [low, high) with at most `most` bars: {low, high, wide}. A bar is `wide` bins wide. */
 function fitBars(low, high, most) {
   for (const wide of barWidths) {
     const [from, to] = [Math.floor(low / wide) * wide, Math.min(Math.ceil(high / wide) * wide, allBins)];
@@ -42,7 +42,8 @@ function fitBars(low, high, most) {
   return { low: 0, high: allBins, wide: binsADecade };
 }
 
-/** Returns round durations on an axis with a distance of at least `apart` of its length: [position from 0 to 1, ns]. */
+/** Returns round durations for the labels of an axis, as [position from 0 to 1, ns]. Their distance is at least the
+ * share `apart` of the axis. */
 function roundDurations({ low, high }, apart) {
   let best = [];
   for (const mantissas of [[1], [1, 3], [1, 2, 5], ...[1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01].map((step) =>
@@ -61,8 +62,8 @@ function roundDurations({ low, high }, apart) {
   return best;
 }
 
-/** Lets the user drag over bars. @param {(x: number) => number} barAt @param {any} band @param act gets first and last
- * bar */
+/** Lets the user select bars by dragging over them. @param {(x: number) => number} barAt @param {any} band @param act
+ * gets the first and the last selected bar */
 function listenToBrush(svg, barAt, band, act) {
   let from = undefined;  // the event that started the dragging
   let far = false;
@@ -72,7 +73,7 @@ function listenToBrush(svg, barAt, band, act) {
     if (!from) return;
     if (!far && Math.abs(event.clientX - from.clientX) >= leastDrag) {
       far = true;
-      if (event.isTrusted) svg.setPointerCapture(event.pointerId);  // so that letting go outside ends the dragging, and no bar is clicked
+      if (event.isTrusted) svg.setPointerCapture(event.pointerId);  // the dragging must end even if the button is released outside
     }
     if (far) band(...bars(event));
   });
@@ -84,8 +85,8 @@ function listenToBrush(svg, barAt, band, act) {
   svg.addEventListener("pointercancel", () => { from = undefined; band(); });
 }
 
-/** @param {any} histogram {first, counts} @param {any} shown {marked: ns or undefined, took: selected bins,
- * axis: visible bins, room: pixels} @param {any} actions choose(took), look(axis) */
+/** Returns the elements of a histogram. @param {any} histogram {first, counts} @param {any} shown {marked: ns or
+ * undefined, took: selected bins, axis: visible bins, room: pixels} @param {any} actions choose(took), look(axis) */
 function histogramParts(histogram, fill, shown, actions) {
   const { took, marked, room } = shown;
   const [first, last] = shown.axis || wholeAxis(histogram);

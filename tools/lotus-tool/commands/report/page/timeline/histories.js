@@ -3,7 +3,7 @@
 
 const momentNames = ["dispatched", "started", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
 
-/** Columns with one number per batch; an unknown time is NaN. */
+/** The histories of all batches, as columns with one number per batch. An unknown time is NaN. */
 class BatchHistories {
   /** @param packed in the format that report/batch_histories.hpp describes */
   constructor(packed) {
@@ -81,7 +81,8 @@ class BatchHistories {
     }
     return this.order;
   }
-  /** Returns how many batches are between the moments `from` and `to` of their histories, as values of a counter. */
+  /** Returns a counter of batches: how many have reached the moment `from`, but not yet the moment `to`, of their
+   * histories. */
   levels(from, to) {
     const steps = [];
     for (let i = 0; i < this.length; ++i) {

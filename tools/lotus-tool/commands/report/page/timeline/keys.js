@@ -2,7 +2,8 @@
 // zoom, and A and D move.
 "use strict";
 
-/** The places where keys act. Text fields and choices handle all keys themselves; buttons handle Enter and Space. */
+/** The parts of the page in which keys work. Text fields and choices handle all keys themselves; buttons handle Enter
+ * and Space. */
 const keyPlaces = {
   page: "Everywhere",
   timeline: "In the timeline, or while something is selected there",
@@ -10,7 +11,8 @@ const keyPlaces = {
   box: "In the search box",
 };
 
-/** @param {any} actions next(by), result(by), step(along, across), clear(), searchBox(), leaveSearch(), help() */
+/** Returns all keys, and where they work. @param {any} actions next(by), result(by), step(along, across), clear(),
+ * searchBox(), leaveSearch(), help() */
 function keyTable(timeline, actions) {
   const key = (place, keys, does, act) => ({ place, keys, does, act });
   const beginning = () => timeline.look(0, timeline.to - timeline.from);
@@ -59,14 +61,15 @@ class PageKeys {
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  /** Returns the elements of keyPlaces that contain an element. */
+  /** Returns the names in keyPlaces whose keys work while an element has the focus. */
   placesOf(target) {
     if (target === this.box) return ["box"];
     if (target.closest("input, select, textarea, [contenteditable]")) return [];
     const plain = target === document.body || target === this.canvas;
     const control = target.closest("button, a, summary");
     const places = ["page"];
-    // In other places, these keys scroll the page or a table.
+    // Without the focus, keys act on the timeline only if a selection is visible. Otherwise arrow keys must scroll the
+    // page.
     if (target === this.canvas || (plain || control) && this.timeline.selection && this.isSeen()) places.push("timeline");
     if (plain && this.actions.hasResults()) places.push("results");
     return places;
@@ -88,16 +91,16 @@ class PageKeys {
     }
     const places = this.placesOf(event.target instanceof Element ? event.target : document.body);
     const find = (name) => this.table.find((of) => places.includes(of.place) && of.keys.includes(name));
-    const found = find(named) || (event.shiftKey ? undefined : find(named.toLowerCase()));  // with Caps Lock, letters are capitals
+    const found = find(named) || (event.shiftKey ? undefined : find(named.toLowerCase()));  // with Caps Lock, the letters of keys are capitals
     if (!found) return;
     event.preventDefault();
     found.act();
-    // What a key has changed must be visible.
+    // The key has changed the timeline, so the timeline is scrolled into view.
     if (places.includes("page") && !["?", "/", "Escape"].includes(named) && !this.isSeen()) this.canvas.scrollIntoView({ block: "nearest" });
   }
 }
 
-/** Draws the list of all keys from their table. */
+/** Shows the list of all keys. */
 class KeyList {
   constructor(dialog) {
     this.dialog = dialog;

@@ -4,7 +4,7 @@
 const rowHeight = 14;
 const thinRow = 7;      // height of rows for time off the CPU, which would otherwise dominate the picture
 const axisHeight = 24;
-const mostOpenLanes = 12;  // if there are more, threads begin collapsed
+const mostOpenLanes = 12;  // if there are more, the lanes of threads are collapsed at first
 const widthWithGutter = 760;
 
 function counterLane(name, values, span) {
@@ -85,7 +85,7 @@ function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : row.kin
 
 function shownRows(lane) { return lane.collapsed ? lane.rows.slice(0, 1) : lane.rows.filter((row) => !row.hidden); }
 
-/** Sets the y of every lane and row, and returns the total height. */
+/** Sets `y`, the position of the upper edge, of every lane and row. Returns the total height. */
 function placeLanes(lanes, hasGutter) {
   let y = axisHeight + 2;
   for (const lane of lanes) {

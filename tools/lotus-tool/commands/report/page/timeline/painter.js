@@ -1,4 +1,4 @@
-// Draws the lanes of a run. Slices that are narrower than a pixel share a column with their neighbors.
+// Draws the lanes of a run. Slices that are narrower than a pixel share one column of pixels with their neighbors.
 "use strict";
 
 const kindNames = ["preprocessing", "wait", "step"];
@@ -20,7 +20,7 @@ class Painter {
   /** Discards the colors. Must be called after a change of the color scheme. */
   forget() { this.fills.clear(); }
 
-  /** Returns the fill of a slice and the fill behind its text. */
+  /** Returns how a slice is filled ({style}), and the color of the text on it ({text}) and behind the text ({flat}). */
   fillOf(row, name) {
     const key = row.kind === "operations" ? name : row.kind === "batches" ? -1 - Math.floor(name / 1e9) : -10 - name;
     let fill = this.fills.get(key);
@@ -97,8 +97,8 @@ class Painter {
         if (width > 14 && !joined && ground === 1 && row.kind !== "off CPU") this.label(row, i, fill, from, width);
         ++i;
       } else {
-        // If there are many slices in one pixel, one column is drawn; its color is stronger if they cover more of the
-        // time.
+        // If one pixel contains many slices, they are drawn as one column. The more time they cover, the stronger is
+        // its color.
         const column = Math.max(Math.floor(left), view.left);
         const next = Math.max(i + 1, row.firstEndingAfter(view.from + (column - view.left + 1) * perPixel));
         c.globalAlpha = ground * Math.min(1, 0.25 + (row.before[next] - row.before[i]) / perPixel);
@@ -198,8 +198,8 @@ class Painter {
     }
   }
 
-  /** Draws arrows from where a batch or item was ready to its next span: those of the selected batch, or all if only
-   * few are visible. */
+  /** Draws an arrow from the end of each span of a batch or item to its next span. Draws the arrows of the selected
+   * batch, or all arrows if only a few are visible. */
   arrows() {
     const { c, view } = this;
     const middle = (number) => {

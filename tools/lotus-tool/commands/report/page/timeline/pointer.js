@@ -63,7 +63,7 @@ class TimelinePointer {
     else this.showBand(this.drag.from.x, at.x);
   }
 
-  /** Zooms such that the times below both fingers stay below them. */
+  /** Zooms so that each finger stays at the time that it has touched. */
   pinch(pointer, at) {
     const other = [...this.fingers].find(([id]) => id !== pointer)[1];
     const before = this.fingers.get(pointer);

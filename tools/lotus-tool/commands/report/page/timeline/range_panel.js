@@ -1,8 +1,8 @@
 // Shows how a selected range of time was spent.
 "use strict";
 
-/** Returns, for each name, {count, ns}; the time outside of operations has the name undefined. A slice that begins or
- * ends outside of the range counts in part, with its time inside. */
+/** Sums up the operations in a range: returns {count, ns} for each name; the time outside of operations has the name
+ * undefined. If only a part of a slice is inside the range, only this part is counted. */
 function sumsBetween(timeline, from, to) {
   const sums = new Map();
   let exact = true;

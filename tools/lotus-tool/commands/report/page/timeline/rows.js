@@ -48,9 +48,11 @@ class Row {
     this.add(start, end, name);
   }
   duration(i) { return this.end[i] - this.start[i]; }
-  /** Returns how much of a slice is filled, in ns; less than its duration if neighbors were combined. */
+  /** Returns the busy time of a slice in ns. It is less than the duration if neighbors with gaps between them were
+   * combined. */
   busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.duration(i); }
-  /** Computes, for each slice, the sum of the durations before it; from these follows the load of any range. */
+  /** Computes, for each slice, the sum of the durations before it. The difference of two sums is the busy time between
+   * two slices. */
   close() {
     this.before = new Float64Array(this.length + 1);
     for (let i = 0; i < this.length; ++i) this.before[i + 1] = this.before[i] + this.busy(i);
@@ -71,7 +73,7 @@ class Row {
     const i = this.firstEndingAfter(t);
     return i < this.length && this.start[i] <= t ? i : -1;
   }
-  /** Returns how much of the time between `from` and `to` slices cover. */
+  /** Returns how many ns between `from` and `to` are covered by slices. */
   busyBetween(from, to) {
     let sum = 0;
     for (let i = this.firstEndingAfter(from); i < this.length && this.start[i] < to; ++i) {
@@ -90,7 +92,7 @@ function inOrder(start, duration, count) {
   return order.sort((a, b) => start[a] - start[b] || duration[b] - duration[a]);
 }
 
-/** Returns the operations of one log as rows, one row for each depth. */
+/** Returns the operations of one log as rows, one row for each depth of nesting. */
 function operationRows(packed) {
   const reader = new NumberReader(packed);
   const most = Math.ceil(reader.bytes.length / 3);  // each operation has three numbers
@@ -130,7 +132,8 @@ function operationRows(packed) {
   return rows;
 }
 
-/** Returns a counter's values as a row; each is valid until the next one or the run's end. Row.name stores them. */
+/** Returns a counter's values as a row of slices. A value lasts until the next one or the run's end, and is stored in
+ * Row.name. */
 function counterRow(values, span) {
   const row = /** @type {any} */ (new Row(values.length));
   values.forEach(([at, value], i) => row.add(at, i + 1 < values.length ? values[i + 1][0] : span, value));
@@ -148,7 +151,7 @@ function offCpuRow(intervals) {
   return row.close();
 }
 
-/** Returns asynchronous operations, in as many rows as there are operations at the same time. */
+/** Returns asynchronous operations in several rows if they overlap in time. */
 function historyRows(name, histories) {
   const rows = [];
   for (const [start, duration] of histories) {
@@ -159,7 +162,8 @@ function historyRows(name, histories) {
   return rows.map((row) => row.close());
 }
 
-/** Returns the batch records of one log as one row. Combined neighbors may overlap; then each kind has its own row. */
+/** Returns the batch records of one log as one row. Combined neighbors may overlap other kinds, so then each kind has
+ * its own row. */
 function batchRows(batches, marks) {
   const apart = batches.some((b) => b.length > 4);
   const rows = [];

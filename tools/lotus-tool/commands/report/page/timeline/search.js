@@ -1,7 +1,7 @@
 // The search box, which finds operations, batches and threads by name.
 "use strict";
 
-/** Returns what a text finds: {operations: [name], batches: [place], lanes: [lane]}. */
+/** Returns what matches the searched text: {operations: [name], batches: [place], lanes: [lane]}. */
 function searchFor(timeline, text) {
   const wanted = text.trim().toLowerCase();
   const found = { operations: [], batches: [], lanes: [] };
@@ -46,7 +46,7 @@ class TimelineSearch {
     timeline.draw();
   }
 
-  /** Returns the results that Enter goes to one after the other: [description, function that shows it]. */
+  /** Returns the results as [description, function that shows it]. Enter goes from one to the next. */
   get results() {
     if (!this.found || !this.text.trim()) return [];
     const { operations, batches, lanes } = this.found;
@@ -60,7 +60,7 @@ class TimelineSearch {
       }])];
   }
 
-  /** Whether Enter should go to the next result, because the user has selected nothing else since. */
+  /** Whether Enter should go to the next result: not if the user has selected something else since the search. */
   get isActive() {
     return this.results.length > 0 && (!this.timeline.selection || this.timeline.selection === this.own);
   }

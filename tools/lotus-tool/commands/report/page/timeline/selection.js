@@ -10,7 +10,8 @@ class TimelineSelection {
     this.onChange = () => {};
   }
 
-  /** Selects what the user has clicked. */
+  /** Selects what is drawn at a position that the user has clicked. A click on the name of a lane collapses or opens
+   * the lane. */
   at(x, y) {
     const { timeline } = this;
     const lane = timeline.laneAt(y);
@@ -23,7 +24,7 @@ class TimelineSelection {
     if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
   }
 
-  /** Selects the operation of a slice, or the batch that it belongs to. */
+  /** Selects the operation that a slice shows, or the batch that the slice belongs to. */
   slice(hit) {
     const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }
@@ -31,7 +32,8 @@ class TimelineSelection {
     if (batch >= 0) this.batch(batch, false, hit); else this.clear();
   }
 
-  /** Selects a neighbor of the selected slice, if there is one; returns false if nothing is selected. */
+  /** Selects a neighbor of the selected slice: one in the same row if `along` is not 0, otherwise one above or below.
+   * Returns false if no slice is selected. */
   step(along, across) {
     const { timeline } = this;
     const hit = selectedSlice(timeline);
@@ -46,7 +48,7 @@ class TimelineSelection {
 
   clear() { this.set(undefined); }
 
-  /** @param {any} [hit] the slice that the user pointed at */
+  /** Selects a batch and, if `brings`, makes it visible. @param {any} [hit] the slice that the user pointed at */
   batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
     this.set({ kind: "batch", place, hit });
@@ -56,8 +58,8 @@ class TimelineSelection {
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the slice that the user pointed at @param {number[]} [took] selected bins of the histogram: the
-   * first, and the one after the last */
+  /** Selects an operation. @param {any} [hit] the slice that the user pointed at @param {number[]} [took] selected bins
+   * of the histogram: the first, and the one after the last */
   operation(name, hit, took) {
     const { timeline } = this;
     const before = timeline.selection;
@@ -70,8 +72,8 @@ class TimelineSelection {
     this.set({ kind: "operation", name, hit, took, axis, slowest, rank: -1 }, emphasis);
   }
 
-  /** Selects an operation and, if it is drawn, its call that began at a time. @param {number} [track] of the call's
-   * thread */
+  /** Selects an operation and, if it is drawn, the call that began at this time. @param {number} [track] of the thread
+   * that made the call */
   call(name, at, track) {
     const { timeline } = this;
     this.operation(name);
@@ -100,7 +102,7 @@ class TimelineSelection {
     this.timeline.bringIntoView(hit.row.start[hit.i], hit.row.end[hit.i]);
   }
 
-  /** Selects the next slowest call, or the next batch. */
+  /** Selects the next slowest call of the selected operation, or the batch after the selected one. */
   next(by) {
     const { selection, histories } = this.timeline;
     if (!selection) return;

@@ -8,8 +8,8 @@ function rowsToStepIn(lane) {
 /** Whether a slice can be selected: several batches that are drawn as one slice cannot. */
 function canStepOn(timeline, { lane, row, i }) { return row.kind === "operations" || timeline.batchOf(lane, row, i) >= 0; }
 
-/** Returns the selected slice as {lane, row, i}. For a batch that the user did not point at, this is its preprocessing.
- * */
+/** Returns the selected slice as {lane, row, i}. For a batch that was not selected by a click on a slice, returns
+ * its preprocessing. */
 function selectedSlice(timeline) {
   const { selection, histories } = timeline;
   if (!selection) return undefined;

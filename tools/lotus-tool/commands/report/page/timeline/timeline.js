@@ -17,7 +17,7 @@ class Timeline {
   get drawn() { return this.painter.drawn; }
   get span() { return Math.max(this.run.timeline.span_ns, 1); }
 
-  /** @param {any} laidOut the result of layOut() */
+  /** Shows a run. @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
     this.run = run;
     this.histories = laidOut.histories;
@@ -38,7 +38,7 @@ class Timeline {
     this.draw();
   }
 
-  /** @param at position (0 to 1) in the picture whose time does not move */
+  /** Zooms around a position in the picture. @param at the position (0 to 1), at which the time does not change */
   zoom(factor, at) {
     const centre = this.from + (this.to - this.from) * at;
     const length = Math.min(Math.max((this.to - this.from) * factor, 100), this.span);
@@ -104,7 +104,7 @@ class Timeline {
     return shownName(report.op_names[name]);
   }
 
-  /** Returns the name of a slice; for combined slices, their number. */
+  /** Returns the name of a slice. For combined slices, also returns how many they are. */
   titleOf(row, i) {
     const joined = row.joined.get(i);
     const name = this.nameOf(row, row.name[i]);

@@ -25,7 +25,7 @@ class Tooltip {
 
   hide() { this.box.hidden = this.outline.hidden = true; }
 
-  /** @param x and y are positions in the canvas */
+  /** Shows the tooltip for the slice at a position. @param x and y are positions in the canvas */
   show(x, y) {
     const hit = this.timeline.hit(x, y);
     if (!hit) { this.hide(); return; }

@@ -33,21 +33,22 @@ class Workbench {
       "fold": () => this.fold() })) byId(id).addEventListener("click", act);
   }
 
-  /** Selects a neighbor of the selected slice and makes it visible; returns false if nothing is selected. */
+  /** Selects a neighbor of the selected slice and makes it visible. Returns false if no slice is selected. */
   step(along, across) {
     const known = this.selection.step(along, across);
     if (known) this.showHere();
     return known;
   }
 
-  /** Goes to a result of the search. The timeline gets the focus, so that letters act as keys again. */
+  /** Goes to the next or previous result of the search. The timeline gets the focus, because in the search box letters
+   * would be text instead of keys. */
   result(by) {
     if (!this.search.next(by)) return;
     this.canvas.focus({ preventScroll: true });
     this.showHere();
   }
 
-  /** Zooms to the slice at a position; where no slice is, shows the whole run. */
+  /** Zooms to the slice at a position. If there is no slice, shows the whole run. */
   zoomTo(x, y) {
     if (this.timeline.hasGutter && x < this.timeline.left) return;
     const hit = this.timeline.hit(x, y);
@@ -67,7 +68,7 @@ class Workbench {
     this.timeline.draw();
   }
 
-  /** @param {any} laidOut the result of layOut() */
+  /** Shows a run in the timeline and updates its notes. @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
     this.tooltip.hide();
     this.timeline.show(run, laidOut);
@@ -78,7 +79,7 @@ class Workbench {
     this.search.look();
   }
 
-  /** Is called after every drawing: shows the visible range, and boxes around the selection. */
+  /** Called each time the timeline was drawn. Shows the visible range, and boxes around the selection. */
   pictured() {
     const { timeline } = this;
     byId("timeline-range").textContent = humanTime(Math.round(timeline.to - timeline.from)) + " wide: " +
