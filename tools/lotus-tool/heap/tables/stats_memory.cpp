@@ -36,7 +36,7 @@ struct memory_totals {
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t held = 0;
-  std::uint64_t max_held = 0;  ///< sum over the processes of each one's largest sample
+  std::uint64_t max_held = 0;  ///< sum of process_heap::max_held over the processes
 };
 
 memory_totals totals_of(const heap_data& heap) {
@@ -50,7 +50,7 @@ memory_totals totals_of(const heap_data& heap) {
   return sum;
 }
 
-/// Returns a row for each operation, and rows for preprocessing and waits.
+/// Returns a row for each operation, and rows for the preprocessing of batches and for waits.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
@@ -140,7 +140,7 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // The old name of max_sampled_held_bytes, which is kept for scripts.
+  // The old name of most_sampled_held_bytes; scripts may still read it.
   json.member("most_held_bytes", sum.max_held);
   json.member("most_sampled_held_bytes", sum.max_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {
