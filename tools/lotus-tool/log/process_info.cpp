@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Larger numbers in a file are considered damaged and ignored. No program can record so much, and
-/// sums of accepted numbers cannot overflow.
+/// Larger numbers in an information file are ignored, because the file must be damaged: no program
+/// can record so much. Sums of accepted numbers cannot overflow.
 constexpr std::uint64_t max_records = std::uint64_t{1} << 48U;
 constexpr std::uint64_t max_deleted_bytes = std::uint64_t{1} << 56U;
 
@@ -211,8 +211,8 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // If the process reported that the thread's log has a number other than the thread id, then the
-    // log with the thread id as its number belongs to another thread with the same id.
+    // If this process reports that its thread's log has another number than the thread id, the log
+    // with the thread id as its number belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

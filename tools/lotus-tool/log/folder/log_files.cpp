@@ -60,8 +60,8 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// Removes the prefix that marks a hidden file, so the result has the form of a log's name. Returns
-/// the name of a log unchanged.
+/// Removes the prefix that marks a hidden file, so that the result has the form of a log's name.
+/// Does not change the names of other files.
 std::string_view side_log_kind(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
     if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
@@ -69,8 +69,8 @@ std::string_view side_log_kind(std::string_view name) {
   return name;
 }
 
-/// Collects the logs of each directory. If no log has the requested prefix, the error message can
-/// suggest the prefix of another file.
+/// Collects the logs of each directory. If no log has the requested prefix, other_prefix() returns
+/// that of another file, which the error message can suggest.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
@@ -129,8 +129,8 @@ class search {
   const std::string& other_prefix() const noexcept { return other_prefix_; }
 
  private:
-  /// Adds older parts to their log. The log itself may not exist, for example if the program ended
-  /// after the last part was split off.
+  /// Assigns older parts to their log. The log itself may not exist, for example if the program
+  /// ended just after its log was renamed to be a part.
   void add_older(const std::string& log, std::vector<older_part> parts) {
     std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
       return a.age != b.age ? a.age > b.age : a.packed < b.packed;
@@ -168,7 +168,8 @@ bool is_snapshot(const fs::directory_entry& entry) {
          snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
 }
 
-/// Whether a folder contains samples of threads, which `lotus-tool run` takes of any program.
+/// Whether a folder contains samples of threads, which `lotus-tool run` stores for any program,
+/// even if the program itself records nothing.
 bool has_thread_samples(const std::string& dir) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
@@ -242,7 +243,7 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  // Defines the order of names with equal numbers, such as "b1" and "b01".
+  // Orders names that differ only in leading zeros, such as "b01" and "b1".
   return whole_a < whole_b;
 }
 

@@ -29,8 +29,9 @@ struct older_part_name {
   bool packed;
 };
 
-/// Parses a file name. Returns nullopt if the name does not have the form of a part's name. Other
-/// files may have logrotate's form too, so the caller must check whether `log` is a log's name.
+/// Parses a file name. Returns nullopt if the name does not have the form of a part's name. The
+/// caller must check whether `log` is the name of a log, because logrotate also renames other
+/// files.
 std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix);
 
 /// Reads one part, which must outlive the reader. Throws input_error if it cannot be opened.
