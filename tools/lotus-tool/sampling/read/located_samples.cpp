@@ -135,6 +135,7 @@ std::string last_lines(const std::string& output) {
   return words;
 }
 
+/// Runs perf and appends its output to the file `output`. Throws input_error if perf fails.
 /// @param path  the file that perf reads, for error messages.
 void run_perf(const std::string& path, const std::vector<std::string>& arguments,
               const std::string& output) {
