@@ -1,4 +1,4 @@
-// Draws samples of a run's batches.
+// Draws random samples of a run's batches, to estimate how uncertain a prediction is.
 #ifndef LOTUS_TOOL_REPLAY_BLOCK_SAMPLER_HPP
 #define LOTUS_TOOL_REPLAY_BLOCK_SAMPLER_HPP
 
@@ -14,8 +14,9 @@
 
 namespace lotus::tool {
 
-/// Draws random samples of a run's batches, to estimate the error of predictions. Draws blocks of
-/// successive batches, because successive batches are similar and not independent.
+/// Draws random samples of a run's batches, with repetition (a block bootstrap). Predictions from
+/// several samples show how much a prediction depends on chance. Draws blocks of successive
+/// batches, because successive batches are similar and not independent.
 class block_sampler {
  public:
   explicit block_sampler(const recorded_pipeline& p) : p_(p) {}

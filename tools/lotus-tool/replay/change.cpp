@@ -20,8 +20,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the factor by which an operation or stage becomes faster. Operations and stages share
-/// one map, because the name of a stage is also the name of an operation.
+/// Returns the factor by which `change` makes an operation or stage faster; 1 if it does not. One
+/// map serves both, because the name of a stage is also the name of an operation.
 double faster_by(const pipeline_change& change, const std::string& name) {
   const auto found = change.faster.find(name);
   return found == change.faster.end() ? 1 : found->second;
@@ -61,8 +61,8 @@ class planner {
   /// Returns the recorded work as it would be if the operations in `change_.faster` were faster.
   std::vector<measured_work> faster_works() const {
     std::vector<measured_work> works = r_.works;
-    // For each operation, by the number of its name: new time divided by recorded time. Negative
-    // values are not computed yet.
+    // New time divided by recorded time of each operation, indexed by the number of its name. A
+    // negative value is not computed yet.
     std::vector<double> by_name;
     for (const recorded_part& part : r_.parts) {
       if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
@@ -76,8 +76,8 @@ class planner {
   }
 
   void plan_work() {
-    // Skip faster_works() if no operation becomes faster, because that function visits all
-    // operations of the run.
+    // faster_works() visits all operations of the run, so call it only if an operation becomes
+    // faster.
     std::vector<measured_work> sped_up;
     if (!change_.faster.empty()) sped_up = faster_works();
     const std::vector<measured_work>& works = change_.faster.empty() ? r_.works : sped_up;
@@ -93,7 +93,7 @@ class planner {
                 change_.preprocessing_faster};
       }
     }
-    // If a stage becomes faster, its operations and its time outside any operation become faster.
+    // In a faster stage, all operations and the time outside of any operation become faster.
     for (std::size_t s = 0; s < r_.stages.size(); ++s) {
       const double faster = faster_by(change_, r_.stages[s].name);
       if (faster != 1) scale_stage(s, faster);
@@ -112,9 +112,10 @@ class planner {
     }
   }
 
-  /// Assigns the time of an operation that is limited by servers, such as a lock or a device, to
-  /// the served phase of each work. Removes the time for which the operation waited for a server,
-  /// because the simulation computes this wait again.
+  /// Plans the operation that a lock or device limits. A lock or device is modeled as servers: each
+  /// call needs a free server. The time during which the calls were served becomes the served phase
+  /// of each work. The time during which they waited for a server is removed, because the
+  /// simulation computes it again.
   void plan_served() {
     const shared_operation& op = *assumed_.operation;
     const bool limit = assumed_.apart_ns > 0;
@@ -137,7 +138,8 @@ class planner {
         to.served_cpu_ns += cpu_ns;
       }
       waited_ns[c.work] += all_ns - service_ns;
-      // A thread that was woken by the one before it waited for a CPU while it was served.
+      // If this call waited until an earlier call freed the server, its thread was woken then. Time
+      // that the thread waited for a CPU after that is part of the time in which it was served.
       const bool follows =
           !limit && i >= assumed_.servers && op.calls[i - assumed_.servers].end_ns > c.start_ns;
       if (follows) queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
@@ -157,17 +159,19 @@ class planner {
     }
   }
 
-  /// Moves the time of the limited operation in one thread's work on one unit to the served phase.
+  /// Moves the time of the limited operation within one thread's work on a batch or item to the
+  /// served phase.
   /// @param served     the recorded time of the limited operation within this work.
   /// @param waited_ns  how long the operation waited for a server during this work.
-  /// @param queued_ns  how long it waited for a CPU while it was served. A faster operation waits
-  ///   for as long, because this depends on how often the thread is woken.
+  /// @param queued_ns  how long the operation waited for a CPU while it was served. This does not
+  ///   become shorter with a faster operation, because it depends on how often the thread is woken.
   /// @param faster     the factor by which the operation becomes faster.
-  /// @param to         the planned work.
+  /// @param to         the planned work, which is changed.
   void move_served(const work& served, double waited_ns, double queued_ns,
                    const measured_work& recorded, double faster, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
-    // The factor for the whole stage, which includes faster operations inside it.
+    // If the limited operation is a stage, use the factor of the whole stage, which includes the
+    // effect of faster operations inside the stage.
     if (assumed_.operation->is_stage) {
       const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
       faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
@@ -198,9 +202,9 @@ class planner {
     }
   }
 
-  /// Changes the size of batches, and their number so that each epoch contains as much data as
-  /// before. The work on each new batch is that on the recorded batch at the same relative position
-  /// in the epoch, scaled by the change in size. Supports only pipelines without items.
+  /// Plans batches of another size, so that each epoch still contains the same amount of data. The
+  /// work on a new batch is copied from the recorded batch at the same relative position in the
+  /// epoch and scaled by the change in size. Supports only pipelines without items.
   void scale_batches() {
     const double factor = change_.batch_size;
     std::vector<planned_unit> units;
@@ -241,8 +245,8 @@ class planner {
     plan_.uses = std::move(uses);
   }
 
-  /// Adds the preprocessing time of each batch to the step before the batch, because a consumer
-  /// that builds its own batches cannot preprocess during a step.
+  /// Adds the time to build each batch to the step before the batch. This models a consumer that
+  /// builds its batches itself and therefore never builds during a step.
   void build_in_consumer() {
     for (planned_epoch& e : plan_.epochs) {
       for (std::size_t i = 0; i < e.deliveries.size(); ++i) {
@@ -285,10 +289,11 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // With a single stage, replay_plan::in_flight limits how many batches are begun.
+      // With a single stage, replay_plan::in_flight already limits how many batches are begun.
       if (r_.stages.size() > 1) {
         stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
-        // If a limit on the batches in flight kept the queues short, their capacity is unknown.
+        // If a limit on the batches in flight kept the queues short, the run does not show how many
+        // batches or items the queues can hold.
         if (r_.budget_held && change_.in_flight) stage.max_ahead = unbounded;
       }
       plan_.stages.push_back(stage);
@@ -306,14 +311,15 @@ class planner {
     if (change_.in_flight) return std::max<std::size_t>(1, *change_.in_flight * per_batch);
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
     if (r_.budget_held) return r_.in_flight;
-    // If the run shows no limit on the batches in flight, the limit for more workers is unknown
-    // too. Assume a limit of two batches per worker, which is usual.
+    // If the run never reached a limit on the batches in flight, the limit for more workers is
+    // unknown. Assume two batches per worker, which is a usual default.
     const std::size_t seen = r_.in_flight_held || now <= before
                                  ? r_.in_flight
                                  : std::max(r_.in_flight, 2 * before * per_batch);
     const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
     if (per_worker) return seen / before * now;
-    // Usually every thread may have a batch. A recorded limit below that leaves threads idle.
+    // Usually there may be a batch in flight for every thread. If the run had a lower limit, which
+    // leaves threads idle, keep it.
     const std::size_t least = r_.in_flight_held && seen < before ? 1 : now;
     return std::max(least, seen + more > less ? seen + more - less : 1);
   }

@@ -17,13 +17,17 @@
 
 namespace lotus::tool {
 
-/// Simulates when threads run. Blocked threads wake at a given time. Runnable threads share the
-/// CPUs as on Linux: a thread that wakes goes to the CPU with the fewest threads and stays there.
-/// The threads of a CPU run one after another for a time slice of speed_law::turn_ns each, first
-/// those that have just woken. A CPU without threads waits for half a time slice, the mean time
-/// until a slice ends, and then takes a thread from the CPU with the most threads. If turn_ns or
-/// speed_law::cpus is 0, or if the number of CPUs is not an integer, there are no time slices: all
-/// threads of a CPU run at the same time, each at reduced speed. Not thread-safe.
+/// Simulates when threads run. A blocked thread wakes at a given time. Runnable threads share the
+/// CPUs in a similar way as on Linux:
+/// - A thread that wakes goes to the CPU with the fewest threads and stays there.
+/// - The threads of a CPU run one after another, each for a time slice of speed_law::turn_ns.
+///   Threads that have just woken run first.
+/// - A CPU without threads waits for half a time slice, which is the mean time until a slice ends
+///   on another CPU, and then takes a thread from the CPU with the most threads.
+///
+/// If speed_law::turn_ns or speed_law::cpus is 0, or if the number of CPUs is not an integer,
+/// there are no time slices: all threads of a CPU run at the same time, each at reduced speed. Not
+/// thread-safe.
 class replay_clocks {
  public:
   /// @param threads  the number of threads in the simulation. At most this many CPUs are simulated.
@@ -50,12 +54,12 @@ class replay_clocks {
     new_speeds();
   }
 
-  /// Advances to the next event. Returns the event's thread, or nullopt if there are no more
-  /// events.
+  /// Advances to the next event: a thread wakes or finishes its work. Returns the thread, or
+  /// nullopt if there are no more events.
   std::optional<std::uint32_t> next() {
     while (true) {
       double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
-      cpu* of = nullptr;  // CPU on which the next event occurs; nullptr: a thread wakes
+      cpu* of = nullptr;  // CPU on which the next event occurs; nullptr if a thread wakes
       bool ends = false;
       for (cpu& c : cpus_) {
         const double end_ns =
@@ -82,16 +86,16 @@ class replay_clocks {
  private:
   using event = std::pair<double, std::uint32_t>;
   struct cpu {
-    // Running threads; each has the value of done_ns at which its work is complete.
+    // Running threads, each with the value of done_ns at which it has completed its work.
     std::vector<event> running;
     std::deque<event> waiting;  // threads that wait for a time slice, with their remaining work
-    std::size_t woken = 0;  // number of threads in `waiting` that had no time slice since they woke
-    // Work in ns that a thread would have completed if it had run on this CPU from the beginning.
+    std::size_t woken = 0;      // number of threads in `waiting` that have not run since they woke
+    // How much work, in ns, a thread would have completed if it had always run on this CPU.
     double done_ns = 0;
     double rate = 0;
     double slice_began_ns = 0;
-    /// The time of the CPU's next scheduling event: if threads wait for this CPU, the end of the
-    /// current time slice; if this CPU has no thread, the takeover of a thread from another CPU.
+    /// Time of the CPU's next scheduling event. If threads wait for the CPU, this is the end of the
+    /// current time slice; if the CPU has no thread, it is when the CPU takes one from another CPU.
     double event_ns = HUGE_VAL;
 
     std::size_t threads() const noexcept { return running.size() + waiting.size(); }
@@ -113,7 +117,7 @@ class replay_clocks {
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
   }
 
-  /// Returns when the current time slice ends. A thread that runs alone on a CPU begins a new time
+  /// Returns when the current time slice ends. If no other thread waits, a thread begins a new time
   /// slice whenever the previous one ends.
   double end_of_slice(const cpu& c) const {
     const double slices = std::floor((now_ns_ - c.slice_began_ns) / speed_.turn_ns) + 1;

@@ -18,33 +18,36 @@
 #include "replay/replay.hpp"
 #include "replay/serving.hpp"
 #include "replay/speed_law.hpp"
+#include "replay/variation.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// Errors of the model itself, measured on pairs of runs (bench/whatif_numbers): standard deviation
-/// of the logarithm of predicted / measured throughput.
+/// The errors below are standard deviations of log(predicted / measured throughput), that is,
+/// relative errors. They were measured on pairs of runs with bench/whatif_numbers and determine how
+/// wide the confidence intervals are. model_sd is the error of the simulation itself.
 constexpr double model_sd = 0.012;
-constexpr double beyond_sd = 0.03;  ///< error if the change uses more threads than any recorded run
-constexpr double wall_sd = 0.02;    ///< error if CPU time was not recorded
+/// Error if the changed run has more threads than any recorded run.
+constexpr double beyond_sd = 0.03;
+constexpr double wall_sd = 0.02;  ///< error if CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
-/// Error if a rate limit is assumed. It is large because all calls are assumed to take equally
-/// long.
+/// Error if a rate limit is assumed. It is large because the model assumes that all calls take the
+/// same time.
 constexpr double limit_sd = 0.06;
 
-/// If the simulation of the unmodified run is faster than the run by more, it needs a correction.
+/// If the simulation of the unmodified run is too fast by more than this share, it is adjusted.
 constexpr double much_too_fast = 0.03;
-/// The maximum relative error of a simulation that can be trusted.
+/// If the simulation deviates from the run by more than this share, it cannot be trusted.
 constexpr double max_off = 0.25;
 
-/// Returns which part of the simulation's error on the unmodified run also affects a simulated
-/// change: all of it for a small gain, about half of it for a large gain. One half is a measured
-/// value: 0.53 on 117 pairs of runs (bench/whatif_numbers), 0.48 and 0.65 on two other sets of 68
-/// pairs.
+/// Returns the share (0..1) of the simulation's error that a prediction keeps. The error is known
+/// for the unmodified run. It affects a small change fully and a large change only by half: the
+/// half is the rounded result of measurements (0.53 on 117 pairs of runs with bench/whatif_numbers,
+/// 0.48 and 0.65 on two other sets of 68 pairs).
 /// @param gain  the factor by which the change increases the simulated throughput.
 double share_of_error_kept(double gain) {
   constexpr double at_large_gain = 0.5;
-  // Logarithm of the gain at which the result is 63 % of the way from 1 to at_large_gain.
+  // Determines how fast the result decreases: at a gain of exp(0.2), 63 % of the decrease is done.
   constexpr double gain_scale = 0.2;
   return at_large_gain + (1 - at_large_gain) * std::exp(-std::abs(std::log(gain)) / gain_scale);
 }
@@ -54,8 +57,9 @@ std::size_t threads_of(const recorded_pipeline& p) {
                          [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
 }
 
-/// Returns `p` with preprocessing counted as CPU time, for a run without recorded CPU times. If
-/// there were fewer CPUs than threads, only the share CPUs / threads of the time counts.
+/// For a run without recorded CPU times: returns `p` with preprocessing counted as CPU time. If
+/// there were fewer CPUs than threads, only the share CPUs / threads of the time counts, because
+/// each thread had to wait for a CPU for the rest of the time.
 recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   const auto threads = static_cast<double>(threads_of(p));
   const double share = std::min(1.0, cpus / threads);
@@ -68,7 +72,7 @@ recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   return p;
 }
 
-/// Returns `p` with waits for a CPU counted as blocked time.
+/// Returns `p` with the time in which threads waited for a CPU counted as blocked time.
 recorded_pipeline with_queueing(recorded_pipeline p) {
   const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
   for (measured_work& w : p.works) keep(w);
@@ -87,50 +91,6 @@ bool has_items(const recorded_pipeline& p) {
                      [](const recorded_stage& s) { return s.of_items; });
 }
 
-/// Returns the relative standard error of the mean interval between batches, estimated from how
-/// much ten parts of each epoch differ.
-double run_sd_of(const run_data& run) {
-  constexpr std::size_t parts = 10;
-  std::vector<double> lengths_ns;
-  const std::vector<batch>& all = run.batches.all();
-  for (std::size_t at = 0; at < all.size();) {
-    std::vector<std::int64_t> times;
-    const std::uint32_t epoch = all[at].epoch;
-    for (; at < all.size() && all[at].epoch == epoch; ++at) {
-      const std::optional<std::int64_t> time_ns = run.batches.left_ns(all[at]);
-      if (time_ns) times.push_back(*time_ns);
-    }
-    std::sort(times.begin(), times.end());
-    if (times.size() <= 2 * parts) continue;
-    for (std::size_t p = 0; p < parts; ++p) {
-      const std::size_t first = p * (times.size() - 1) / parts;
-      const std::size_t last = (p + 1) * (times.size() - 1) / parts;
-      lengths_ns.push_back(static_cast<double>(times[last] - times[first]) /
-                           static_cast<double>(last - first));
-    }
-  }
-  if (lengths_ns.size() < parts) return 0.02;  // typical error, because the run is too short
-  const auto n = static_cast<double>(lengths_ns.size());
-  const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
-  double squares = 0;
-  for (const double ns : lengths_ns) squares += (ns - mean) * (ns - mean);
-  return mean > 0 ? std::sqrt(squares / (n - 1) / n) / mean : 0;
-}
-
-/// Returns the relative standard error of the mean work for a unit.
-double error_of_mean(const recorded_pipeline& p) {
-  double sum = 0;
-  double squares = 0;
-  for (const measured_work& w : p.works) {
-    const double ns = w.cpu_ns + w.blocked_ns;
-    sum += ns;
-    squares += ns * ns;
-  }
-  const auto n = static_cast<double>(p.works.size());
-  if (n < 2 || sum <= 0) return 0;
-  return std::sqrt(std::max(0.0, n * squares / (sum * sum) - 1) / n);
-}
-
 }  // namespace
 
 what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
@@ -143,12 +103,14 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
     max_threads_ = std::max(max_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
+  leave_out_impossible_cpu_time();
   base_ = replayed_with({}, law_.law, {});
   replayed_per_s_ = base_.per_s();
   loosen_policies();
+  take_measured_cpus();
   if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
     fit_time_slice();
-    fit_cpus();
+    if (others_share_ <= 0) fit_cpus();
   }
   run_sd_ = run_sd_of(run);
   find_explanations(also);
@@ -169,7 +131,8 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
   explanations_.push_back({{}, base_});
-  // No explanation reproduces the run. Still consider each limit that the recording shows.
+  // No assumption about a limit reproduces the run. Add all limits that the recording may show, so
+  // that the confidence interval becomes wide enough.
   for (const assumed_servers& assumed : explanations_of(recorded_)) {
     if (assumed.operation == nullptr) continue;
     const replay_result limited = replayed_with({}, law_.law, assumed);
@@ -181,7 +144,7 @@ void what_if::count_queueing(explanation& why) {
   if (why.base.per_s() <= (1 + much_too_fast) * achieved() || !waits_little_for_cpus()) return;
   if (!queued_) queued_ = with_queueing(recorded_);
   const replay_result queued = replayed_with({}, law_.law, why.assumed, true);
-  // Better only if it is nearer to the run, on a logarithmic scale.
+  // Use the result only if it is nearer to the measured throughput on a logarithmic scale.
   if (queued.per_s() * why.base.per_s() <= achieved() * achieved()) return;
   why.queued = true;
   why.base = queued;
@@ -214,11 +177,12 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  // The relative difference that two equal runs may have; 2 % differ by 2.33 standard deviations.
+  // Two equal runs may differ in throughput by this share: at least 4 %, or 2.33 standard errors,
+  // which chance exceeds in only 2 % of the cases.
   constexpr double usual_noise = 0.04;
   const double noise =
       std::max(usual_noise, 2.33 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
-  // If the best explanation deviates by more than this, keep all explanations.
+  // If even the best explanation deviates by more than this share, keep all explanations.
   constexpr double max_deviation = 0.2;
   if (tried.empty() || tried.front().first > max_deviation) return;
   explanations_.clear();
@@ -249,26 +213,20 @@ void what_if::loosen_policies() {
 
 void what_if::fit_time_slice() {
   speed_law law = law_.law;
-  // Try time slices of lengths around the scheduler ticks of Linux, which are 1, 4 or 10 ms.
+  // Try time slices of 0.5 to 8 ms, because the scheduler tick of Linux is 1, 4 or 10 ms.
   for (const double slice_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
     law.turn_ns = 1e6 * slice_ms;
     const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
-    // Stop at the first length that fits. Longer time slices change predictions more, and one of
-    // them may fit better only by chance.
+    // Stop at the first time slice that fits. A longer one has a larger effect on predictions and
+    // may fit better only by chance.
     if (std::abs(base_.per_s() / achieved() - 1) <= much_too_fast) return;
   }
 }
 
-void what_if::fit_cpus() {
-  // Smaller differences may be caused by the scheduler, not by other programs.
-  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
-  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
-  // If the simulation is too fast even with the recorded waits for CPUs, other programs are not the
-  // cause.
-  if (waiting.per_s() > (1 + max_off) * achieved()) return;
+void what_if::find_wanted_cpus() {
   const auto wanted_by = [this](const auto& all) {
     double wanted_ns = 0;
     for (const measured_work& w : all) wanted_ns += w.cpu_ns + w.queued_ns;
@@ -277,6 +235,29 @@ void what_if::fit_cpus() {
   all_cpus_ = law_.law.cpus;
   workers_want_ = wanted_by(recorded_.works);
   consumer_wants_ = wanted_by(recorded_.steps);
+}
+
+void what_if::take_measured_cpus() {
+  constexpr double much = 0.1;
+  constexpr double most = 0.9;
+  if (law_.law.cpus <= 0 || !recorded_.others_cpus) return;
+  const double share = std::min(*recorded_.others_cpus / law_.law.cpus, most);
+  if (share < much) return;
+  find_wanted_cpus();
+  others_share_ = share;
+  law_.law.cpus *= 1 - share;
+  base_ = replayed_with({}, law_.law, {});
+}
+
+void what_if::fit_cpus() {
+  // Assume that other programs used CPUs only if the simulation is far too fast. A small difference
+  // may come from the scheduler.
+  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
+  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
+  // If the simulation remains too fast when the recorded waits for a CPU are included, the cause is
+  // not a lack of CPUs.
+  if (waiting.per_s() > (1 + max_off) * achieved()) return;
+  find_wanted_cpus();
   speed_law law = law_.law;
   law.turn_ns = 0;
   law.slowing = 0;
@@ -308,14 +289,35 @@ what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   return {std::min(obtained, fair), std::max(obtained, fair)};
 }
 
+void what_if::leave_out_impossible_cpu_time() {
+  if (achieved() <= 0) return;
+  const double length_ns = static_cast<double>(batches_of(recorded_)) * 1e9 / achieved();
+  const double possible_ns = law_.law.cpus * length_ns - recorded_.recorded_cpu_ns();
+  double& unrecorded_ns = recorded_.unrecorded_cpu_ns;
+  unrecorded_ns = std::min(unrecorded_ns, std::max(0.0, possible_ns));
+}
+
+bool what_if::much_is_unrecorded() const {
+  constexpr double much = 0.05;
+  return recorded_.unrecorded_cpu_ns > much * recorded_.recorded_cpu_ns();
+}
+
 replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law,
-                                     const assumed_servers& assumed, bool queued) const {
+                                     const assumed_servers& assumed, bool queued,
+                                     unrecorded_cpu unrecorded) const {
   replay_plan planned = plan(change, law, {}, assumed, queued);
-  if (law.turn_ns <= 0) return replay(planned);
+  double cpu_ns = planned.cpu_ns();
+  if (unrecorded == unrecorded_cpu::stays) cpu_ns += recorded_.unrecorded_cpu_ns;
+  const auto replay_on_cpus = [&] {
+    replay_result result = replay(planned);
+    if (planned.speed.cpus > 0) result.last_at_least(cpu_ns / planned.speed.cpus);
+    return result;
+  };
+  if (law.turn_ns <= 0) return replay_on_cpus();
   replay_result all;
   for (const double factor : slice_factors) {
     planned.speed.turn_ns = factor * law.turn_ns;
-    all += replay(planned);
+    all += replay_on_cpus();
   }
   return all;
 }
@@ -339,15 +341,15 @@ bool what_if::beyond_seen(const pipeline_change& change) const {
          (change.cpus && *change.cpus != (others_share_ > 0 ? all_cpus_ : law_.law.cpus));
 }
 
-prediction what_if::guess_under(const explanation& why, const pipeline_change& change,
-                                double cpus) const {
+prediction what_if::guess_under(const explanation& why, const pipeline_change& change, double cpus,
+                                unrecorded_cpu unrecorded) const {
   speed_law law = law_.law;
   pipeline_change asked = change;
   if (others_share_ > 0) {
     law.cpus = cpus;
     asked.cpus.reset();
   }
-  const replay_result changed = replayed_with(asked, law, why.assumed, why.queued);
+  const replay_result changed = replayed_with(asked, law, why.assumed, why.queued, unrecorded);
   prediction p;
   const double gain = changed.whole_ns > 0 ? why.base.whole_ns / changed.whole_ns : 1;
   double error_left = 1;
@@ -355,7 +357,7 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
     error_left = std::pow(why.base.per_s() / achieved(), 1 - share_of_error_kept(gain));
   }
   p.gain = gain * error_left;
-  // A different batch size changes the number of batches.
+  // A change of the batch size also changes the number of batches.
   const double count = why.base.batches > 0 ? changed.batches / why.base.batches : 1;
   p.per_s = achieved() * p.gain * count;
   p.low = p.high = p.per_s;
@@ -383,6 +385,8 @@ void what_if::for_each_guess(const pipeline_change& change, OnGuess&& on_guess) 
   for (const explanation& why : explanations_) {
     on_guess(guess_under(why, change, cpus.low));
     if (cpus.high > cpus.low) on_guess(guess_under(why, change, cpus.high));
+    if (!much_is_unrecorded()) continue;
+    on_guess(guess_under(why, change, cpus.high, unrecorded_cpu::vanishes));
   }
 }
 
@@ -396,8 +400,8 @@ prediction what_if::min_guess(const pipeline_change& change) const {
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
     const assumed_servers& a = why.assumed;
-    // Among the explanations by a rate limit, consider only the one with the most likely duration
-    // of a call. The others serve only to widen the confidence interval.
+    // There are three explanations for each rate limit, with three durations of a call. Use only
+    // the one with the mean duration here. The others only widen the confidence interval.
     if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
     if (&why == &explanations_.front() && cpus.low >= cpus.high) continue;
     const prediction other = guess_under(why, change, cpus.low);
@@ -450,7 +454,7 @@ prediction what_if::predict(const pipeline_change& change) const {
     p.low = std::min(p.low, other.per_s);
     p.high = std::max(p.high, other.per_s);
   });
-  constexpr double quantile = 1.645;  // 95 % of a standard normal distribution are below this
+  constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -22,80 +23,84 @@ struct prediction {
   double high = 0;
   double run_ns = 0;        ///< run length in ns, from the first work to the end of the last step
   double steady_per_s = 0;  ///< batches per second between an epoch's first and last reception
-  /// Like steady_per_s, but from the slope of a line fitted to the times of all receptions (see
-  /// trend). Use it only to compare simulations of one run.
+  /// Like steady_per_s, but less noisy: the slope of a line through the times of all received
+  /// batches (see trend). Use it only to compare simulations of one run.
   double trend_per_s = 0;
   /// Run length without the change, divided by run length with the change.
   double gain = 1;
-  /// The maximum number of batches in flight, which determines the memory use.
+  /// The maximum number of batches in flight. It determines how much memory the batches need.
   std::size_t max_out = 0;
 };
 
-/// Predicts the effect of changes to a run by simulating the run with and without the change. The
-/// simulation of the unmodified run shows the simulation's error. Predictions of small changes are
-/// corrected by all of this error, those of large changes by about half of it. Not thread-safe.
+/// Predicts the effect of changes to a run. To do so, simulates the run with and without the
+/// change. The simulation without the change shows how wrong the simulation is; predictions are
+/// corrected by this error, for small changes completely and for large changes by about half. Not
+/// thread-safe.
 class what_if {
  public:
   /// @param run         must outlive this object.
   /// @param recorded    the pipeline of `run`.
   /// @param also        nullptr, or the same pipeline recorded in another configuration, such as
-  /// with another number of workers. It helps to estimate how busy CPUs slow each other down
-  /// and which operations wait for each other.
+  ///   with another number of workers. It helps to estimate how busy CPUs slow each other down and
+  ///   which operations wait for each other.
   /// @param cpus        the number of CPUs that the run could use; needed only if the logs do not
-  ///   contain this number. If the logs do not contain CPU time either, all preprocessing is
-  ///   assumed to be on the CPU.
+  ///   contain this number. If the logs do not contain CPU times either, all preprocessing is
+  ///   assumed to run on a CPU.
   what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
           std::optional<double> cpus);
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
 
-  /// Returns the measured throughput in batches per second over the whole run. replayed() returns
-  /// the simulated throughput of the unmodified run.
+  /// Returns the measured throughput in batches per second over the whole run. Compare it with
+  /// replayed(), the simulated throughput of the unmodified run, to see the error of the
+  /// simulation.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
-  /// Returns the length of the run in ns: the number of simulated batches divided by the measured
-  /// throughput.
+  /// Returns the length of the recorded run in ns, computed from the number of simulated batches
+  /// and the measured throughput.
   double run_ns() const noexcept {
     const double simulations =
         law_.law.turn_ns > 0 ? static_cast<double>(std::size(slice_factors)) : 1;
     return achieved() > 0 ? base_.batches / simulations * 1e9 / achieved() : 0;
   }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// Returns the share of the CPUs that other programs used, 0..1. The constructor estimates it: if
-  /// the simulation is faster than the run, the constructor first tries longer time slices
-  /// (law().law.turn_ns). If the simulation is then still over 25 % too fast although threads
-  /// waited for CPUs, it concludes that other programs used some CPUs. fitted() returns the
-  /// simulated throughput after these adjustments.
+  /// Returns the share (0..1) of the CPUs that other programs used, as the constructor estimates
+  /// it. If the simulation is faster than the run, the constructor first tries longer time slices.
+  /// If the simulation is then still over 25 % too fast although threads waited for CPUs, it
+  /// concludes that other programs used some of the CPUs. fitted() returns the simulated throughput
+  /// after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
   bool cpus_known() const noexcept { return law_.law.cpus > 0; }
-  /// Returns whether "no gain" must be the lower end of a prediction, because the change uses more
-  /// threads than the recorded runs and the number of CPUs is unknown.
+  /// Returns whether the prediction for `change` must include "no gain": the change adds threads,
+  /// and it is unknown whether there are CPUs for them.
   bool is_bracket(const pipeline_change& change) const {
     return beyond_seen(change) && !cpus_known();
   }
 
-  /// Returns whether the simulated throughput differs from the measured one by over 25 %. Then
-  /// predictions cannot be trusted.
+  /// Returns whether the simulated throughput differs from the measured throughput by more than 25
+  /// %. Predictions cannot be trusted in this case.
   bool is_unlike() const noexcept;
 
   /// Returns whether the changed run would have more threads, or other CPUs, than any recorded run.
   bool beyond_seen(const pipeline_change& change) const;
 
-  /// Predicts without a confidence interval (low and high equal per_s), ten times as fast.
+  /// Predicts the effect of a change without a confidence interval (`low` and `high` equal
+  /// `per_s`), which is ten times as fast as predict().
   prediction guess(const pipeline_change& change) const;
-  /// Returns prediction::gain without the pauses between epochs, which no change shortens.
+  /// Returns the gain of a prediction without the pauses between epochs, because no change shortens
+  /// them.
   double gain_between_pauses(const prediction& of) const;
-  /// Returns the prediction with the smallest gain among all explanations of the recording.
+  /// Returns the most pessimistic prediction: the smallest gain under all explanations of the run.
   prediction min_guess(const pipeline_change& change) const;
-  /// Like guess(), but assumes that no call waits for a lock or device, if the recordings can be
+  /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
   /// explained without such waits.
   prediction unlimited_guess(const pipeline_change& change) const;
-  /// An operation that waits for a lock or a device under every explanation of the recording, so
-  /// more workers do not help. `most` is the maximum number of its calls that are served at the
-  /// same time. If no operation is limited, `name` is "".
+  /// The operation whose calls wait for a lock or a device under every explanation of the run, so
+  /// that more workers do not help. `most` is the maximum number of its calls that are served at
+  /// the same time. `name` is "" if there is no such operation.
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -104,36 +109,54 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
-  /// Simulates the run with a change. With time slices, small differences decide which thread runs
-  /// next. To average this out, the function sums up the results for several lengths of slices.
+  /// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without
+  /// markers need as much CPU time for each batch as before, or (the other extreme) none.
+  enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
+  /// Limits recorded_.unrecorded_cpu_ns to what the CPUs can do during the run. More is reported if
+  /// the number of CPUs is wrong.
+  void leave_out_impossible_cpu_time();
+  /// Returns whether the run used so much CPU time outside the recorded work that it matters how
+  /// this changes.
+  bool much_is_unrecorded() const;
+  /// Simulates the run with a change. With time slices, a tiny difference can decide which thread
+  /// runs next; therefore sums up the results for several lengths of slices to average out such
+  /// effects. The simulated run lasts at least as long as the CPUs need for all CPU time.
+  /// @param queued  whether the waits for a CPU count as blocked time, see queued_.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
-                              const assumed_servers& assumed, bool queued = false) const;
+                              const assumed_servers& assumed, bool queued = false,
+                              unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
-  /// A simulation that is slower than the run may obey a rule that the run did not obey. Drops each
-  /// of two rules if this brings the simulation closer to the run: round-robin dispatch to the
-  /// workers, and the limit on the batches in flight.
+  /// If the simulation is slower than the run, the simulation may obey a rule that the run did not
+  /// obey. Drops round-robin dispatch, and the limit on batches in flight, if the simulation is
+  /// closer to the run without it.
   void loosen_policies();
-  /// Sets speed_law::turn_ns to the time slice with which the simulation is as slow as the run.
+  /// If the simulation is too fast, sets speed_law::turn_ns to a time slice with which it is as
+  /// slow as the run.
   void fit_time_slice();
-  /// Estimates how many CPUs other programs left to the run: the number with which the simulation
-  /// is as slow as the run.
+  /// Sets all_cpus_, workers_want_ and consumer_wants_.
+  void find_wanted_cpus();
+  /// Takes from the recording how many CPUs other programs left to the run, if they used many.
+  void take_measured_cpus();
+  /// Estimates how many CPUs the run got if other programs used the rest: the number of CPUs with
+  /// which the simulation is as slow as the run.
   void fit_cpus();
-  /// A range for the number of CPUs available to the changed run; see cpus_with().
+  /// The lowest and highest number of CPUs that the changed run may get; see cpus_with().
   struct cpu_range {
     double low = 0;
     double high = 0;
   };
-  /// Returns how many CPUs the changed run gets if other programs always use CPUs. One end of the
-  /// range is what the recorded run got. The other end is a fair share (Li et al., "Efficient and
-  /// scalable multiprocessor fair scheduling", PPoPP 2009): n of n + m threads that want a CPU get
-  /// n / (n + m) of all CPUs.
+  /// Returns how many CPUs the changed run gets while other programs use CPUs. One end of the range
+  /// is the number that the recorded run got. The other end is a fair share (Li et al., "Efficient
+  /// and scalable multiprocessor fair scheduling", PPoPP 2009): if n of n + m threads that want a
+  /// CPU belong to the run, it gets n / (n + m) of all CPUs.
   cpu_range cpus_with(const pipeline_change& change) const;
-  /// Returns the standard deviation of the logarithm of the gain over random samples of the run's
-  /// batches.
+  /// Returns how much the predicted gain depends on the batches that happened to be in the run: the
+  /// standard deviation of the logarithm of the gain over random samples of these batches.
   double drawn_sd(const pipeline_change& change) const;
 
-  /// An assumption about which calls wait for each other, and the unmodified run simulated with it.
+  /// A possible explanation of the run's throughput: an assumption about which calls wait for each
+  /// other, and the simulation of the unmodified run under this assumption.
   struct explanation {
     assumed_servers assumed;
     replay_result base;
@@ -141,31 +164,33 @@ class what_if {
   };
   /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
   bool waits_little_for_cpus() const;
-  /// Counts waits for a CPU as blocked time if the simulation is too fast, and this explains why. A
-  /// thread that waits for a CPU delays those that need its lock, and other programs make threads
-  /// wait whenever they are woken.
+  /// If the simulation of `why` is too fast, counts waits for a CPU as blocked time if the
+  /// simulation then fits better. The reason: a thread that waits for a CPU also delays the threads
+  /// that wait for its lock.
   void count_queueing(explanation& why);
-  /// Finds the explanations with which the simulation reproduces the run, and `also` if given.
+  /// Finds the explanations under which the simulation reproduces the run, and also the run `also`
+  /// if it is given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
-  /// @param cpus  the number of CPUs to simulate if other programs used CPUs; otherwise ignored.
-  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
-  /// Calls on_guess(prediction) for each explanation and each end of the range of CPUs.
+  /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
+  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
+                         unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
+  /// Calls on_guess(prediction) for each explanation and for both ends of the range of CPUs.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  // A copy of recorded_ in which waits for a CPU count as blocked time. Created when needed.
+  // A copy of recorded_ in which waits for a CPU count as blocked time; created when it is needed.
   std::optional<recorded_pipeline> queued_;
   std::vector<explanation> explanations_;  // most likely first; not empty after construction
   double others_share_ = 0;
-  double all_cpus_ = 0;      // number of CPUs including those that other programs used; 0: unknown
-  double workers_want_ = 0;  // mean number of workers that ran or waited for a CPU
+  double all_cpus_ = 0;          // number of CPUs, with those that other programs used; 0: unknown
+  double workers_want_ = 0;      // mean number of workers that ran or waited for a CPU
   double consumer_wants_ = 0;    // mean share of time in which the consumer ran or waited for a CPU
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
-  /// With time slices, the results of simulations with slices of these relative lengths are added.
+  /// With time slices, replayed_with() adds up simulations with slices of these relative lengths.
   static constexpr double slice_factors[] = {0.8, 1.0, 1.25};
 
   replay_result base_;

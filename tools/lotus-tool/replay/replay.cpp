@@ -22,7 +22,7 @@ std::size_t threads_of(const replay_plan& plan) {
   return threads;
 }
 
-/// Simulates one epoch. A unit is a batch or an item.
+/// Simulates one epoch of a plan. In this file, a unit is a batch or an item.
 class epoch_simulation {
  public:
   epoch_simulation(const replay_plan& plan, const planned_epoch& epoch)
@@ -47,7 +47,8 @@ class epoch_simulation {
     }
     ready_.resize(items_missing_.size());
     next_unit_ = epoch.first_unit;
-    // If there are items, only they enter the first stage; otherwise the batches do.
+    // Items enter the first stage and batches a later one. Without items, batches enter the first
+    // stage.
     first_end_ = epoch.first_unit == epoch.first_batch ? epoch.end_unit : epoch.first_batch;
     if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
   }
@@ -75,7 +76,7 @@ class epoch_simulation {
     out_.receptions.end_group();
     out_.pauses_ns = epoch_.pause_ns;
     out_.whole_ns = epoch_.pause_ns + last_delivery_ns_;
-    // During the last step no other thread works, so its duration needs no simulation.
+    // No other thread works during the last step, so its duration is known without a simulation.
     if (received_) {
       const work& step = plan_.uses[*received_].step;
       out_.whole_ns += step.blocked_ns + step.cpu_ns;
@@ -88,13 +89,13 @@ class epoch_simulation {
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
-    optional_unit unit;  // the unit on which the thread works; nullopt if idle
+    optional_unit unit;  // the unit on which the thread works; nullopt if the thread is idle
     phase is = phase::blocked;
   };
   struct stage_state {
     std::deque<std::uint32_t> input;  // units that wait for the stage
     std::vector<std::uint32_t> idle;  // threads of this stage without work
-    std::size_t ahead = 0;  // number of units that were begun here and not yet in the next stage
+    std::size_t ahead = 0;  // number of units that this stage has begun and the next stage has not
   };
   enum class use : std::uint8_t { waits, receives, blocked, computes };
 
@@ -117,7 +118,7 @@ class epoch_simulation {
     start_all();
   }
 
-  /// Begins the next phase of a thread's work; returns false if no phase is left.
+  /// Begins the next phase of a thread's work. Returns false if the work has no further phase.
   bool begin_next_phase(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     const work& w = work_of(*t.unit, t.stage);
@@ -216,9 +217,8 @@ class epoch_simulation {
     if (using_ == use::waits && consumer_began_) receive_next();
   }
 
-  /// Starts all threads that can start, those of later stages first, because they make room in the
-  /// queues that earlier stages fill.
-  /// Returns whether at least one thread started.
+  /// Starts all threads that can start. Returns whether at least one thread started. Tries later
+  /// stages first, because they take units from the queues that earlier stages fill.
   bool start_all() {
     bool any = false;
     for (bool again = true; again;) {
@@ -232,10 +232,10 @@ class epoch_simulation {
     return any;
   }
 
-  /// Continues a simulation in which all threads wait for each other: if items become batches in
-  /// another order than in the run, the queues can be full of items of incomplete batches. A real
-  /// pipeline does not stop there, so all limits on units in queues grow until a thread can start.
-  /// Returns false if none can.
+  /// Continues a simulation in which all threads wait for each other. This can happen if a change
+  /// makes items complete in another order than in the run: the queues are full of items of
+  /// incomplete batches. A real pipeline would not stop, so increases the limits of all queues
+  /// until a thread can start. Returns false if none can.
   bool make_room() {
     for (std::uint32_t unit = epoch_.first_unit; unit < first_end_; ++unit) {
       ++more_room_;
@@ -244,12 +244,13 @@ class epoch_simulation {
     return false;
   }
 
-  /// Whether there may be `units` units where the run had at most `limit`.
+  /// Returns whether one more unit is allowed where the plan allows `limit` units and there are
+  /// `units`. make_room() may have increased the limit.
   bool has_room(std::size_t units, std::size_t limit) const {
     return units < limit || units - limit < more_room_;
   }
 
-  /// Starts as many threads of a stage as possible. Returns whether at least one thread started.
+  /// Starts as many threads of one stage as possible. Returns whether at least one thread started.
   bool start(std::uint32_t stage) {
     stage_state& s = stages_[stage];
     const planned_stage& planned = plan_.stages[stage];
@@ -277,14 +278,14 @@ class epoch_simulation {
     return any;
   }
 
-  /// Removes a unit from the output of the stage before `stage`. Called when `stage` begins to work
-  /// on the unit, or when the consumer receives it after the last stage.
+  /// Removes a unit from the queue before `stage`, when `stage` begins to work on it, or when the
+  /// consumer receives it after the last stage.
   void remove_from_output(std::uint32_t unit, std::uint32_t stage) {
     const planned_unit& u = plan_.units[unit];
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
   }
 
-  /// Returns the unit with which a thread of the first stage may begin now, if any.
+  /// Returns the unit that a thread of the first stage can begin now, if any.
   optional_unit next_first(std::uint32_t thread) {
     const std::uint32_t unit =
         plan_.round_robin
@@ -339,7 +340,7 @@ class epoch_simulation {
     }
   }
 
-  /// Lets the consumer receive a batch if one that it may receive is ready.
+  /// Delivers the next batch to the consumer if a batch that it may receive is ready.
   void receive_next() {
     if (plan_.ordered) {
       if (delivered_ == ready_.size()) return;
@@ -376,8 +377,8 @@ class epoch_simulation {
     start_all();
   }
 
-  /// Lets the consumer buffer the batches that arrived before the one for which it waits, so they
-  /// no longer occupy the queue.
+  /// While the consumer waits for a batch, it takes later batches that are ready out of the queue
+  /// and keeps them, so that they no longer occupy the queue.
   void buffer_early_batches() {
     if (stages_.empty() || in_queue_.empty()) return;
     for (const std::uint32_t batch : in_queue_)
@@ -402,8 +403,9 @@ class epoch_simulation {
   std::deque<std::uint32_t> ready_in_order_;
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
-  std::size_t more_room_ = 0;    // units by which make_room() has raised all limits
-  std::uint32_t next_unit_ = 0;  // next unit to begin; if round_robin, first_unit + units begun
+  std::size_t more_room_ = 0;  // by how many units make_room() has increased all limits
+  std::uint32_t next_unit_ =
+      0;  // first_unit + number of units begun; if not round-robin, the next unit
   std::size_t delivered_units_ = 0;
   std::size_t finished_units_ = 0;  // number of units of the first stage that left the last stage
   std::size_t delivered_ = 0;

@@ -1,4 +1,4 @@
-// Simulates a plan, event by event.
+// Simulates a planned run, event by event.
 #ifndef LOTUS_TOOL_REPLAY_REPLAY_HPP
 #define LOTUS_TOOL_REPLAY_REPLAY_HPP
 
@@ -6,8 +6,8 @@
 
 namespace lotus::tool {
 
-/// Simulates all epochs one after the other. The result is deterministic. Time: O(n log t) for n
-/// units and t threads.
+/// Simulates all epochs one after the other. The same plan always gives the same result. Takes O(n
+/// log t) time for n units (batches and items) and t threads.
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool

@@ -14,10 +14,10 @@ namespace {
 
 constexpr double mostly_blocked = 0.2;
 /// Calls that wait for a lock, a device or a rate limit are blocked. If calls are blocked for a
-/// smaller share of their time than this, assume that they wait only for CPUs.
+/// smaller share of their time than this, assume that none of these limits them.
 constexpr double hardly_blocked = 0.05;
 
-/// Returns the number of calls per ns that `servers` servers can serve.
+/// Returns the number of calls per ns that `servers` locks or device channels can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
   for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
@@ -31,11 +31,11 @@ double time_of(const shared_operation& op) {
   return sum_ns;
 }
 
-/// Adds rate limits to the explanations, if calls may take longer while other calls are open. A
-/// rate limit is a minimum interval between the starts of calls; each call then takes as long as a
-/// call that began while no other call was open. (A device with several channels behaves
-/// similarly.) Adds three explanations: one for the mean duration of such calls, and one for each
-/// end of the confidence interval of the mean.
+/// Adds explanations by a rate limit, which is a minimum interval between the starts of calls, if
+/// calls may take longer while other calls are open. (A device with several channels behaves
+/// similarly.) Apart from the limit, each call takes as long as a call that began while no other
+/// call was open. Adds three explanations: one with the mean of this duration, and one with each
+/// end of its confidence interval.
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
   const bool may_wait = s.max_inside > 1 && s.plausible.front() < s.max_inside;
@@ -54,7 +54,7 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
     if (op.blocked_share < hardly_blocked) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
-  // Sort by time: of two nested operations, the inner one takes less time and comes first.
+  // Sort by time, so that of two nested operations the inner one comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
                      return time_of(*a.operation) < time_of(*b.operation);
@@ -86,8 +86,9 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     const std::size_t fewest = op.served.plausible.front();
     const bool waited = fewest < op.served.max_inside && op.blocked_share >= hardly_blocked;
     if (waited || op.served.max_inside == 1) all.push_back({&op, fewest, 0, 0});
-    // If calls are mostly blocked, no more may be served at the same time than were open in the
-    // recording. Calls that run on a CPU are limited only by the number of CPUs, which is known.
+    // If calls are mostly blocked, a device may serve no more calls at the same time than were open
+    // in the recording. Calls that run on a CPU are limited only by the number of CPUs, which is
+    // known.
     if (op.blocked_share >= mostly_blocked && op.served.max_inside > 1) {
       all.push_back({&op, op.served.max_inside, 0, 0});
     }
@@ -111,8 +112,9 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
       all.push_back({&op, c, 0, 0});
     }
     if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
-    // Take the duration of a call from the recording with fewer simultaneous calls, which waited
-    // least, and the interval from the other recording, in which a limit had the largest effect.
+    // A rate limit has two parameters. Take the duration of a call from the recording with fewer
+    // simultaneous calls, in which calls waited least. Take the interval between calls from the
+    // other recording, in which the limit had the largest effect.
     const bool fewer_here = here.max_inside < there.max_inside;
     const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;

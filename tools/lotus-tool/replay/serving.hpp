@@ -1,4 +1,4 @@
-// Lists what may have limited a recorded run: operations whose calls wait for each other.
+// Lists operations whose calls wait for each other and may therefore have limited a recorded run.
 #ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
 #define LOTUS_TOOL_REPLAY_SERVING_HPP
 
@@ -9,27 +9,27 @@
 
 namespace lotus::tool {
 
-/// An operation whose calls wait for a lock, a device or a rate limit, as the recording shows.
+/// An operation whose calls wait for a lock, a device or a rate limit according to the recording.
 struct serving_limit {
   const shared_operation* operation = nullptr;
   std::size_t fewest = 1;  ///< lowest plausible number of calls that are served simultaneously
   std::size_t most = 1;
 };
 
-/// Returns the operations that the recording shows to be limited. The most limiting one comes
-/// first; of nested operations with similar capacity, the inner one comes first.
+/// Returns the operations that are limited according to the recording. The operation that limits
+/// the run most comes first; of nested operations with similar capacity, the inner one comes first.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
-/// Returns the explanations of the recording that a prediction must consider, most likely first. If
-/// the recording shows that an operation is limited, the explanations differ in how many calls are
-/// served at the same time. Otherwise the first explanation is "nothing is limited", and others
-/// follow for each operation that may be limited. If an operation is mostly blocked, more calls at
-/// the same time than in the recording may not be possible.
+/// Returns the possible explanations of a run's throughput, most likely first. If the recording
+/// shows that an operation is limited, the explanations differ in how many of its calls are served
+/// at the same time. Otherwise the first explanation is "nothing is limited", and the others assume
+/// a limit for each operation that may be limited. If an operation is mostly blocked, its limit may
+/// be the number of calls that were open at the same time.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of
-/// workers: nothing is limited, or one operation is limited to a number of calls at the same time
-/// or to a rate. The caller has to check each explanation against both recordings.
+/// workers: nothing is limited, or one operation is limited to a number of simultaneous calls or to
+/// a rate. The caller has to check which explanations fit both recordings.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
                                              const recorded_pipeline& also);
 

@@ -19,7 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the names of the stages and operations with at least 2 % of the work, largest first.
+/// Returns the names of the stages and operations with at least 2 % of the work, largest share
+/// first.
 std::vector<std::string> larger_work(const recorded_pipeline& p, const name_table& names) {
   std::map<std::string, double> sums;
   double all_ns = 0;
@@ -27,7 +28,7 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
     for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
       const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
       all_ns += w.cpu_ns + w.blocked_ns;
-      // If there is only one stage, it is all of the preprocessing and not listed as a part of it.
+      // A single stage is all of the preprocessing, so it is not listed as a part of it.
       if (p.stages.size() > 1) sums[p.stages[s].name] += w.cpu_ns + w.blocked_ns;
     }
   }

@@ -31,8 +31,9 @@ struct point {
   double cpu_ns = 0;
 };
 
-/// Sums for a regression with an instrumental variable, where x is point::others_busy, y is cpu_ns,
-/// and z (the instrument) is at_first. Values are relative to the mean of their group (a stage).
+/// Sums for a regression with an instrumental variable (see estimate_speed()): x is
+/// point::others_busy, y is cpu_ns, and z, the instrument, is at_first. All values are relative to
+/// the mean of their group, which is a stage.
 struct centered_sums {
   double zz = 0;
   double zx = 0;
@@ -75,7 +76,7 @@ struct centered_sums {
   }
 };
 
-/// Returns the mean number of busy CPUs during the tenth of the works in which most CPUs were busy.
+/// Returns the mean number of busy CPUs during the tenth of the works with the most busy CPUs.
 double max_busy(const std::vector<const recorded_pipeline*>& pipelines) {
   std::vector<double> busy;
   for (const recorded_pipeline* p : pipelines) {
@@ -98,7 +99,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   constexpr double usual_sd = 0.08;
   estimated_law found;
   found.max_busy = max_busy(pipelines);
-  // If many more CPUs than `cpus` were busy at the same time, `cpus` must be wrong.
+  // If clearly more than `cpus` CPUs were busy at the same time, `cpus` must be wrong.
   if (cpus > 0 && found.max_busy > 1.5 * cpus) cpus = std::ceil(found.max_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
@@ -117,7 +118,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centered_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  // If the load of the other CPUs varies less than this, no estimate is possible.
+  // An estimate needs different loads of the other CPUs: at least this variance.
   constexpr double min_variance = 1e-4;
   const auto count = static_cast<double>(sums.count);
   if (sums.count < sums.groups + 8 || sums.zz < min_variance * count || sums.zx <= 0) {
@@ -125,11 +126,11 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // The fitted line is 1 at the mean load, but the speed law is 1 when no other CPU is busy.
+  // The speed law is 1 if no other CPU is busy, but the fitted line is 1 at the mean load. Convert.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
-  // Error that the fit does not show, because the work may differ between times of different load.
+  // An error that the fit does not show: at times of a higher load, the work itself may differ.
   constexpr double crowded_sd = 0.04;
   const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, crowded_sd);
   found.levels_seen = sd < usual_sd;

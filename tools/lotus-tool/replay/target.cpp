@@ -29,8 +29,8 @@ pipeline_change with_workers(const what_if& run, std::size_t workers) {
   return change;
 }
 
-/// Returns the factor by which an operation or stage must become faster to reach the target; 0 if
-/// no factor up to max_faster suffices.
+/// Returns the factor by which the operation or stage `work` must become faster to reach the
+/// target; 0 if no factor up to max_faster suffices.
 double needed(const what_if& run, pipeline_change settings, const std::string& work,
               double target_per_s) {
   const auto reaches = [&](double faster) {
@@ -47,7 +47,7 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
   return high;
 }
 
-/// Tries numbers of workers and, if there is only one stage, of batches in flight per worker.
+/// Tries numbers of workers and, if there is only one stage, also prefetch depths per worker.
 void find_workers(const what_if& run, path_to_target& path) {
   double best = 0;
   for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
@@ -77,7 +77,7 @@ pipeline_change with_one_more(const what_if& run, pipeline_change change, std::s
   return change;
 }
 
-/// Removes each added thread without which the target is still reached.
+/// Removes added threads that are not needed to reach the target.
 void remove_needless_threads(const what_if& run, path_to_target& path) {
   const recorded_pipeline& p = run.recorded();
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
@@ -91,8 +91,9 @@ void remove_needless_threads(const what_if& run, path_to_target& path) {
   }
 }
 
-/// Adds threads one by one, each to the stage where it gains most. If no thread gains 1 %, because
-/// several stages are equally slow, adds one thread to each of them.
+/// Adds threads one by one, each to the stage where it increases the throughput most. If no single
+/// thread gains 1 %, because several stages are equally slow, adds a thread to each of these
+/// stages.
 void find_threads(const what_if& run, path_to_target& path) {
   const std::size_t stages = run.recorded().stages.size();
   double best_per_s = run.guess(path.best_settings).steady_per_s;

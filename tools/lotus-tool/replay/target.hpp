@@ -13,11 +13,12 @@ namespace lotus::tool {
 /// The settings that reach a throughput, or the work that would have to become faster to reach it.
 struct path_to_target {
   double target_per_s = 0;
-  /// Numbers of workers and batches in flight with which the throughput reaches the target, or at
-  /// least 98 % of it; nullopt if no setting suffices.
+  /// The cheapest settings with which the throughput reaches at least 98 % of the target; nullopt
+  /// if no settings suffice.
   std::optional<pipeline_change> settings;
   std::string work;  ///< if `settings` is missing: operation or stage that must become faster
-  /// Factor by which `work` must become faster if `best_settings` is used; 0: no factor suffices.
+  /// Factor by which `work` must become faster, together with `best_settings`; 0: no factor
+  /// suffices.
   double faster = 0;
   pipeline_change best_settings;
 };
@@ -26,10 +27,10 @@ struct path_to_target {
 double consumer_rate(const what_if& run);
 
 /// Finds the smallest number of workers that reaches 98 % of the target and, for this number, the
-/// smallest number of batches in flight per worker: 1, 2, 4 or 8. 98 % is enough because
+/// smallest number of batches in flight per worker (1, 2, 4 or 8). 98 % is enough because
 /// predictions are not more accurate, and the last percent may need four times the workers. Tries
-/// up to four workers per CPU (at least 16). In a run of several stages with their own threads,
-/// adds threads to the stages instead.
+/// up to four workers per CPU, or 16 if this is more. If a run has several stages with their own
+/// threads, adds threads to these stages instead.
 path_to_target find_path_to_target(const what_if& run, const name_table& names,
                                    double target_per_s);
 

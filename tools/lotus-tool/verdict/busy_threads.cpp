@@ -34,7 +34,7 @@ intervals joined(intervals spans) {
   return disjoint;
 }
 
-/// Returns the parts of `spans` that are outside of all `holes`. Both are disjoint and sorted.
+/// Returns the parts of `spans` that are outside of all `holes`. Both must be disjoint and sorted.
 intervals without(const intervals& spans, const intervals& holes) {
   intervals rest;
   std::size_t h = 0;
@@ -49,13 +49,15 @@ intervals without(const intervals& spans, const intervals& holes) {
   return rest;
 }
 
-/// Returns the intervals in which operations of a log ran outside of `known`. In a log, an
-/// operation comes after the operations inside it; therefore each operation extends or replaces the
-/// intervals that were found last.
-/// @param known  intervals that are disjoint and sorted by time.
+/// Returns the time that the operations of one log cover, without operations that lie in an
+/// interval of `known`. A log contains an operation after the operations inside it. An operation
+/// that overlaps the last intervals of the result is therefore merged with them.
+/// @param known  intervals in which the thread is already known to be busy; disjoint, sorted by
+///   time.
 intervals covered_by_operations(const run_data& run, std::size_t file, const intervals& known) {
   intervals covered;
-  // Remember the last interval, because the next operation usually starts in the same one.
+  // The interval of `known` that contained the last operation. It is checked first, because the
+  // next operation usually starts in the same interval.
   auto around = known.begin();
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};
@@ -76,8 +78,8 @@ intervals covered_by_operations(const run_data& run, std::size_t file, const int
   return covered;
 }
 
-/// Returns the intervals in which a thread was off the CPU mostly because it was blocked, or for an
-/// unknown reason.
+/// Returns the intervals in which a thread was off the CPU and spent less than half of the interval
+/// in the run queue, so that it was mostly blocked.
 intervals blocked_of(const off_cpu_time& off) {
   intervals blocked;
   for (const off_cpu_interval& s : off.intervals()) {
@@ -89,7 +91,9 @@ intervals blocked_of(const off_cpu_time& off) {
 /// Sums up how long threads waited for a CPU.
 class queued_time {
  public:
-  /// @param off  when the thread was off the CPU; nullptr if this is unknown.
+  /// Adds the span `s` of a thread.
+  /// @param off  the intervals in which the thread was off the CPU; nullptr if they were not
+  ///   recorded.
   void add(const off_cpu_time* off, const time_span& s) {
     all_ns_ += static_cast<double>(s.duration_ns());
     known_ = known_ && off != nullptr;
@@ -102,7 +106,7 @@ class queued_time {
 
   double cpu_ns() const noexcept { return cpu_ns_; }
 
-  /// Returns the share of the time in which threads waited for a CPU; nullopt if it is unknown.
+  /// Returns the waits for a CPU divided by the length of all spans; nullopt if not recorded.
   std::optional<double> share() const {
     return known_ && all_ns_ > 0 ? std::optional(queued_ns_ / all_ns_) : std::nullopt;
   }
@@ -122,13 +126,14 @@ const off_cpu_time* find_off_cpu(const off_cpu_by_thread& all, std::uint64_t thr
 }
 
 /// Returns the intervals in which each thread was busy, by the number of the thread's log.
-/// @param queued  receives the times in batches, steps and operations, before the blocked parts are
-///   removed from the result.
+/// @param queued  receives all intervals in which a thread worked on a batch, step or operation,
+///   including the time in which it was blocked. The result leaves out the blocked time.
 std::map<std::uint64_t, intervals> busy_intervals(const run_data& run, queued_time& queued) {
   const std::vector<log_file>& files = run.files->files;
   const run_batches& batches = run.batches;
   off_cpu_by_thread off;
-  // Some processes measure time off the CPU only for complete batches and steps.
+  // Some processes measure time off the CPU only for complete batches and steps, not for the
+  // operations inside them.
   off_cpu_by_thread off_of_batches;
   for (std::uint32_t f = 0; f < files.size(); ++f) {
     if (const auto* const of = run.side.off_cpu_of(file_id(f))) off[files[f].number] = of;
@@ -194,7 +199,8 @@ busy_threads count_busy_threads(const run_data& run) {
     last_ns = at_ns;
   }
   if (any_ns > 0) found.over_share = over_ns / any_ns;
-  // Threads cannot run on more CPUs than there are. If the logs say so, they lack waits.
+  // Threads cannot use more CPU time than the CPUs provide. If the logs claim that they did, some
+  // waits for a CPU were not recorded, so the share would be wrong.
   if (queued.cpu_ns() <= 1.1 * found.cpus * any_ns) found.queued_share = queued.share();
   return found;
 }

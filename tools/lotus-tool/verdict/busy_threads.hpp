@@ -12,18 +12,19 @@ namespace lotus::tool {
 struct busy_threads {
   std::size_t most = 0;
   double cpus = 0;  ///< number of usable CPUs; 0 if unknown
-  /// Share (0..1) of the time in which more threads than CPUs were busy; idle time does not count.
+  /// Share (0..1) of the time in which more threads than CPUs were busy. Time in which no thread
+  /// was busy is left out.
   double over_share = 0;
-  /// Share (0..1) of the threads' time in batches, steps and operations for which they waited for a
+  /// Share (0..1) of the work on batches, steps and operations during which the thread waited for a
   /// CPU; nullopt if this was not recorded.
   std::optional<double> queued_share;
 };
 
 /// Counts busy threads. A thread is busy while it preprocesses a batch or runs a stage or
-/// operation; the consumer is also busy during a step. Time in which a thread was blocked does not
-/// count, if the run records when. If it does not record when the consumer was blocked, steps do
-/// not count at all, because during a step the consumer may mostly wait for another device.
-/// @param run  read with run_parts::operations.
+/// operation; the consumer is also busy during a step. Time in which a thread was blocked is left
+/// out if it was recorded. If it was not recorded for the consumer, the steps are left out, because
+/// the consumer may spend most of a step waiting for a GPU.
+/// @param run  a run that was read with run_parts::operations.
 busy_threads count_busy_threads(const run_data& run);
 
 }  // namespace lotus::tool

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t few_batches = 20;
 
-/// Returns "1 batch" or "2 batches", for example.
+/// Formats a number with its noun, for example "1 batch" or "2 batches".
 std::string counted(std::size_t n, const std::string& one, const std::string& many) {
   return std::to_string(n) + ' ' + (n == 1 ? one : many);
 }
@@ -41,8 +41,10 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Counts the batches that were received before they were ready. Ignores up to 1 ms,
-/// because a thread may need this long to end its span.
+/// Counts the batches that were received before they were ready, which indicates wrong markers. A
+/// difference of up to 1 ms or 10 % of the preprocess time is ignored, because a thread may need
+/// this long to end its span.
+/// @param before_it_began  set to true if a batch was received before its preprocessing began.
 std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began) {
   constexpr double late_ns = 1e6;
   std::size_t early = 0;
@@ -63,7 +65,7 @@ class checker {
   checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
 
   std::vector<check> failed() && {
-    // A run that contains only operations needs no checks of its pipeline.
+    // A run that contains only operations has no batches or stages to check.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
       markers();
       unrecorded_work();
@@ -137,7 +139,8 @@ class checker {
 
   void twice() {
     if (work_.copies < 2 || 5 * work_.copies <= run_.batches.all().size()) return;
-    // For example, the read that finds the end of the data, in a batch that is discarded.
+    // Ignore repeated operations that took less than 1 % of the time. An example is the last call
+    // of a reader, which finds the end of the data and returns no batch.
     if (work_.copies_ns < 0.01 * work_.all_ns) return;
     fail("twice", true,
          listed(work_.copied) + " ran outside batches in the same way as inside a batch, " +
@@ -165,8 +168,8 @@ class checker {
   }
 
   void consumed_late() {
-    // If one of these checks failed, an SBatchConsumed record may be paired with the wait for
-    // another batch, and the time between the two would be meaningless.
+    // If the check "loaders-mixed" or "negative-delay" failed, an SBatchConsumed record may be
+    // paired with the wait for another batch, so the time between the two has no meaning.
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
          human_share(run_.batches.late_share()) +
@@ -215,7 +218,8 @@ class checker {
   void oversubscribed() {
     constexpr double many = 0.1;
     const busy_threads busy = count_busy_threads(run_);
-    // More spans than CPUs at the same time are no problem if the threads mostly sleep in them.
+    // It is harmless that more threads than CPUs have work if they rarely wait for a CPU, for
+    // example because they sleep.
     if (busy.over_share < many || busy.queued_share.value_or(1) < many) return;
     std::string cpus = std::to_string(busy.cpus);
     cpus.erase(cpus.find_last_not_of('0') + 1);

@@ -23,11 +23,11 @@ struct check {
 };
 
 /// Returns the failed checks of a run, unsafe ones first. The checks consider all batches,
-/// including skipped ones.
+/// including those that --skip-batches leaves out of the statistics.
 /// @param work  the result of look_at_work() for the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);
 
-/// The data of a run that a command must read to run the checks.
+/// The parts of the logs that a command must read before it can call failed_checks().
 inline constexpr run_parts checked_parts{false, false, true};
 
 /// Returns why there is no verdict: the texts of the unsafe checks; "" if no check is unsafe.

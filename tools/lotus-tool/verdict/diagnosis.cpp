@@ -88,7 +88,8 @@ preprocessing_limit limit_of(const std::vector<stage_figures>& stages,
   return found;
 }
 
-/// Returns the factor by which steps are longer because the consumer waits for a CPU.
+/// Returns the factor by which steps are longer than they would be if the consumer never waited for
+/// a CPU.
 double longer_by_queueing(const recorded_pipeline& p) {
   double work_ns = 0;
   double queued_ns = 0;
@@ -99,7 +100,8 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
-/// Simulates the run and sets the verdict, if the simulation reproduces the run.
+/// Simulates the run. If the simulation reproduces the recorded run, sets the verdict, the
+/// suggestions and the predicted gains.
 void simulate(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
@@ -142,7 +144,7 @@ void simulate(const run_data& run, diagnosis& d) {
                      (stage != stages.end() && stage->second == d.stage);
   if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.attacks = attacks_of(asked, d.path);
-  // Maximum number of operations to predict, because each needs a simulation.
+  // Predict the effect of at most this many operations, because each prediction needs a simulation.
   constexpr std::size_t max_ops = 20;
   for (std::size_t i = 0; i < std::min(max_ops, d.ops.size()); ++i) {
     d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
@@ -155,8 +157,8 @@ void simulate(const run_data& run, diagnosis& d) {
   }
 }
 
-/// Whether the operation or stage that takes most of the run's time is mostly blocked until other
-/// threads or processes have done something.
+/// Returns whether the operation or stage with the largest share of the critical path spends most
+/// of its time waiting for other threads or processes.
 bool waits_for_others(const diagnosis& d) {
   constexpr std::uint64_t fewest_samples = 10;
   for (const path_share& share : d.path.shares) {
@@ -174,12 +176,13 @@ bool waits_for_others(const diagnosis& d) {
   return false;
 }
 
-/// More workers may gain nothing if an operation waits for other threads that do its work, because
-/// the recording does not show how busy those are.
+/// Moves suggestions of more workers from the certain to the uncertain suggestions, if workers wait
+/// for other threads that do part of their work. More workers help only if these other threads can
+/// do more work, and the recording does not show whether they can.
 void doubt_more_workers(diagnosis& d) {
   if (!waits_for_others(d)) return;
   const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
-  // The assumptions are those of the first suggestion.
+  // The assumptions belong to the first suggestion, which is removed below if it is not sure.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
@@ -200,13 +203,13 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
     if (share.cpu && share.cpu->blocked_ns) {
       d.largest_wait = waiting_text(d.blocked_on, share.name, *share.cpu->blocked_ns, share.ns);
     }
-    break;  // only the first, which is the largest, matters
+    break;  // shares are sorted: the first one is the largest
   }
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
   if (!d.lock) return;
   d.is = verdict::lock_bound;
-  // Do not suggest more threads, which would only wait for the lock too. The simulation may suggest
-  // them, because it may not know of the lock.
+  // Do not suggest more threads, because they would wait for the lock as well. The simulation does
+  // not always know of the lock and may suggest them.
   for (std::vector<move>* const suggestions : {&d.suggestions, &d.possible}) {
     suggestions->erase(std::remove_if(suggestions->begin(), suggestions->end(),
                                       [](const move& m) {

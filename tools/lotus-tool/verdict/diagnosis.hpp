@@ -31,7 +31,7 @@ struct rate_interval {
   double high = 0;
 };
 
-/// How much work the threads of a stage can do, and how much of the time they do it.
+/// The work that the threads of one stage can do, and how busy they are.
 struct stage_capacity {
   std::string name;
   std::size_t threads = 1;
@@ -48,16 +48,18 @@ struct diagnosis {
   std::string why_silent;     ///< the reason why there is no verdict
   std::string stage;          ///< the limiting stage's name, if the verdict is stage_bound
   std::vector<stage_capacity> stages;
-  /// Text on what the largest part of the critical path waits for.
+  /// Text that explains what the operation or stage with the largest share of the critical path
+  /// waits for.
   std::string largest_wait;
   std::optional<limiting_lock> lock;  ///< the lock, if the verdict is lock_bound
-  run_blocked_on blocked_on;          ///< what operations waited for; empty if not recorded
+  run_blocked_on blocked_on;          ///< what each operation waited for; empty if not recorded
   std::vector<bound_gain> gains;
   std::vector<move> suggestions;         ///< suggested changes, most valuable first
   std::vector<move> possible;            ///< changes that may gain nothing, or that need more CPUs
   std::vector<std::string> assumptions;  ///< assumptions behind the first suggestion
   std::vector<std::string> warnings;     ///< warnings to show before the verdict
-  /// Text on an operation that limits the number of useful workers, see limit_text().
+  /// Text about an operation that limits the number of useful workers, see limit_text(); "" if
+  /// none.
   std::string limit;
   bool limit_of_stage = false;  ///< whether `limit` is about the limiting stage
   /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
@@ -69,27 +71,31 @@ struct diagnosis {
   bool accelerator_busy = false;
   std::vector<attack> attacks;
   critical_path path;
-  bool pushed = false;  ///< whether the run has no consumer, so a batch ends with its last stage
+  bool pushed = false;  ///< whether the run has no consumer; a batch then ends with its last stage
   std::size_t discarded = 0;     ///< number of batches that were built but never received
   bool limited_by_cpus = false;  ///< whether twice as many CPUs would gain at least 5 %
-  /// Factor by which twice as many workers make the run faster; nullopt if stages have own threads.
+  /// Factor by which twice as many workers make the run faster; nullopt if each stage has its own
+  /// threads.
   std::optional<double> more_workers_gain;
-  /// Only for a consumer-bound run: prediction for steps that take half the time, if it gains 5 %.
+  /// The predicted effect of steps that take half the time. Only set if the run is consumer-bound
+  /// and this gains at least 5 %.
   std::optional<move> faster_step;
-  /// Whether the consumer waits for the complete preprocessing of each batch.
+  /// Whether batches are never built during a step: the consumer builds them itself, or another
+  /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
-  /// Whether makes_itself is true although another thread preprocesses.
+  /// Whether another thread than the consumer builds the batches, if makes_itself is true.
   bool on_demand = false;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
   std::size_t batches = 0;
-  std::size_t received = 0;  ///< number of batches that were received, including skipped ones
-  std::size_t workers = 0;   ///< number of workers that existed at the same time
-  double wait_ns = 0;        ///< time of the waits for batches that were not skipped
-  double step_ns = 0;        ///< time of the steps for batches that were not skipped
+  /// Number of received batches, including those left out by --skip-batches.
+  std::size_t received = 0;
+  std::size_t workers = 0;  ///< number of workers that existed at the same time
+  double wait_ns = 0;  ///< time of the consumer's waits, without batches left out by --skip-batches
+  double step_ns = 0;  ///< time of the consumer's steps, without batches left out by --skip-batches
   double mean_step_ns = 0;
   double mean_preprocess_ns = 0;
   double std_preprocess_ns = 0;
-  double wait_share = 0;          ///< share of the consumer's time that is waits, 0..1
+  double wait_share = 0;          ///< share (0..1) of the consumer's time that it waits for batches
   double head_of_line_share = 0;  ///< share of waits due to head-of-line blocking, 0..1
   /// Length of the run in ns, from which `achieved` was computed; 0 if unknown.
   double run_ns = 0;
@@ -98,19 +104,20 @@ struct diagnosis {
   std::optional<double> preprocessing_capacity;  ///< capacity of the slowest stage
   std::string slowest_stage;                ///< name of the slowest stage, if it is a named stage
   std::optional<double> consumer_capacity;  ///< capacity of the consumer
-  /// Confidence intervals of the capacities; nullopt if many batches make the interval narrow.
+  /// The 95 % confidence intervals of the two capacities; nullopt if there are so many batches that
+  /// the interval is narrow.
   std::optional<rate_interval> preprocessing_interval;
   std::optional<rate_interval> consumer_interval;
   double samples_per_batch = 0;  ///< number of samples in a batch; 0 if unknown
-  /// Operations with their shares of the workers' time, largest first.
+  /// Operations with their shares of the workers' time, largest share first.
   std::vector<op_share> ops;
-  /// For each of the first elements of `ops`: the factor by which the complete run would be faster
-  /// if the operation took no time.
+  /// For each of the first elements of `ops`: the factor by which the run would be faster if the
+  /// operation took no time.
   std::vector<double> gains_without_ops;
   std::vector<operation_total> operations;  ///< all operations, only for a run without batches
   /// Only for a run without batches: time from the first start to the last end.
   std::int64_t recorded_ns = 0;
-  /// Calls that were counted but not recorded one by one; the statistics above include them.
+  /// Operations that were counted but not recorded call by call; the statistics above include them.
   std::vector<figures> aggregated;
   std::vector<slow_sample> slow_samples;  ///< calls that took unusually long, slowest first
   /// Workers that need longer for a batch than others, slowest first.
@@ -126,8 +133,8 @@ struct judgement {
   std::string why_not;
 };
 
-/// Diagnoses one run. Simulates the run once for each possible bottleneck, with this bottleneck
-/// reduced (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
+/// Diagnoses one run. For each possible bottleneck, simulates the run with this bottleneck reduced
+/// (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
 /// verdict if necessary records are missing, a check is unsafe, or the simulation of the unmodified
 /// run is off by more than 25 %.
 ///
@@ -135,7 +142,7 @@ struct judgement {
 /// capacity = W / mean preprocess time, or the lowest capacity of the named stages; consumer
 /// capacity = 1 / mean step; wait share = waits / (waits + steps); head-of-line share = the part of
 /// the waits during which a later batch of the same epoch was ready.
-/// @param run  read with diagnosis_parts, or with more parts.
+/// @param run  a run that was read with diagnosis_parts, or with more parts.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;
 

@@ -59,7 +59,8 @@ std::string_view bound_kind(verdict v) {
   return {};
 }
 
-/// Returns the name of the limiting stage, or of the operation with the largest gain.
+/// Returns the name of the limiting stage, of the limiting lock, or of the operation with the
+/// largest gain.
 std::string bound_name(const diagnosis& d) {
   if (d.is == verdict::stage_bound) return d.stage;
   if (d.lock) return d.lock->of.what;

@@ -9,20 +9,21 @@
 
 namespace lotus::tool {
 
-/// Formats a value with three significant digits; values from a thousand on as whole numbers.
+/// Formats a value with three significant digits; a value of 1000 or more as a whole number.
 std::string three_digits(double value);
 
 /// Returns a rate such as "12.4 batches/s".
 std::string rate(std::optional<double> per_second);
 
-/// Returns a range such as "9.1 to 13.2 batches/s" if there is an interval, else the rate.
+/// Returns a range such as "9.1 to 13.2 batches/s" if `interval` is set, otherwise the rate.
 std::string rate(std::optional<double> per_second, const std::optional<rate_interval>& interval);
 
 /// Returns the verdict in one sentence, or the reason why there is none.
 std::string verdict_sentence(const diagnosis& d);
 
-/// Returns why the verdict is stage_bound, without a period: what the threads of the stage can do,
-/// and the next limit.
+/// Returns the reason for the verdict stage_bound, without a final period: how much the threads of
+/// the stage can process or how busy they are, and which part of the pipeline would be the next
+/// bottleneck.
 std::string stage_evidence(const diagnosis& d);
 
 std::string diagnosis_json(const diagnosis& d);

@@ -37,7 +37,8 @@ std::size_t workers_now(const recorded_pipeline& p) {
   return p.makes_itself ? 1 : p.workers();
 }
 
-/// Returns the settings to try, such as numbers of workers, cheapest first.
+/// Returns the settings to try, such as numbers of workers. Cheaper settings, which need fewer
+/// threads or less memory, come first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
@@ -58,12 +59,14 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
     return all;
   }
-  // If the number of CPUs is unknown, advice for more than twice the workers is not justified.
+  // If the number of CPUs is unknown, try at most twice the workers, because predictions for more
+  // workers would be guesses.
   const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
-    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0 means: prefetch unchanged
-      // A smaller prefetch is not worth suggesting, because it only saves memory.
+    // 0 means that the prefetch depth does not change.
+    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {
+      // A smaller prefetch depth saves memory but is no faster, so it is not worth a suggestion.
       if (prefetch > 0 && (!has_prefetch(p) || prefetch <= p.prefetch())) continue;
       pipeline_change& change = all.emplace_back();
       change.unordered = unordered;
@@ -83,11 +86,11 @@ std::string move_text(const what_if& run, const pipeline_change& change, const p
 struct found_setting {
   pipeline_change change;
   double gain = 1;
-  double best = 1;  ///< largest gain of all settings that this one was chosen from
+  double best = 1;  ///< largest gain of all settings that were compared
 };
 
-/// Returns false for a change that adds threads beyond the number of CPUs. If CPUs are the limit,
-/// more threads do not help.
+/// Returns false if a change adds more threads than there are CPUs although CPUs are the limit.
+/// Additional threads would not help then.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
   const double cpus = run.law().law.cpus;
@@ -102,10 +105,10 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// Returns the cheapest setting whose gain is nearly the largest and for which is_sensible() is
-/// true. If several workers share a CPU, the gains of different numbers of workers differ by a few
-/// percent only because batches happen to end in another order. Therefore, settings with fewer
-/// workers than recorded may gain 5 % less than the best setting, and others only 1 % less.
+/// Returns the cheapest setting that is_sensible() accepts and whose gain is close to the largest
+/// gain. It may be 1 % below the largest gain, or 5 % if the setting needs fewer workers than the
+/// run had. The reason for the 5 %: if several workers share a CPU, the order in which batches end
+/// varies by chance, which changes the gain by a few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
@@ -126,7 +129,8 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  /// The setting that certainly gains most: its confidence interval has the highest lower end.
+  /// The setting with the highest lower bound of the predicted gain, so its gain is the most
+  /// certain.
   found_setting surely;
   found_setting perhaps;  ///< setting with the largest expected gain
 };
@@ -139,7 +143,8 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // If the gain of the largest number of threads is uncertain, smaller numbers are uncertain too.
+  // Settings without enough certain gain are not suggested as sure. To save simulations, settings
+  // with additional threads are tried only if the setting with the most threads has a certain gain.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = workers_now(p);
@@ -181,7 +186,7 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
   p.high = std::min(p.high, most);
 }
 
-/// For a change that may gain nothing, sets the reason and the advice how to find out.
+/// Explains why a change may gain nothing, and how the user can find out.
 void explain_doubt(const what_if& run, move& m) {
   std::string to_do;
   const std::size_t now = workers_now(run.recorded());
@@ -201,7 +206,7 @@ void explain_doubt(const what_if& run, move& m) {
   m.text += "; " + m.condition + to_do;
 }
 
-/// Returns those assumptions behind the prediction for `change` that the recording cannot confirm.
+/// Returns the assumptions behind the prediction for `change` that the recording cannot confirm.
 std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
   std::vector<std::string> all;
   const recorded_pipeline& p = run.recorded();
@@ -246,8 +251,8 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Removes each stage of which one operation gains about as much as the whole stage: speeding up
-/// the operation is the smaller change.
+/// Removes a stage from the suggestions if a faster version of one of its operations gains about as
+/// much as a faster stage, because the user has to change less code.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
                            std::vector<move>& work) {
   if (p.stages.size() < 2) return;
@@ -267,7 +272,7 @@ void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
   work.erase(std::remove_if(work.begin(), work.end(), is_covered), work.end());
 }
 
-/// Returns the share (0..1) of the threads' working time for which they waited for a CPU.
+/// Returns the share (0..1) of the threads' working time during which they waited for a CPU.
 double share_without_cpu(const recorded_pipeline& p) {
   if (!p.cpu_known) return 0;
   double queued_ns = 0;
@@ -412,8 +417,8 @@ suggested_changes suggest(const what_if& run, const run_data& data,
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
     if (found.suggestions.size() == 3) break;
-    // If the operations inside preprocessing are known, suggest to speed up one of them, and not
-    // "preprocess" as a whole.
+    // If operations inside preprocessing were recorded, suggest a faster operation instead of a
+    // faster "preprocess" as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
@@ -424,7 +429,8 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     if (!sure) explain_doubt(run, one);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  // Do not suggest more CPUs if other programs used the CPUs: a warning says so already.
+  // Do not suggest more CPUs if other programs used the CPUs, because a warning already tells the
+  // user about these programs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;

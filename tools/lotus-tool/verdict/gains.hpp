@@ -1,4 +1,4 @@
-// Computes how much faster a run gets if each possible bottleneck is reduced; suggests changes.
+// Predicts how much faster a run becomes if a bottleneck is reduced, and suggests changes.
 #ifndef LOTUS_TOOL_VERDICT_GAINS_HPP
 #define LOTUS_TOOL_VERDICT_GAINS_HPP
 
@@ -14,26 +14,27 @@
 
 namespace lotus::tool {
 
-/// Changes that gain a smaller share of the run time are not worth suggesting.
+/// A change must shorten the run by at least this share (5 %) to be suggested.
 inline constexpr double worthwhile = 0.05;
 
 struct bound_gain {
   verdict bound = verdict::balanced;
   std::string stage;  ///< name of the stage, if `bound` is stage_bound
-  /// Run time now ÷ run time after the change, both without the pauses between epochs.
+  /// Run time before the change ÷ run time after it, both without the pauses between epochs.
   double gain = 1;
 };
 
 /// Simulates the run once for each possible bottleneck, with this bottleneck reduced: work becomes
-/// 1.25 times as fast, or a setting, such as the prefetch depth, no longer limits the run. Returns
-/// bottlenecks that are settings first, then those that are work.
+/// 1.25 times as fast, or a setting, such as the prefetch depth, no longer limits the run. In the
+/// result, settings come before work, because settings are easier to change.
 std::vector<bound_gain> gains_of(const what_if& run);
 
-/// Returns the first of the entries whose gain is within one percentage point of the largest gain;
-/// `balanced` if the largest gain is below 5 %.
+/// Returns the first entry whose gain is within one percentage point of the largest gain;
+/// `balanced` if the largest gain is below 5 %. Of nearly equal gains, this prefers settings to
+/// work.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
-/// Returns why the simulation of a run cannot be trusted; "" if the simulation reproduces the run.
+/// Returns why the simulation of a run cannot be trusted; "" if it reproduces the recorded run.
 std::string why_unlike(const what_if& run);
 
 /// A suggestion: a change that the user can make.
@@ -43,33 +44,37 @@ struct move {
   pipeline_change change;
   prediction would_be;
   std::string what;  ///< the change as text, without the effect
-  /// Why the change may gain nothing, such as "if CPUs are free"; "" if it surely gains.
+  /// Why the change may gain nothing, such as "if CPUs are free"; "" if it certainly gains.
   std::string condition;
 };
 
-/// The changes that diagnose suggests: those that certainly gain, and those that may gain nothing.
+/// The changes that diagnose suggests.
 struct suggested_changes {
-  /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
-  /// most valuable first. Settings come first: of all combinations of up to 16 workers and prefetch
-  /// depths 1, 2, 4, the cheapest whose gain is at most 1 % below the largest gain, or 5 % if it
-  /// needs fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 %
-  /// more, and more workers than CPUs only if CPUs are not the limit. Then come operations that
+  /// At most three changes, most valuable first, that are predicted to gain 5 % or more and whose
+  /// confidence interval excludes "no gain". A change of settings comes first, then operations that
   /// should become twice as fast.
+  ///
+  /// The settings are the cheapest combination of up to 16 workers and prefetch depths 1, 2, 4
+  /// that gains nearly as much as the best combination: at most 1 % less, or 5 % less if it needs
+  /// fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 % more,
+  /// and more workers than CPUs only if CPUs are not the limit.
   std::vector<move> suggestions;
-  /// Changes whose confidence interval includes "no gain", with advice how to find out more. The
+  /// Changes whose confidence interval includes "no gain", with advice on how to find out more. The
   /// last entry suggests more CPUs if CPUs are the limit.
   std::vector<move> possible;
   /// Assumptions behind the first suggestion that the recording cannot confirm.
   std::vector<std::string> assumptions;
 };
 
-/// @param consumer_per_s  batches per second that the consumer could process if all were ready. No
-/// change that leaves the step as it is can exceed this throughput.
+/// Returns the changes that are worth suggesting to the user.
+/// @param consumer_per_s  batches per second that the consumer could process if all were ready. A
+///   change that does not make the step faster cannot exceed this throughput.
 suggested_changes suggest(const what_if& run, const run_data& data,
                           std::optional<double> consumer_per_s);
 
-/// Adds delivery in any order, without another change, if it gains 5 % and is not suggested yet. In
-/// an order-bound run, the best settings may combine it with more workers, which cost more.
+/// Suggests to receive batches in any order, without another change, if this gains 5 % and is not
+/// suggested yet. For an order-bound run, this is cheaper than the best settings if these also need
+/// more workers.
 void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
                        suggested_changes& to);
 
@@ -79,31 +84,32 @@ std::optional<move> faster_step(const what_if& run);
 /// Returns whether twice as many CPUs would gain another 5 % after `change`.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
-/// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..."; "" if the
-/// recording does not show any limit.
+/// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
+/// operation that limits the number of useful workers; "" if the recording shows no such limit.
 std::string limit_text(const what_if& run);
 
-/// Returns the assumption about how much busy CPUs slow each other, which one run cannot show.
+/// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
+/// because one run alone cannot show this effect.
 std::string slowing_text(const what_if& run);
 
 /// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
 /// others_share() > 0.
 std::string others_text(const what_if& run);
 
-/// An operation or a stage, with its share of the critical path. Both gains are factors by which
-/// the complete run would be faster; 1: no effect.
+/// An operation or a stage, with its share of the critical path and the predicted effect of making
+/// it faster. Both gains are factors by which the run would be faster; 1 means no effect.
 struct attack {
   path_share path;
   double gain = 1;       ///< gain if the operation or stage were 1.25 times faster
   double gain_free = 1;  ///< gain if the operation or stage took no time
 };
 
-/// Returns the factor by which the complete run would be faster if an operation or a stage took no
-/// time. `name` is its name without the leading S.
+/// Returns the factor by which the run would be faster if an operation or a stage took no time.
+/// `name` is its name without the leading S.
 double gain_without(const what_if& run, const std::string& name);
 
-/// Returns the operations and stages with at least 1 % of the critical path, largest gain first;
-/// none if the largest gain is below 1 %.
+/// Returns the operations and stages that have at least 1 % of the critical path, largest gain
+/// first; an empty list if the largest gain is below 1 %.
 std::vector<attack> attacks_of(const what_if& run, const critical_path& path);
 
 }  // namespace lotus::tool

@@ -21,8 +21,8 @@ struct marker_fault {
 /// but no consumer, because the program may be a service.
 std::vector<marker_fault> marker_faults(const run_data& run);
 
-/// Returns why a run without marker_faults() cannot have a verdict: it has no batches or no
-/// consumer. The text names the two macros to add. Returns "" if it has both.
+/// Returns why there can be no verdict on a run that passed marker_faults(): the run has no batches
+/// or no consumer, and the text names the two macros to add. Returns "" if it has both.
 std::string why_no_pipeline(const run_data& run);
 
 }  // namespace lotus::tool

@@ -18,12 +18,13 @@
 namespace lotus::tool {
 namespace {
 
-/// Batches that a consumer received one after another until a number repeated: usually an epoch.
+/// A set of batches that a consumer received one after another until a batch number repeated. This
+/// is usually one epoch.
 struct sequence {
   std::set<std::int64_t> numbers;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = INT64_MAX;  ///< start of the next sequence
-  bool left_early = false;         ///< whether batches of the sequence were built but not received
+  bool left_early = false;         ///< whether some of its batches were built but not received
   std::set<optional_file> builders;
 };
 
@@ -57,8 +58,8 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
-/// A search tree over numbers. Starting at a given index, finds the first number below a limit in
-/// O(log n) steps.
+/// A search tree over an array of numbers. Finds, from a given index on, the first number below a
+/// limit in O(log n) steps.
 class first_below {
  public:
   explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
@@ -76,7 +77,7 @@ class first_below {
     if (from >= size_) return size_;
     std::size_t node = leaves_ + from;
     while (least_[node] >= limit) {
-      while (node % 2 == 1) node /= 2;  // after a right child comes the node after its parent
+      while (node % 2 == 1) node /= 2;  // a right child has an odd index: go up to its parent
       if (node == 0) return size_;
       ++node;
     }
@@ -92,7 +93,7 @@ class first_below {
   std::vector<std::int64_t> least_;
 };
 
-/// Returns the sequences of one consumer, sorted by time.
+/// Splits the batches that one consumer received into sequences, sorted by time.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
   struct delivery {
@@ -137,9 +138,9 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   return sequences;
 }
 
-/// Returns whether a sequence lacks many numbers: at its beginning, compared with the lowest number
-/// of all sequences, or between its lowest and highest number. Many means more than 10 % of all
-/// numbers.
+/// Returns whether more than 10 % of all numbers are missing in a sequence, either at its beginning
+/// (below its lowest number) or between its lowest and highest number. Such a sequence is no epoch
+/// of a single loader.
 bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool first) {
   const auto index_of = [&](std::int64_t number) {
     return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), number) - all.begin());
@@ -152,7 +153,7 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// Properties of all sequences of a consumer, with which single sequences are compared.
+/// Properties of all sequences of a consumer. They show whether one sequence is unusual.
 struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
@@ -171,21 +172,21 @@ struct all_sequences {
   }
 };
 
-/// Returns whether a sequence must be the epoch of another, smaller loader, because it is shorter
-/// than other sequences although it was not left early.
+/// Returns whether a sequence must be the epoch of another loader with fewer batches, because it is
+/// shorter than other sequences although it was not left early.
 /// @param before  the length of the longest sequence before `s`.
 bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
                        const recorded_work& work) {
   if (s.left_early || 10 * s.numbers.size() > 9 * all.longest) return false;
   const bool longer_before = 10 * s.numbers.size() <= 9 * before;
-  // If no longer sequence came before, the sequence may be an epoch that was left early.
+  // If no longer sequence came before, `s` may be an epoch that the program left early.
   if (!longer_before || s.builders.empty()) return false;
   const bool has_own_builders =
       std::none_of(s.builders.begin(), s.builders.end(),
                    [&](optional_file file) { return all.builders_of_long.count(file) != 0; });
   if (!last) return has_own_builders || all.complete.at(s.numbers.size()) > 1;
-  // The program may have been stopped during the last sequence. If so, threads that built its
-  // batches have recorded operations outside batches after the start of the sequence.
+  // If the program was stopped during the last sequence, the sequence is short for this reason.
+  // Operations that a builder ran outside batches after the start of the sequence indicate this.
   for (const optional_file file : s.builders) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }

@@ -61,7 +61,7 @@ class thread_spans {
   std::vector<span> spans_;
 };
 
-/// All records of the thread that wrote a log, except for operations.
+/// All records of one thread except for its operations.
 struct thread_records {
   thread_spans batches;   ///< spans of the batches that the thread preprocessed
   thread_spans stages;    ///< spans of stages on the thread
@@ -71,8 +71,8 @@ struct thread_records {
   bool consumes() const noexcept { return !waits.all().empty() || !deliveries.all().empty(); }
 };
 
-/// For each log, returns the records of its thread. A thread may have two logs: one with its waits,
-/// one with its operations. Both then get the same records.
+/// Returns the records of the thread of each log. A thread may have two logs, one with its waits
+/// and one with its operations; both entries then contain the same records.
 std::vector<thread_records> records_of_threads(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   std::map<std::uint64_t, std::vector<std::size_t>> logs_of;
@@ -125,8 +125,8 @@ struct common_batch {
   double all = 0;
 };
 
-/// Finds intervals between recorded batches in which a thread ran about the same operations as for
-/// a batch. In such an interval, the thread probably built a batch that was not recorded.
+/// Finds batches that were built but not recorded. If a thread ran about the same operations
+/// between two recorded batches as for a batch, it probably built such a batch.
 class copy_finder {
  public:
   copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)
@@ -168,8 +168,8 @@ class copy_finder {
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. If an operation contains several
-/// batches, their time is not part of its self time.
+/// Calls `on_op(op, self_ns)` for the operations of a log. An operation may contain complete
+/// batches, such as the loop of a worker; the time of these batches is not part of its self time.
 template <class OnOp>
 void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
                      OnOp&& on_op) {
@@ -189,7 +189,7 @@ void with_self_times(const run_data& run, std::size_t file, const thread_records
   });
 }
 
-/// Finds spans of the thread that overlap without one containing the other.
+/// Finds spans of one thread that overlap although neither contains the other.
 void find_overlaps(const run_data& run, std::size_t file, const thread_records& thread,
                    recorded_work& work) {
   std::vector<span> batches = thread.batches.all();
@@ -240,7 +240,7 @@ recorded_work look_at_work(const run_data& run) {
   work.last_outside_ns.assign(files, INT64_MIN);
   std::vector<double> outside_ns(run.names.size());
   common_batch common{std::vector<double>(run.names.size()), 0};
-  // For each operation, by the number of its name: number of calls outside batches.
+  // The number of calls outside batches, indexed by the number of the operation's name.
   std::vector<double> elsewhere(run.names.size());
   for (std::size_t f = 0; f < files; ++f) {
     if (!run.has_operations(f)) continue;

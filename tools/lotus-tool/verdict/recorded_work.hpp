@@ -30,11 +30,11 @@ struct recorded_work {
   /// Self time of the operations outside batches, without copies_ns; a part of `all_ns`.
   double outside_ns = 0;
   std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
-  /// Number of intervals between batches in which a thread ran about the same operations as for a
-  /// batch, so a batch was probably built but not recorded.
+  /// Number of intervals between batches in which a thread probably built a batch that was not
+  /// recorded, because it ran about the same operations as for a batch.
   std::size_t copies = 0;
   double copies_ns = 0;
-  /// Names of the operations in the intervals that `copies` counts.
+  /// Names of the operations that ran in these intervals.
   std::vector<std::string> copied;
   std::size_t overlaps = 0;
   std::size_t overlaps_in_batches = 0;

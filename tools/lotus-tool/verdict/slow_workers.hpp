@@ -1,4 +1,4 @@
-// Finds workers that need longer for a batch than the others.
+// Finds workers that need more time for a batch than the other workers.
 #ifndef LOTUS_TOOL_VERDICT_SLOW_WORKERS_HPP
 #define LOTUS_TOOL_VERDICT_SLOW_WORKERS_HPP
 
@@ -16,9 +16,9 @@ struct slow_worker {
   double slower_than = 0;  ///< mean_ns divided by the median of all workers' means
 };
 
-/// Returns the slow workers, slowest first. A worker is slow if its mean is over 1.25 times the
-/// median of all workers' means and exceeds that median by more than three standard errors of the
-/// worker's mean. Without the second condition, equal workers could differ by chance.
+/// Returns the slow workers, slowest first. A worker is slow if its mean preprocess time is more
+/// than 1.25 times the median of all workers' means, and exceeds the median by more than three
+/// standard errors. Without the second condition, chance alone could make a worker look slow.
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run);
 

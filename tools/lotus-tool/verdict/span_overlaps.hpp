@@ -40,8 +40,8 @@ class span_overlaps {
   }
 
  private:
-  /// Tolerance in ns for comparing the end of a span with that of the span around it, because the
-  /// clock is read separately for each.
+  /// If two spans overlap by less than this, the difference comes from reading the clock separately
+  /// for each span.
   static constexpr std::int64_t clocks_ns = 1000;
   static constexpr std::size_t max_kept = std::size_t{1} << 16U;
 

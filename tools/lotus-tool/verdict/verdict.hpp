@@ -16,7 +16,7 @@ enum class verdict : std::uint8_t {
   stage_bound,          ///< one stage of preprocessing is the bottleneck
   lock_bound,           ///< one lock that preprocessing waits for is the bottleneck
   consumer_bound,       ///< the consumer's steps are the bottleneck
-  balanced              ///< loosening any one bottleneck a little gains less than 5 %
+  balanced              ///< no single change of 25 % makes the run at least 5 % faster
 };
 
 /// Returns the name of a verdict, such as "consumer-bound".

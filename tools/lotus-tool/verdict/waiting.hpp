@@ -8,17 +8,18 @@
 
 namespace lotus::tool {
 
-/// Sums of the consumer's waits for the counted batches.
+/// Sums of the consumer's waits and steps.
 struct waiting {
   double all_ns = 0;
-  double behind_others_ns = 0;  ///< part of all_ns while a later batch was ready
+  double behind_others_ns = 0;  ///< part of all_ns during which a later batch was ready
   double steps_ns = 0;
 
-  /// Returns the share of the consumer's time that it waited, 0..1.
+  /// Returns the share (0..1) of the consumer's time during which it waited for batches.
   double share() const noexcept;
 };
 
-/// @param counted  by index in run_batches::all(): whether the batch is included in the sums.
+/// Sums up the waits.
+/// @param counted  for each index in run_batches::all(): whether to include the batch in the sums.
 waiting waits_of(const run_batches& batches, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool

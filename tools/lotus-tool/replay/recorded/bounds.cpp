@@ -30,8 +30,8 @@ bound_seen bound_finder::found() const {
   if (all >= fewest) {
     const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
     const auto at = static_cast<std::size_t>(most - after_idling_.begin());
-    // Only half of the cases must agree on the limit: at the start and at the end of an epoch the
-    // queue contains fewer units.
+    // It is enough if half of the observations agree on the limit, because the queue contains fewer
+    // units at the start and at the end of an epoch.
     if (2 * *most >= all && at + 1 >= most_) return {at, true};
   }
   return {most_, false};

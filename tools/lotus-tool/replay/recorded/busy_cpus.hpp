@@ -7,32 +7,31 @@
 
 namespace lotus::tool {
 
-/// An interval of one thread, with the share of the interval during which the thread was on the
-/// CPU.
+/// An interval of one thread, and the share (0..1) of it in which the thread was on the CPU.
 struct cpu_interval {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   double share = 0;
 };
 
-/// Sums up the CPU use of all threads. Within an interval, a thread's CPU use is assumed to be
-/// constant.
+/// Sums up the CPU use of all threads. Assumes that a thread uses the CPU evenly within an
+/// interval.
 class busy_cpus {
  public:
   explicit busy_cpus(const std::vector<cpu_interval>& intervals);
 
-  /// Returns the mean number of busy CPUs between two times; 0 for an empty interval.
+  /// Returns the mean number of busy CPUs between two times; 0 if they are equal.
   double mean(std::int64_t start_ns, std::int64_t end_ns) const;
 
  private:
   struct moment {
     std::int64_t time_ns = 0;
-    double busy = 0;    ///< number of busy CPUs from this moment on
-    double sum_ns = 0;  ///< integral of `busy` up to this moment
+    double busy = 0;    ///< number of busy CPUs from this time on
+    double sum_ns = 0;  ///< integral of `busy` up to this time
   };
   double until(std::int64_t time_ns) const;
 
-  std::vector<moment> moments_;  // all changes of `busy`, sorted by time
+  std::vector<moment> moments_;  // all times when `busy` changes, sorted
 };
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Measures how a thread spent an interval.
+// Measures how a thread spent an interval: on a CPU, blocked, or waiting for a CPU.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
@@ -15,10 +15,10 @@ using optional_work = optional_index<std::uint32_t>;
 /// How one thread spent one interval of time.
 struct measured_work {
   double cpu_ns = 0;       ///< time on the CPU in ns; 0 if CPU time is unknown
-  double blocked_ns = 0;   ///< blocked time in ns; the whole wall time if CPU time is unknown
+  double blocked_ns = 0;   ///< blocked time in ns; the whole interval if CPU time is unknown
   double queued_ns = 0;    ///< time in ns during which the thread waited for a CPU
   double others_busy = 0;  ///< mean number of CPUs that other threads kept busy during the work
-  /// The same mean over only the first moments of the work; first_moments() defines how long.
+  /// The same mean over the first moments of the work only; see speed_law.hpp for its use.
   double others_at_first = 0;
 
   /// Returns the share of the time that the thread was on the CPU.
@@ -28,8 +28,9 @@ struct measured_work {
   }
 };
 
-/// @param off    when the thread was off the CPU. If this is nullptr (unknown), all of the time
-///   counts as blocked.
+/// Returns how a thread spent the interval from `start_ns` to `end_ns`.
+/// @param off    when the thread was off the CPU; nullptr if unknown: then all time counts as
+///   blocked.
 /// @param known  set to false if it is unknown how the thread spent the interval.
 inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
                              bool& known) {

@@ -35,7 +35,8 @@ class policy_finder {
     }
     take_bounds();
     // If batches were completed in the order of their numbers, the recording cannot show whether
-    // the consumer receives batches by number or in the order of completion. Assume by number.
+    // the consumer receives batches in this order or as soon as they are ready. Assume the order of
+    // numbers.
     p_.ordered = out_of_order_ <= out_of_turn_ && !run_.batches.pushed();
     p_.round_robin =
         p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
@@ -48,7 +49,7 @@ class policy_finder {
   }
   const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
-  /// Returns the span of a unit (batch or item) in a stage; nullptr if it has none there.
+  /// Returns the span of a unit (batch or item) in a stage; nullptr if it did not pass through it.
   const preprocessing_span* in_stage(std::uint32_t unit, std::size_t stage) const {
     for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
@@ -56,17 +57,16 @@ class policy_finder {
     return nullptr;
   }
 
-  /// Finds out whether the consumer waits for the complete preprocessing of each batch: either it
-  /// builds its batches itself, or another thread begins to build a batch only when the consumer
-  /// asks for it.
+  /// Finds out whether batches are built only on demand: the consumer builds them itself, or
+  /// another thread begins a batch only when the consumer asks for it.
   void find_threads() {
     if (run_.batches.pushed()) return;
     p_.makes_itself = makes_itself();
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
-    // Include the time that the consumer waits before work on the batch begins, for example until a
-    // thread has started.
+    // Count the time from the start of the consumer's wait to the start of the preprocessing as
+    // time to receive the batch. It passes, for example, until a thread has started.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -77,8 +77,8 @@ class policy_finder {
     }
   }
 
-  /// Returns whether nearly every batch was preprocessed within the consumer's wait for it, and
-  /// preprocessing took most of the time of these waits.
+  /// Returns whether nearly every batch was preprocessed during the consumer's wait for it, and
+  /// these waits consist mostly of preprocessing.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
@@ -114,7 +114,7 @@ class policy_finder {
     return 2 * own > all;
   }
 
-  /// Finds for each span when the previous span of the same thread ended.
+  /// For each span, finds when the previous span of the same thread ended.
   void find_ends_before() {
     std::vector<std::uint32_t> order;
     for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
@@ -134,8 +134,8 @@ class policy_finder {
     return e.first_unit == e.first_batch ? e.end_unit : e.first_batch;
   }
 
-  /// Returns the times when units left a stage, sorted. A unit leaves a stage when the next stage
-  /// begins to work on it, or when the consumer receives it.
+  /// Returns the times when units left the queue after a stage, sorted. A unit leaves the queue
+  /// when the next stage begins to work on it, or when the consumer receives it.
   std::vector<std::int64_t> times_left(const planned_epoch& e, std::size_t stage) const {
     std::vector<std::int64_t> takes;
     for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
@@ -156,17 +156,17 @@ class policy_finder {
     return takes;
   }
 
-  /// Measures how long a thread of the first stage needs between two units, without the time for
-  /// which it had to wait because the queue was full. If every unit has its own thread, measures
-  /// the time from the moment when the thread could have begun.
+  /// Measures the turnaround: how long a thread of the first stage needs between two units. Leaves
+  /// out the time in which it had to wait because the queue was full. If every unit has a new
+  /// thread, measures the time from the moment when the thread could have begun.
   void find_turnaround() {
     double gaps_ns[2] = {0, 0};  // index 0: threads that worked on a unit before; 1: new threads
     double counts[2] = {0, 0};
     double preprocessing_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
       std::vector<std::int64_t> takes = times_left(e, 0);
-      // With several stages, a thread may also have waited until the consumer received a batch,
-      // because the number of batches in flight is limited.
+      // In a run of several stages, the number of batches in flight may be limited. A thread may
+      // then have waited until the consumer received a batch.
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
         takes.push_back(when_received(run_.batches, batch_of(u)));
       }
@@ -206,7 +206,8 @@ class policy_finder {
         if (s == nullptr) continue;
         const std::optional<std::int64_t> before_ns = ended_before_[index_of(*s)];
         bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
-        if (idle && stage > 0) {  // if no unit was available, the thread waited for input
+        // If no unit was available, the thread waited for input, not because of a limit.
+        if (idle && stage > 0) {
           const preprocessing_span* const from = before(u, stage);
           idle =
               from != nullptr && static_cast<double>(s->start_ns - from->end_ns()) > idle_from_ns_;
@@ -242,9 +243,10 @@ class policy_finder {
     }
   }
 
-  /// Counts how often an idle thread of the first stage began although the queue after the stage
-  /// had been empty, so that not this queue made the thread wait: just after a reception or just
-  /// after the last stage finished a unit. Then a limit on the units in flight made it wait.
+  /// Looks for a limit on the units in flight, which may have stopped threads of the first stage.
+  /// Considers idle threads that began again although the queue after their stage was empty before,
+  /// so that a full queue was not the cause. Counts how often such a thread began just after the
+  /// consumer received a batch, and how often just after the last stage finished a unit.
   void look_at_budget(const planned_epoch& e, const std::vector<begin_of_unit>& begins) {
     std::vector<std::int64_t> ends;
     std::vector<std::int64_t> finishes;
@@ -275,7 +277,8 @@ class policy_finder {
     }
   }
 
-  /// Returns the last span of a unit in a stage before `stage`; nullptr if there is none.
+  /// Returns the unit's span in the last stage before `stage` that the unit passed through; nullptr
+  /// if there is none.
   const preprocessing_span* before(std::uint32_t unit, std::size_t stage) const {
     for (std::size_t s = stage; s-- > p_.units[unit].first_stage;) {
       const preprocessing_span* const found = in_stage(unit, s);
@@ -323,8 +326,8 @@ class policy_finder {
     }
   }
 
-  /// Counts how often unit u and unit u + (number of threads) ran on the same thread. They always
-  /// do if units are dispatched round-robin.
+  /// Finds out whether units are dispatched to the threads round-robin. If so, unit u and unit u +
+  /// (number of threads) always run on the same thread, so counts how often this happened.
   void look_at_dispatch(const planned_epoch& e) {
     const std::size_t threads = p_.stages.front().threads;
     for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
@@ -368,8 +371,8 @@ class policy_finder {
       if (e.threads_ready_ns.size() == threads) break;
       const preprocessing_span* const s = in_stage(u, 0);
       if (s == nullptr || !seen.emplace(s->file, true).second) continue;
-      // If the maximum number of units was in flight, the thread was not late, but had to wait
-      // because of this limit.
+      // If the maximum number of units was in flight already, the thread was not late: the limit
+      // made it wait.
       const bool held = u - e.first_unit >= p_.in_flight;
       e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
                                        ? e.threads_ready_ns.front()
@@ -380,7 +383,7 @@ class policy_finder {
   const run_data& run_;
   const std::vector<spans_of_unit>& units_;
   recorded_pipeline& p_;
-  // For each span, when its thread ended the previous one.
+  // For each span: when the thread's previous span ended.
   std::vector<std::optional<std::int64_t>> ended_before_;
   std::vector<bound_finder> ahead_;  // for each stage, finds the limit of the queue after it
   bound_finder out_;
@@ -391,8 +394,9 @@ class policy_finder {
   std::size_t out_of_order_ = 0;  // number of batches received after a batch with a larger number
   std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
   std::size_t dispatched_ = 0;
-  std::size_t idle_begins_ = 0;  // how often an idle thread of the first stage began
-  // How often only a limit on the units that were not received, or not finished, had stopped it.
+  std::size_t idle_begins_ = 0;  // how often an idle thread of the first stage began to work
+  // How often such a thread had been stopped only by a limit on the units that the consumer had not
+  // received, or on those that the last stage had not finished.
   std::size_t begins_by_reception_ = 0;
   std::size_t begins_by_finish_ = 0;
   std::size_t same_thread_ = 0;

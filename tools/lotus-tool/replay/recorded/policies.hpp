@@ -1,4 +1,4 @@
-// Derives the rules by which a pipeline worked, such as its order of dispatch, from a recording.
+// Derives from a recording the rules by which a pipeline works, such as its order of dispatch.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 
@@ -17,8 +17,8 @@ struct spans_of_unit {
 
 /// Sets the members of the pipeline that describe its rules: when the threads and the consumer are
 /// ready in each epoch, how units (batches and items) are assigned to threads, how many units may
-/// be in flight, and the order in which the consumer receives batches.
-/// @param units  the spans of each unit, by index in pipeline.units.
+/// be in flight, and in which order the consumer receives batches.
+/// @param units  the spans of each unit, with the same index as in pipeline.units.
 void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
                    recorded_pipeline& pipeline);
 

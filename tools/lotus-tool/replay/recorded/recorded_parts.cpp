@@ -22,7 +22,7 @@ void add(recorded_part& to, const recorded_part& part) {
   to.queued_ns += part.queued_ns;
 }
 
-/// Adds the operations inside a span to `parts`, as parts of the work with the index `work`.
+/// Adds the operations inside the span `n` to `parts`, as parts of the work with the index `work`.
 void add_span(const run_data& run, span_number n, const std::vector<span_segment>& segments,
               std::uint32_t work, std::deque<recorded_part>& parts) {
   const preprocessing_span& s = run.batches.preprocessing_spans()[n];
@@ -66,7 +66,7 @@ std::deque<recorded_part> parts_of(const run_data& run, const std::vector<option
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
             [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
-  // Several spans may belong to one work. Merge their parts of the same operation.
+  // A work may consist of several spans. Merge their parts that belong to the same operation.
   auto last = parts.begin();
   for (const recorded_part& part : parts) {
     if (last != parts.begin() && key(*(last - 1)) == key(part)) {

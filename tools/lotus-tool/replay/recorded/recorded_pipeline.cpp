@@ -26,7 +26,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Extracts the pipeline (works, threads and rules) from a run.
+/// Extracts the pipeline from a run: its stages and threads, their work, and the rules that
+/// applied.
 class recorder_of_pipeline {
  public:
   explicit recorder_of_pipeline(const run_data& run)
@@ -51,6 +52,7 @@ class recorder_of_pipeline {
     find_policies(run_, unit_spans_, p_);
     p_.achieved_per_s = batches_.achieved_per_s().value_or(0);
     p_.steady_per_s = batches_.steady_per_s().value_or(0);
+    find_unrecorded_cpu();
     result.pipeline = std::move(p_);
     return result;
   }
@@ -66,8 +68,8 @@ class recorder_of_pipeline {
     return {};
   }
 
-  /// Returns whether a span counts as work of a stage: it is not nested in another span of its
-  /// thread, and it began before its batch was received. Nested spans count as operations.
+  /// Returns whether a span is work of a stage: it is not nested in another span of its thread, and
+  /// its batch was received after the start of the span. (Nested spans count as operations.)
   bool is_work(span_number span) const {
     const preprocessing_span& s = spans_[span];
     if (!s.batch || !is_segmented_[span]) return false;
@@ -96,8 +98,8 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Sets the number of threads of each pool to the maximum number that worked at the same time in
-  /// the stages of the pool that occur in p_.stages.
+  /// Sets the number of threads of each pool of threads that stages share: the maximum number of
+  /// threads that worked in these stages at the same time.
   void find_pool_sizes() {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -178,7 +180,8 @@ class recorder_of_pipeline {
       }
     }
     if (p_.cpu_known) return;
-    // Incomplete CPU times would be worse than none, so count all time as blocked.
+    // Some CPU times are missing. Incomplete CPU times would be worse than none, so treat all time
+    // as blocked.
     for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (recorded_part& part : p_.parts) {
@@ -187,7 +190,8 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Adds a span to the work on its unit in its stage. Returns the index of the work.
+  /// Adds a span to the work on its unit (batch or item) in its stage. Returns the index of the
+  /// work.
   std::uint32_t add_span(std::uint32_t unit, span_number n) {
     const preprocessing_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
@@ -203,8 +207,8 @@ class recorder_of_pipeline {
     return index;
   }
 
-  /// If several threads built a batch in parallel, reduces the work on the batch to the time in
-  /// which at least one of its spans was open.
+  /// If several threads built a batch in parallel, scales the work on the batch down to the time
+  /// during which at least one of them worked on it.
   void join_segments(std::uint32_t unit) {
     const auto stage = stage_index_.find(preprocess_stage);
     const planned_unit& u = p_.units[unit];
@@ -251,7 +255,8 @@ class recorder_of_pipeline {
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - received_ns)});
   }
 
-  /// Estimates the step of an epoch's last batch from other steps, because its end is not recorded.
+  /// Estimates the step of an epoch's last batch from the other steps. It is not recorded, because
+  /// no wait follows that would end it.
   void add_last_step(const planned_epoch& epoch) {
     std::uint32_t last = epoch.first_batch;
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
@@ -277,8 +282,8 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Returns for each stage the length of the "first moments" of measured_work::others_at_first: 90
-  /// % of the stage's spans take at least this long.
+  /// For each stage, returns the length of the interval that measured_work::others_at_first refers
+  /// to. 90 % of the stage's spans take at least this long.
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {
@@ -306,7 +311,7 @@ class recorder_of_pipeline {
         const std::uint32_t index = stage_index_.at(s.stage);
         const std::int64_t first_end = s.start_ns + std::min(first[index], s.duration_ns);
         measured_work& w = p_.works[unit.first_work + (index - unit.first_stage)];
-        // `busy` includes the thread itself with its mean CPU use, so subtract that.
+        // `busy` includes this thread, so subtract its mean CPU use.
         w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }
@@ -318,10 +323,25 @@ class recorder_of_pipeline {
     }
   }
 
+  void find_unrecorded_cpu() {
+    const std::int64_t start_ns = batches_.start_ns();
+    const std::int64_t end_ns = start_ns + batches_.length_ns();
+    const std::optional<double> all_ns = run_.cpu_time.between(start_ns, end_ns);
+    if (!p_.cpu_known || !all_ns || end_ns <= start_ns) return;
+    p_.unrecorded_cpu_ns = std::max(0.0, *all_ns - p_.recorded_cpu_ns());
+    // If a limit allows only a share of the CPUs, it does not matter how busy all of them were.
+    if (!run_.cpus || run_.cpus->count() < run_.cpus->affinity) return;
+    const std::optional<double> idle = run_.cpu_time.idle_cpus(start_ns, end_ns);
+    if (!idle) return;
+    const double own = *all_ns / static_cast<double>(end_ns - start_ns);
+    p_.others_cpus = std::max(0.0, run_.cpus->affinity - *idle - own);
+  }
+
   const run_data& run_;
   const run_batches& batches_;
   const std::vector<preprocessing_span>& spans_;
-  std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
+  // Whether each span can be split into operations; see segmented_spans().
+  std::vector<bool> is_segmented_;
   recorded_pipeline p_;
   std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;

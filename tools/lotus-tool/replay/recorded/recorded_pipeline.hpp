@@ -1,5 +1,5 @@
-// Describes a run as a pipeline that can be simulated: the work, the threads that did it, and the
-// rules that applied.
+// Describes a run as a pipeline that can be simulated: the recorded work, the threads that did the
+// work, and the rules by which they did it.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
@@ -19,7 +19,8 @@
 
 namespace lotus::tool {
 
-/// The part of the work on a unit that one operation did, without the operations inside it.
+/// The part of a work that one operation did, without the operations inside it. (A work is what one
+/// stage did for one batch or item.)
 struct recorded_part {
   std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
   std::uint32_t name = 0;  ///< index of the name in run_data::names
@@ -34,42 +35,52 @@ struct recorded_stage {
   bool of_items = false;
   std::size_t threads = 1;
   std::optional<std::size_t> pool;
-  std::size_t max_ahead = 0;  ///< limit for planned_stage::max_ahead, or the recorded maximum
+  /// The limit planned_stage::max_ahead, if the stage has one; otherwise the recorded maximum.
+  std::size_t max_ahead = 0;
 };
 
-/// One loader of a recorded run, in the form that plan_of() needs to plan simulations.
+/// One loader of a recorded run, in the form that plan_of() uses to plan simulations.
 struct recorded_pipeline {
   std::vector<recorded_stage> stages;
   std::vector<std::size_t> pools;
   std::vector<planned_unit> units;  ///< all batches and items, sorted by epoch, then by start
   std::vector<measured_work> works;
-  /// Sorted by work; a deque because it grows without copying parts.
+  /// Parts of all works, sorted by work. A deque does not copy them when it grows.
   std::deque<recorded_part> parts;
   std::vector<shared_operation> shared;
-  /// For each unit, the time to receive it in ns; see planned_use::take_ns.
+  /// For each unit (batch or item): the time in ns to receive it; see planned_use::take_ns.
   std::vector<double> takes_ns;
   std::vector<measured_work> steps;  ///< for each unit, the consumer's step; see planned_use::step
   std::vector<planned_epoch> epochs;
   double turnaround_ns = 0;
-  std::size_t in_flight = 0;  ///< limit for replay_plan::in_flight, or the recorded maximum
-  /// Whether threads had to wait because of in_flight, so that in_flight is a limit.
+  /// The limit replay_plan::in_flight, if there is one; otherwise the recorded maximum.
+  std::size_t in_flight = 0;
+  /// Whether in_flight is a limit, because threads had to wait for it.
   bool in_flight_held = false;
-  /// Whether in_flight is a limit of its own: the first of several stages had to wait although
-  /// there was room in the queue after it. More threads do not raise such a limit.
+  /// Whether the pipeline limits in_flight independently of its queues: the first of several stages
+  /// had to wait although the queue after it was not full. More threads do not raise such a limit.
   bool budget_held = false;
-  /// A limit like that of budget_held, but on the units that the last stage has not finished yet.
+  /// Like in_flight if budget_held is true, but limits the units that the last stage has not
+  /// finished.
   std::size_t unfinished = unbounded;
   bool round_robin = false;
   bool ordered = true;
-  bool has_consumer = true;  ///< false: batches are done after the last stage
-  /// Whether the consumer waits for the complete preprocessing of each batch.
+  bool has_consumer = true;  ///< if false, a batch is complete after its last stage
+  /// Whether batches are never built during a step: the consumer builds them itself, or another
+  /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
-  /// Whether another thread preprocesses when the consumer asks; then makes_itself is true.
+  /// Whether another thread builds the batches on demand; makes_itself is then also true.
   bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
   std::optional<double> cpus;  ///< number of CPUs that the run could use, if known
-  double items_per_batch = 1;  ///< mean number of units in the first stage per batch
-  double achieved_per_s = 0;   ///< measured throughput; see run_batches::achieved_per_s()
+  /// CPU time of the run's processes that is in no work and no step, for example of threads without
+  /// markers, in ns; 0 if it is unknown.
+  double unrecorded_cpu_ns = 0;
+  /// Mean number of CPUs that other programs used during the run; missing if it is unknown.
+  std::optional<double> others_cpus;
+  /// Mean number of units (items or batches) of the first stage per batch.
+  double items_per_batch = 1;
+  double achieved_per_s = 0;  ///< measured throughput; see run_batches::achieved_per_s()
   double steady_per_s = 0;
 
   /// Returns the maximum number of batches in flight per worker.
@@ -78,7 +89,15 @@ struct recorded_pipeline {
                                                 static_cast<double>(stages.front().threads)));
   }
 
-  /// Removes all limits on the units in flight and in queues.
+  /// Returns the CPU time in `works` and `steps`, in ns.
+  double recorded_cpu_ns() const {
+    double sum_ns = 0;
+    for (const measured_work& w : works) sum_ns += w.cpu_ns;
+    for (const measured_work& w : steps) sum_ns += w.cpu_ns;
+    return sum_ns;
+  }
+
+  /// Removes all limits on the number of units in flight and in queues.
   void drop_limits() {
     in_flight = std::max(in_flight, units.size());
     in_flight_held = budget_held = false;
@@ -86,14 +105,14 @@ struct recorded_pipeline {
     for (recorded_stage& s : stages) s.max_ahead = std::max(s.max_ahead, units.size());
   }
 
-  /// Returns in_flight in batches, at least 1.
+  /// Returns the limit in_flight as a number of batches, at least 1.
   std::size_t batches_in_flight() const {
     return std::max<std::size_t>(
         1, static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch)));
   }
 
-  /// Returns whether one number of workers describes the run: there is only one stage, or the first
-  /// stage builds complete batches or shares a pool of threads.
+  /// Returns whether the number of workers is a single setting: there is only one stage, or the
+  /// first stage builds complete batches or shares a pool of threads.
   bool has_workers() const {
     const recorded_stage& first = stages.front();
     return stages.size() == 1 || first.stage == preprocess_stage || first.pool;
@@ -106,13 +125,14 @@ struct recorded_pipeline {
   }
 };
 
-/// A run that can be simulated, or the reason why it cannot.
+/// A run in a form that can be simulated, or the reason why it cannot be simulated.
 struct recording {
   std::optional<recorded_pipeline> pipeline;
   std::string why_not;
 };
 
-/// Extracts the pipeline of a run. `run` must be read with run_parts::operations.
+/// Extracts the pipeline of a run.
+/// @param run  a run that was read with run_parts::operations.
 recording record_pipeline(const run_data& run);
 
 }  // namespace lotus::tool

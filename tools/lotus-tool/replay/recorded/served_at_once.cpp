@@ -23,7 +23,7 @@ struct call {
 };
 
 constexpr std::size_t statistics = 8;
-// Number of standard deviations from which on a number of servers is rejected.
+// A number of servers is rejected if the recording deviates by this many standard deviations.
 constexpr double far_off = 3.2;
 constexpr double min_sd = 0.02;
 using statistic_values = std::array<double, statistics>;
@@ -64,7 +64,8 @@ double quantile_of(std::vector<double>& values, double share) {
   return values[at];
 }
 
-/// @param calls  sorted by their ends; not empty.
+/// Computes the statistics that are compared between the recording and a simulation.
+/// @param calls  the calls, sorted by their ends; not empty.
 statistic_values statistics_of(const std::vector<call>& calls) {
   const std::size_t n = calls.size();
   std::vector<double> starts(n);
@@ -87,14 +88,15 @@ statistic_values statistics_of(const std::vector<call>& calls) {
     found[i] =
         static_cast<double>(began - starts.begin()) - static_cast<double>(ended_by(calls[i].start));
   }
-  std::vector<double> gaps;  // times between successive ends of calls while another was open
+  std::vector<double> gaps;  // times between successive ends of calls while another call was open
   for (std::size_t i = 1; i < n; ++i) {
     const auto begun = std::upper_bound(starts.begin(), starts.end(), calls[i - 1].end);
     const double gap = calls[i].end - calls[i - 1].end;
     if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
   }
   const double median = std::max(1e-9, quantile_of(durations, 0.5));
-  constexpr double least = 0.003;  // gaps shorter than this share of the median count as equal
+  // Differences between gaps below this share of the median are ignored.
+  constexpr double least = 0.003;
   const auto gap = [&](double share) {
     return std::log(quantile_of(gaps, share) / median + least);
   };
@@ -112,8 +114,9 @@ statistic_values statistics_of(const std::vector<call>& calls) {
           mean_of(found)};
 }
 
-/// Simulates threads that alternate between a pause (a value of `thinks`) and a call. At most
-/// `servers` calls are served at the same time, each for a time from `services`; other calls wait.
+/// Simulates threads that alternate between a pause, of a random length from `thinks`, and a call.
+/// At most `servers` calls are served at the same time, each for a random time from `services`; the
+/// other calls wait.
 class closed_loop {
  public:
   closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
@@ -171,8 +174,8 @@ class closed_loop {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
 };
 
-/// Returns consecutive calls from the middle of the run, because its start and end differ from the
-/// rest.
+/// Returns consecutive calls from the middle of the run, because the calls at its start and end are
+/// not typical.
 std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
   constexpr std::size_t max_calls = 300;
   if (calls.size() <= max_calls) return calls;
@@ -194,8 +197,8 @@ std::size_t max_at_once(const std::vector<operation_call>& calls) {
   return static_cast<std::size_t>(most);
 }
 
-/// Returns the pauses between successive calls of a thread. If each thread makes only few calls,
-/// distributes the calls to `at_once` virtual threads instead.
+/// Returns the pauses of the threads between their calls. If most threads make only few calls,
+/// distributes the calls to `at_once` virtual threads and returns the pauses of those.
 std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
   std::vector<operation_call> by_start = calls;
   std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {
@@ -211,7 +214,7 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
       before = c.end_ns;
     }
   } else {
-    // For each virtual thread without an open call: the time when its last call ended.
+    // For each virtual thread without an open call: when its last call ended.
     std::deque<std::int64_t> free;
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
     for (const operation_call& c : by_start) {
@@ -231,14 +234,14 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
   return thinks;
 }
 
-/// Returns the interquartile range divided by the median.
+/// Returns a measure of how much values differ: the interquartile range divided by the median.
 double spread_of(std::vector<double> values) {
   const double median = quantile_of(values, 0.5);
   if (median <= 0) return HUGE_VAL;
   return (quantile_of(values, 0.75) - quantile_of(values, 0.25)) / median;
 }
 
-/// Returns the numbers of servers to try: 1, 2, 3, ... with growing steps, up to `most`.
+/// Returns the numbers of servers to try: 1, 2, 3, 4, and then in growing steps up to `most`.
 std::vector<std::size_t> candidates_up_to(std::size_t most) {
   std::vector<std::size_t> all;
   for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) all.push_back(c);
@@ -246,13 +249,14 @@ std::vector<std::size_t> candidates_up_to(std::size_t most) {
   return all;
 }
 
-/// Returns how far the recording deviates from simulations with `servers` servers: the largest
-/// deviation of the statistics, in standard deviations.
+/// Returns how much the recording deviates from simulations with `servers` servers: the largest
+/// deviation of one of the statistics, in standard deviations.
 double deviation_of(const std::vector<call>& calls, std::size_t servers, std::size_t at_once,
                     const std::vector<double>& services, const std::vector<double>& thinks) {
   constexpr std::size_t simulations = 20;
   constexpr std::size_t first_simulations = 6;
-  // If the deviation is larger after the first simulations, the remaining ones are skipped.
+  // To save time, the remaining simulations are skipped if the deviation is larger than this after
+  // the first ones.
   constexpr double max_deviation = 12;
   const statistic_values recorded = statistics_of(calls);
   std::mt19937_64 random(servers);
@@ -284,8 +288,8 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
   return best;
 }
 
-/// Returns the CPU time of all calls divided by the time in which at least one call was open. This
-/// is a lower limit for the number of calls that were served at the same time.
+/// Returns the CPU time of all calls divided by the time in which at least one call was open. At
+/// least this many calls were served at the same time, because a call on a CPU does not wait.
 double busy_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;
@@ -304,7 +308,8 @@ double busy_at_once(const std::vector<operation_call>& calls) {
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// Sets the members alone_*, shared_ns and gap_ns of `found`.
+/// Compares the calls that began while no other call was open with all other calls. Sets the
+/// members alone_*, shared_ns and gap_ns of `found`.
 void compare_alone(const std::vector<operation_call>& calls, served_at_once& found) {
   std::vector<std::int64_t> starts;
   std::vector<std::int64_t> ends;
@@ -319,7 +324,8 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   const auto begun_by = [&](std::int64_t time) {
     return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
   };
-  // If several calls began at the same moment, the one that ends first counts as alone.
+  // If several calls began at the same time, only the one that ends first counts as having been
+  // alone.
   std::vector<operation_call> by_start = calls;
   std::stable_sort(
       by_start.begin(), by_start.end(),
@@ -338,7 +344,8 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   found.shared_ns = mean_of(shared);
   if (alone.empty()) return;
   found.alone_ns = mean_of(alone);
-  // Few calls are alone, so assume that their standard deviation is at least that of the others.
+  // Usually only few calls are alone, too few to estimate their standard deviation. Assume that it
+  // is at least that of the other calls.
   const auto sd_share = [](const std::vector<double>& of, double mean) {
     double squares = 0;
     for (const double v : of) squares += (v - mean) * (v - mean);
@@ -415,8 +422,8 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // The candidate `at_once` means "no limit". Reject it only for a larger deviation than the
-    // others, in particular if there are few calls.
+    // The candidate `at_once` means that there is no limit. This is the usual case, so reject it
+    // only for a larger deviation than the others, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

@@ -1,4 +1,4 @@
-// Estimates from a recording how many calls of an operation are served at the same time.
+// Estimates how many calls of an operation are served at the same time, for example by a device.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_SERVED_AT_ONCE_HPP
 
@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// A call of an operation, or all work of a stage on one unit (batch or item). Time in which the
-/// call waited for a CPU is removed by a later start, because it is no wait for a server.
+/// A call of an operation, or all work of a stage on one batch or item. If the call waited for a
+/// CPU, `start_ns` is moved later by this time, because it was not a wait for a server.
 struct operation_call {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -20,46 +20,48 @@ struct operation_call {
   double queued_ns = 0;  ///< time in ns during which the call waited for a CPU
 };
 
-/// How many calls of one operation are served at the same time, as far as the recording shows it. A
-/// call is served while it does not wait for a server, such as a lock or a channel of a device.
+/// An estimate of how many calls of one operation are served at the same time. A server is a model
+/// of whatever a call may have to wait for, such as a lock or a channel of a device.
 struct served_at_once {
-  std::size_t max_inside = 0;  ///< the maximum number of calls open at the same time
-  /// Numbers of servers, up to max_inside, that are consistent with the recording, ascending. If
-  /// max_inside is one of these numbers, the true number may also be higher.
+  std::size_t max_inside = 0;  ///< the maximum number of calls that were open at the same time
+  /// The numbers of servers, up to max_inside, that fit the recording, in ascending order. If
+  /// max_inside is one of them, there may be more servers or no limit at all.
   std::vector<std::size_t> plausible;
   std::size_t likeliest = 0;
-  /// alone_ns is the mean duration of calls that began while no other call was open, with a 90 %
-  /// confidence interval. shared_ns is the mean duration of all other calls. 0: no calls.
+  /// alone_ns is the mean duration of the calls that began while no other call was open, with the
+  /// ends of its 90 % confidence interval. shared_ns is the mean duration of all other calls. 0: no
+  /// such calls.
   double alone_ns = 0;
   double alone_low_ns = 0;
   double alone_high_ns = 0;
   double shared_ns = 0;
-  /// Mean time in ns between the ends of successive calls, if a call was open all the time between.
+  /// Mean time in ns between the ends of two successive calls, while another call was open.
   double gap_ns = 0;
 
   bool may_be(std::size_t servers) const {
     return std::find(plausible.begin(), plausible.end(), servers) != plausible.end();
   }
-  /// Returns whether all calls may be served at the same time, without a limit.
+  /// Returns whether it is possible that all calls are served at the same time, without a limit.
   bool may_be_free() const { return may_be(max_inside); }
   /// Returns whether calls took significantly longer while other calls were open.
   bool is_slower_when_shared() const { return alone_ns > 0 && shared_ns > 1.1 * alone_high_ns; }
 };
 
-/// Estimates how many calls are served at the same time. For each possible number of servers, the
-/// function computes from the recording how long each call was served (from its start, or from the
-/// moment when a server became free, to its end) and the pauses between calls. With these times it
-/// simulates a closed loop of threads that call and pause (Lazowska et al., Quantitative System
-/// Performance, ch. 6), and compares eight statistics of the recording with those of the
-/// simulation. A number of servers is plausible unless one of the statistics is far off. Three
-/// criteria exclude more numbers: only the right number leads to similar service times, if these
-/// times hardly vary; calls that were on the CPU at the same time were served at the same time; and
-/// if calls take much longer while others are open, there must be a limit.
-/// @param all  sorted by their ends. The result is deterministic.
+/// Estimates how many calls are served at the same time, by trying possible numbers of servers. For
+/// each number, computes how long each call was served (from its start, or from the time when a
+/// server became free, to its end), and the pauses between calls. With these times it simulates a
+/// closed loop of threads that call and pause (Lazowska et al., Quantitative System Performance,
+/// ch. 6), and compares eight statistics of the simulation with those of the recording. A number of
+/// servers is plausible unless one of the statistics is far off.
+///
+/// Three further criteria exclude numbers. Only the right number leads to similar service times,
+/// if these hardly vary. Calls that were on the CPU at the same time were served at the same time.
+/// If calls take much longer while others are open, there must be a limit.
+/// @param all  all calls, sorted by their ends. Equal calls always give the same result.
 served_at_once find_served_at_once(const std::vector<operation_call>& all);
 
-/// Returns how long each call was served, in ns, if `servers` calls were served at the same time.
-/// @param calls  sorted by their ends.
+/// Returns how long each call was served, in ns, if there were `servers` servers.
+/// @param calls  the calls, sorted by their ends.
 std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
 
 }  // namespace lotus::tool

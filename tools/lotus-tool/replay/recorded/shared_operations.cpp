@@ -45,7 +45,7 @@ class call_finder {
   }
 
   /// Returns the operations that take at least the share `least` (0..1) of the stage's time, as
-  /// pairs of share and name, largest first.
+  /// pairs of share and name, largest share first.
   std::vector<std::pair<double, std::uint32_t>> larger_names(double least) const {
     std::vector<double> sums;
     for_each_inner([&](std::uint32_t, const outer_span&, const operation& op) {
@@ -104,7 +104,7 @@ class call_finder {
                              [](std::int64_t t, const outer_span& s) { return t < s.start_ns; });
         if (next == of.begin()) return;
         const outer_span& in = *(next - 1);
-        // Skip operations that end after the stage's span, because they are not inside it.
+        // An operation that ends after the stage's span is not inside the span.
         if (op.end_ns() > in.end_ns) return;
         on_operation(file, in, op);
       });
@@ -129,7 +129,8 @@ class call_finder {
     return c;
   }
 
-  /// Removes calls inside another call of the same operation, and sorts the others by their ends.
+  /// Removes calls that ran inside another call of the same operation (recursion), and sorts the
+  /// others by their ends.
   static std::vector<operation_call> without_recursion(std::vector<operation_call> calls) {
     std::sort(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
       return std::tie(a.file, a.start_ns, b.end_ns) < std::tie(b.file, b.start_ns, a.end_ns);
@@ -147,7 +148,7 @@ class call_finder {
   }
 
   const run_data& run_;
-  // For each log: spans sorted by start.
+  // For each log: the spans of the stage, sorted by start.
   std::map<std::uint32_t, std::vector<outer_span>> outer_;
   double all_ns_ = 0;
   bool cpu_known_;

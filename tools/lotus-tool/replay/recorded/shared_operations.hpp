@@ -1,4 +1,4 @@
-// Finds operations whose calls may have to wait for each other, such as for a lock.
+// Finds operations whose calls may have to wait for each other, for example for a lock.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 
@@ -12,30 +12,22 @@
 
 namespace lotus::tool {
 
-/// An operation that takes a large part of a stage's work, or a whole stage.
+/// An operation that takes a large part of a stage's time, or a stage as a whole.
 struct shared_operation {
   std::string name;  ///< name of the operation or stage, as in pipeline_change::faster
-  /// Name of the stage in which the operation runs; its own name if it is a stage.
+  /// Name of the stage in which the operation runs; equals `name` for a stage.
   std::string stage;
   bool is_stage = false;
   std::vector<operation_call> calls;  ///< calls of the operation, sorted by their ends
   served_at_once served;
-  /// Share of the calls' time in which they were blocked, 0..1. Time in which they waited for a CPU
-  /// does not count. 1 if CPU time is unknown.
+  /// Share (0..1) of the calls' time during which they were blocked, without waits for a CPU; 1 if
+  /// CPU time is unknown.
   double blocked_share = 0;
 };
 
-/// Returns the operations that take at least a quarter of a stage's time, at most three. Also
-/// returns the stage itself if no operation takes half of its time, or if only one thread at a time
-/// worked in the stage: then the recording does not show how two threads would delay each other.
-///
-/// If a later log format records why threads were blocked (which lock, which device), use this
-/// here: it would determine served_at_once::plausible without statistics.
-/// @param work_of     for each span of run_batches::preprocessing_spans(), the work to which the
-///   span belongs, if any.
-/// @param stage       the stage as in preprocessing_span.
-/// @param name        the name of the stage.
-/// @param cpu_known   whether the threads' time off the CPU was recorded.
+/// Returns at most three operations that take at least a quarter of a stage's time. Adds the stage
+/// itself if no operation takes half of its time, or if only one thread at a time worked in the
+/// stage, because the recording then does not show whether two threads would delay each other.
 std::vector<shared_operation> shared_operations_of(const run_data& run,
                                                    const std::vector<optional_work>& work_of,
                                                    stage_id stage, const std::string& name,

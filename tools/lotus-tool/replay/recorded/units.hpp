@@ -20,17 +20,18 @@ struct found_unit {
 };
 
 /// Returns the units of each epoch, items before batches. If batches were dispatched in the order
-/// of their numbers, sorts them by number, even if a thread began late. Sorts all other units by
-/// their start.
+/// of their numbers, sorts them by number, because a thread may have begun late. Sorts all other
+/// units by the start of their work.
 /// @param is_used  returns whether a span counts as work on a unit.
 /// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
-/// places earlier or later than its number suggests, batches were dispatched in another order.
+///   places earlier or later than its number suggests, batches were not dispatched in the order of
+///   their numbers.
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(span_number)>& is_used,
                                               std::size_t threads);
 
 /// Returns when the consumer received a batch: at the end of its wait, or at the SBatchConsumed
-/// record if that is earlier or no wait is recorded.
+/// record if this is earlier or no wait was recorded.
 /// @param b  a batch that was received.
 std::int64_t when_received(const run_batches& batches, const batch& b);
 

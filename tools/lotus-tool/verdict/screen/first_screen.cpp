@@ -37,8 +37,8 @@ std::string whole_percent(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
 }
 
-/// Returns each part as a whole percentage of `all`. Percentages are rounded by the largest
-/// remainder method, so that they add up to `sum`.
+/// Returns each part as a whole percentage of `all`. Rounds by the largest remainder method, so
+/// that the percentages add up to exactly `sum`.
 std::vector<int> percents(const std::vector<double>& parts, double all, int sum) {
   std::vector<int> found(parts.size());
   std::vector<std::pair<double, std::size_t>> remainders;
@@ -62,12 +62,12 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
   return found;
 }
 
-/// A sentence for verdicts that may be wrong if the program uses an accelerator.
+/// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
 constexpr const char* unknown_device =
     " If the steps use a GPU or other accelerator, 'lotus-tool accelerator' shows whether it is "
     "busy.";
 
-/// Composes the first screen of one diagnosis.
+/// Writes the texts of the summary that the user reads first.
 class composer {
  public:
   composer(const diagnosis& d, std::size_t rows) : d_(d), rows_(rows) {}
@@ -81,7 +81,8 @@ class composer {
       no_verdict();
     }
     warnings();
-    // Suggestions come from a simulation that does not consider the accelerator.
+    // Suggestions come from a simulation of the CPUs only. If the accelerator is the bottleneck,
+    // they would not help.
     if (!d_.accelerator_busy) {
       advice();
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
@@ -222,7 +223,8 @@ class composer {
     return text + '.';
   }
 
-  /// Returns the subject of a sentence: "the workers", or "16 workers share 2 CPUs: they".
+  /// Returns the subject of the sentence that explains the verdict: "the workers", or, for example,
+  /// "16 workers share 2 CPUs: they".
   std::string workers_text() const {
     if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) return "the workers";
     return count_text(d_.workers, "worker shares ", "workers share ") + three_digits(*d_.cpus) +
@@ -268,8 +270,8 @@ class composer {
     return p.low > 0 && p.per_s > 0 ? p.gain * p.high / p.per_s : p.gain;
   }
 
-  /// Whether a suggestion contradicts the verdict. For a consumer-bound run, the screen says that a
-  /// faster loader would not help, so it must not suggest a faster loader that may gain nothing.
+  /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
+  /// that a faster loader would not help, so a faster loader must not be an uncertain suggestion.
   bool contradicts_verdict(const move& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }
@@ -303,8 +305,8 @@ class composer {
     return (has_reason ? "perhaps, " + m.condition : "perhaps without gain") + ": " + m.what;
   }
 
-  /// Returns the operation or stage that a change concerns. For a change of settings, returns the
-  /// batches, because the change affects the waits for batches.
+  /// Returns the operation or stage that a change makes faster. A change of settings affects the
+  /// waits for batches, so the batches are returned for it.
   shown_target target_of_change(const pipeline_change& change) const {
     shown_target to;
     if (change.faster.size() == 1) {
@@ -324,8 +326,8 @@ class composer {
     return to;
   }
 
-  /// Whether the critical path is mostly blocked. The simulation assumes that a thread continues at
-  /// the end of its wait, which another program on the CPUs would delay.
+  /// Returns whether the threads are blocked for more than half of the critical path. In this case,
+  /// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
   bool mostly_blocked() const {
     std::int64_t blocked_ns = 0;
     for (const path_share& share : d_.path.shares) {
@@ -340,7 +342,8 @@ class composer {
                        [&](const move* m) { return has(m->change); });
   }
 
-  /// Lists changes that gain too little. Leaves out changes that a suggestion includes.
+  /// Lists changes that gain too little, so that the user does not try them. A change that is part
+  /// of a suggestion is not listed.
   void not_worth() {
     if (!d_.is) return;
     const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });
@@ -380,7 +383,7 @@ class composer {
     parts.reserve(shares.size());
     for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
     std::vector<int> rounded = percents(parts, run_ns, 100);
-    // Shares that round to 0 % get no row, so they need no room.
+    // Shares that round to 0 % are not shown, so they do not count as rows.
     const auto none = std::count(rounded.begin(), rounded.end(), 0);
     if (shares.size() - static_cast<std::size_t>(none) > rows_) {
       path_share rest;

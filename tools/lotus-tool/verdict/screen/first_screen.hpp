@@ -15,7 +15,8 @@
 
 namespace lotus::tool {
 
-/// The part of a run that a text of the screen is about, so that a report can link to it.
+/// What a text of the summary is about. A report uses it to link the text to the operation, stage,
+/// batches or time range.
 struct shown_target {
   enum class kind : std::uint8_t {
     none,
@@ -32,8 +33,8 @@ struct shown_target {
   optional_file file = {};  ///< index of the thread's log, if the target concerns one thread
 };
 
-/// Returns the operation or stage that has a share of the critical path; for other shares, the
-/// longest interval.
+/// Returns the operation or stage that a share of the critical path belongs to. Other shares, such
+/// as waits for delivery, have none; then returns the longest interval of the share.
 shown_target target_of(const path_share& share);
 
 /// Writes a target as a JSON object; writes null for kind::none.
@@ -49,8 +50,8 @@ struct shown_advice {
   shown_target target;  ///< the part of the run that would change
 };
 
-/// One row of the table of shares: whole percentages of the run's time. The shares of all rows add
-/// up to 100, and the parts of a row to its share.
+/// One row of the table that shows where the run's time goes, in whole percent of the run's time.
+/// The shares of all rows add up to 100; `running`, `no_cpu` and `blocked` add up to `share`.
 struct shown_share {
   std::string name;
   int share = 0;
@@ -61,18 +62,20 @@ struct shown_share {
 
 struct first_screen {
   std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
-  std::string headline;                ///< the verdict, or the reason why there is none
-  std::string why;                     ///< the evidence, or what to do to get a verdict; may be ""
-  std::vector<std::string> warnings;   ///< warnings that affect how to read the rest
-  std::vector<shown_advice> advice;    ///< at most three suggestions, shortest run time first
-  std::string assumption;              ///< what the predictions assume; "" if nothing important
+  std::string headline;               ///< the verdict, or the reason why there is none
+  std::string why;                    ///< the evidence, or what to do to get a verdict; may be ""
+  std::vector<std::string> warnings;  ///< warnings about the measurements, shown before the rest
+  std::vector<shown_advice> advice;   ///< at most three suggestions, shortest run time first
+  std::string assumption;  ///< assumption behind the predictions; "" if there is no important one
   std::vector<std::string> not_worth;  ///< changes that gain less than 5 %
-  /// Rows of the table of shares, largest first; the last row may be "4 more".
+  /// Rows of the table, largest share first. The last row may stand for several operations, such as
+  /// "4 smaller parts".
   std::vector<shown_share> where;
   std::string slowest;  ///< text on the slowest call; "" if no call took unusually long
   shown_target slowest_target;
 };
 
+/// Composes the summary.
 /// @param rows  the maximum number of rows of `where`.
 first_screen first_screen_of(const diagnosis& d, std::size_t rows);
 
