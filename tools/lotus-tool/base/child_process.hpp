@@ -45,7 +45,8 @@ struct exit_state {
 /// one program may run at a time.
 exit_state run_command(const command& what);
 
-/// Runs a program in three steps, so that the caller can do something while the program runs.
+/// Runs a program in three steps (constructor, go() and ended()), so that the caller can do
+/// something before the program starts and while it runs.
 class child_process {
  public:
   /// Forks; the child process waits for go(). Throws input_error.

@@ -23,8 +23,8 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 /// Returns a sentence for each difference between the numbers of workers or of threads in a stage.
 std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);
-/// If preprocessing takes longer only because more workers share the CPUs, returns a sentence about
-/// that, otherwise "". In this case, the CPU time of a batch is unchanged.
+/// If preprocessing takes longer only because more workers share the CPUs (so the CPU time of a
+/// batch is unchanged), returns a sentence about that; otherwise "".
 /// @param cpus_after  how many CPUs the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,

@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the names on both sides: first those of `before`, then those only in `after`.
+/// Returns the names that occur in `before` or `after`, those in `before` first.
 template <class Pooled>
 std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
                                   const pooled_by_name<Pooled>& after) {

@@ -75,7 +75,7 @@ struct compared_stage {
 struct cause {
   std::string name;       ///< name as in the logs
   double ns_a_batch = 0;  ///< by how much the operation's time per batch increased, in ns
-  /// Part of the difference in a batch's preprocess time that the operation explains, 0..1.
+  /// Part of the difference in a batch's preprocess time that the operation explains; 1: all of it.
   double share = 0;
   /// Whether the number of calls per batch changed; if not, the time per call changed.
   bool more_calls = false;

@@ -19,7 +19,7 @@ struct attach_options {
 struct attached {
   std::string dir;          ///< folder of the samples
   std::string name;         ///< name of the process
-  bool ended = false;       ///< whether the process ended before the sampling
+  bool ended = false;       ///< whether the sampling ended because the process ended
   std::string not_sampled;  ///< why some samples could not be taken; "" if all could
 };
 
@@ -28,8 +28,8 @@ struct attached {
 /// permission.
 std::string sampled_name(pid_t pid);
 
-/// Samples the threads of a process and of its child processes, including those that it starts
-/// later. Does this from outside: adds nothing to the process and never stops it. Ends after
+/// Samples the threads of a process and of its descendants, including those that are started later.
+/// Does this from outside: adds nothing to the process and never stops it. Ends after
 /// options.seconds, at a signal such as Ctrl-C, or when the process ends, and stores the samples in
 /// a folder. Throws input_error if the process cannot be sampled, or if there are too few samples.
 attached attach(const attach_options& options);

@@ -44,8 +44,8 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-/// Adds a line "cpu_time". Ignores a line that cannot be true, such as one after a step of the
-/// clock back.
+/// Adds the reading in a line "cpu_time". Ignores a reading that cannot be true, for example
+/// because the clock was set back.
 void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
   cpu_reading now;
   if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;

@@ -87,7 +87,7 @@ class tailed_logs {
     return files[at->second];
   }
 
-  /// Whether tails may still grow, after lines of this many bytes were added to them.
+  /// Whether the tails stay below their maximum size if this many bytes are added to them.
   bool has_room(std::uint64_t bytes) const noexcept { return bytes < room_; }
   void take_room(std::uint64_t bytes) noexcept { room_ -= std::min(bytes, room_); }
 

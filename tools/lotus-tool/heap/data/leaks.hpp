@@ -34,7 +34,7 @@ struct leak {
 /// must have unfreed memory.
 std::vector<leak> find_leaks(const heap_data& heap);
 
-/// Returns "SDecode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)".
+/// Returns "Decode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)".
 std::string leak_text(const leak& found, const name_table& names);
 
 }  // namespace lotus::tool

@@ -13,8 +13,8 @@ struct gzFile_s;
 
 namespace lotus::tool {
 
-/// One part: "<log>.3" or "<log>.3.gz", as logrotate names it, or
-/// "<prefix>_part<time>_worker_pid_7", as a program names it that limits the size of its logs.
+/// One part of a log. Its name is "<log>.3" or "<log>.3.gz" if logrotate renamed the log, or
+/// "<prefix>_part<time>_worker_pid_7" if the program did so to limit the size of its logs.
 struct older_part {
   std::string path;
   std::uint64_t age = 0;    ///< position in the order of the log's parts; a higher number is older

@@ -129,7 +129,7 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
-      // A process that has started a second recording appends to the same logs.
+      // A process that starts a second recording appends to the same logs, so join both.
       const auto same = by_pid.find({one.host, one.pid});
       if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
