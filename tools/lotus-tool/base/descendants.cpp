@@ -27,11 +27,11 @@ std::string proc_file(pid_t id, const char* name) {
 }
 
 /// Returns the memory of a process in bytes. A page that n processes share counts as 1 / n.
-/// @param alone  whether no other process can share memory with this one; then, and on kernels
-/// without smaps_rollup, all pages count completely.
-std::uint64_t bytes_of(pid_t id, bool alone) {
+/// @param is_only_one  whether no other process can share memory with this one; then, and on
+/// kernels without smaps_rollup, all pages count completely.
+std::uint64_t bytes_of(pid_t id, bool is_only_one) {
   std::string word;
-  if (!alone) {
+  if (!is_only_one) {
     std::ifstream shares(proc_file(id, "smaps_rollup"));
     while (shares >> word) {
       std::uint64_t kilobytes = 0;

@@ -111,15 +111,16 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   out << '\n';
   rows.print(out);
   const memory_totals sum = totals_of(heap);
-  const auto tell = [&out](const std::string& text) {
+  const auto print_line = [&out](const std::string& text) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
-  tell("in all " + bytes_text(sum.allocated_bytes) + " in " + std::to_string(sum.allocations) +
-       " allocations; held " + bytes_text(sum.held) + " at the end");
-  tell("held at most " + bytes_text(sum.max_held) +
-       " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
-  tell("a call's own thread; held: allocated in it, not in what it calls, and not freed");
-  for (const leak& l : find_leaks(heap)) tell("grows: " + leak_text(l, run.names));
+  print_line("in all " + bytes_text(sum.allocated_bytes) + " in " +
+             std::to_string(sum.allocations) + " allocations; held " + bytes_text(sum.held) +
+             " at the end");
+  print_line("held at most " + bytes_text(sum.max_held) +
+             " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
+  print_line("a call's own thread; held: allocated in it, not in what it calls, and not freed");
+  for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 
 void write_memory_json(json_writer& json, const run_data& run,

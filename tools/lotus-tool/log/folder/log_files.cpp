@@ -74,7 +74,7 @@ std::string_view side_log_kind(std::string_view name) {
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
-      : prefix_(prefix), said_(diagnostics) {}
+      : prefix_(prefix), diagnostics_(diagnostics) {}
 
   void look_at(const fs::directory_entry& entry) {
     std::error_code error;
@@ -82,7 +82,8 @@ class search {
     if (!is_found_file(entry)) {
       const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
       if (!folder && (is_ring_file_name(name) || is_log_name(side_log_kind(name), prefix_))) {
-        said_.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
+        diagnostics_.warning(entry.path().string() +
+                             ": ignored: it is a link or not a regular file");
       }
       return;
     }
@@ -113,16 +114,16 @@ class search {
       return;
     }
     if (role_of(name) != file_role::unknown) {
-      said_.note(entry.path().string() + ": ignored: the name of a log ends in _<number>");
+      diagnostics_.note(entry.path().string() + ": ignored: the name of a log ends in _<number>");
     }
   }
 
   std::vector<run_files> result() && {
     for (auto& [log, parts] : older_) add_older(log, std::move(parts));
     for (const std::string& dir : with_rings_) {
-      count_in_lost_records(dir, prefix_, runs_, said_);
+      count_in_lost_records(dir, prefix_, runs_, diagnostics_);
     }
-    for (auto& [dir, files] : runs_) take_compact_apart(files, said_);
+    for (auto& [dir, files] : runs_) take_compact_apart(files, diagnostics_);
     return runs_of(std::move(runs_), with_info_);
   }
 
@@ -151,7 +152,7 @@ class search {
   }
 
   std::string prefix_;
-  diagnostic_log& said_;
+  diagnostic_log& diagnostics_;
   logs_by_folder runs_;
   std::map<std::string, std::vector<older_part>> older_;  // older parts, by the path of their log
   std::set<std::string> with_rings_;

@@ -34,7 +34,7 @@ void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
-      : bytes_(file.bytes), beside_(file.role == file_role::side) {
+      : bytes_(file.bytes), is_side_(file.role == file_role::side) {
     if (bytes_ > 0) descriptor_ = open_found(file.path);
   }
   ~text_times() override {
@@ -48,7 +48,7 @@ class text_times final : public log_times {
     for (std::uint64_t n = 0; n <= samples; ++n) {
       const std::uint64_t at = bytes_ <= sample_bytes ? 0 : (bytes_ - sample_bytes) / samples * n;
       const std::uint64_t last = bytes_ <= sample_bytes ? 0 : bytes_ - sample_bytes;
-      all.add(look_at_lines(lines_at(n == samples ? last : at, sample_bytes).text, beside_));
+      all.add(look_at_lines(lines_at(n == samples ? last : at, sample_bytes).text, is_side_));
       if (bytes_ <= sample_bytes) break;
     }
     return all;
@@ -106,7 +106,7 @@ class text_times final : public log_times {
     std::optional<placed> found;
     for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {
       const some_lines some = lines_at(byte, most);
-      for_each_times(some.text, beside_, [&](std::size_t at, const line_times& times) {
+      for_each_times(some.text, is_side_, [&](std::size_t at, const line_times& times) {
         if (times.in_order) found = placed{some.first + at, times.end_ns};
         return !found;
       });
@@ -142,7 +142,7 @@ class text_times final : public log_times {
   }
 
   std::uint64_t bytes_;
-  bool beside_;
+  bool is_side_;
   int descriptor_ = -1;
 };
 
