@@ -103,7 +103,7 @@ struct pooled_loader {
   double batches = 0;                       ///< number of preprocessed batches
   std::size_t runs = 0;
   std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
-  std::set<std::size_t> workers;  ///< the numbers of threads that preprocessed batches in the runs
+  std::set<std::size_t> workers;  ///< the different numbers of preprocessing threads in the runs
 };
 
 struct pooled_runs {

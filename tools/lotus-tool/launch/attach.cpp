@@ -30,7 +30,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr double max_seconds = 1e9;  // the clock cannot represent more than 9e9
+constexpr double max_seconds = 1e9;  // std::chrono cannot represent more than 9e9 s in ns
 
 /// The fields of /proc/PID/status that attach() needs.
 struct process_status {

@@ -100,7 +100,8 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
 
 run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
-  // Sorted by name and therefore by the time of creation, with which the name ends.
+  // Sorted by name, which ends with the process id and the time of creation. So the newest file of
+  // a process id comes last.
   std::set<std::string> paths;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {

@@ -33,7 +33,8 @@ struct mapping {
   std::string unit;  ///< unit of the samples; empty if the runs had different units
   std::map<std::string, operation_use> ops;
 
-  /// Maps "function|module" to the operations that use it, for functions used by at least two.
+  /// Returns the functions ("function|module") that at least two operations use, with these
+  /// operations.
   std::map<std::string, std::set<std::string>> common() const;
   /// Whether any function has a share; the files of the original Lotus have none.
   bool has_shares() const;

@@ -21,7 +21,7 @@ struct duration_bucket {
 /// The calls of one aggregated operation by one thread, or by several threads that ended one after
 /// the other.
 struct thread_aggregate {
-  std::string name;       ///< decoded name, which begins with the S of names in logs
+  std::string name;       ///< decoded name; like all names in logs, it begins with an S
   std::uint64_t tid = 0;  ///< thread id; 0 stands for several threads
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;

@@ -15,7 +15,7 @@ namespace lotus::tool {
 
 /// The calls of one aggregated operation by all threads of a run or of a loader.
 struct aggregated_op {
-  std::string name;  ///< decoded name, which begins with the S of names in logs
+  std::string name;  ///< decoded name; like all names in logs, it begins with an S
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;                ///< time without the scopes inside these calls

@@ -30,7 +30,7 @@ struct counted_calls {
 };
 
 /// Aggregated calls by name. The key is the loader's folder in the run directory ("" for the
-/// default loader) and the decoded name, which begins with the S of names in logs.
+/// default loader) and the decoded name (like all names in logs, it begins with an S).
 using counted_by_name = std::map<std::pair<std::string, std::string>, counted_calls>;
 
 /// Stores readings of a process's aggregates, which are sums over all calls since the recording

@@ -20,7 +20,7 @@ struct unfinished {
 unfinished make_unfinished_file(const std::string& folder, const std::string& stem);
 
 /// Like make_unfinished_file(), but for a folder. Folders of dead creators are removed with
-/// contents.
+/// their contents.
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem);
 
 }  // namespace lotus::tool

@@ -39,7 +39,7 @@ class trend {
     return *this;
   }
 
-  /// Multiplies all times; the last group must have ended.
+  /// Multiplies all times by `factor`. Call it after end_group() of the last group.
   void stretch(double factor) noexcept { together_ns_ *= factor; }
 
   /// Returns the mean time between events; 0 if no group has two events at different times.

@@ -36,7 +36,7 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes of the heap in use
-  /// Maximum of `held` at the ends of units (batches), when it is sampled; the true peak may be
+  /// Maximum of `held`, which is sampled only at the ends of units (batches); the true peak may be
   /// higher.
   std::uint64_t max_held = 0;
   std::uint64_t allocated_bytes = 0;

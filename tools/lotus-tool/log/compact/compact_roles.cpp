@@ -62,8 +62,8 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      // The new log has taken over the tail, so let the code below remove this log with the compact
-      // ones.
+      // The tail of this log was moved to the new log. Mark this log as compact, so that the code
+      // below removes it.
       in_ring->role = file_role::compact;
     }
   }

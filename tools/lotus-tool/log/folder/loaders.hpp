@@ -35,8 +35,8 @@ struct consumer_logs {
   std::optional<std::uint64_t> rank;
 };
 
-/// Returns the logs of every consumer that find_consumers() has found in a run. The logs of each
-/// consumer have the form of a run.
+/// Returns the logs of every consumer that find_consumers() has found in a run. Commands read the
+/// logs of each consumer like a run.
 std::vector<consumer_logs> logs_of_consumers(const run_files& run);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Distinguishes several starts of a program that recorded into the same folder.
+// Distinguishes several executions ("starts") of a program that recorded into the same folder.
 #ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 

@@ -61,7 +61,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
   std::string_view line;
   std::optional<table_head> head;
   std::vector<std::size_t> columns;
-  std::set<std::size_t> known;  // columns whose kind was found from a value
+  std::set<std::size_t> known;  // columns in which a value has shown the kind of metric
   std::optional<std::size_t> module;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;

@@ -82,7 +82,7 @@ struct lost_record {
   std::uint64_t id, lost;
 };
 
-/// A mapping of code, or a fork of a process.
+/// A change of the code in a process's memory: a new mapping, or a fork, which inherits mappings.
 struct map_change {
   std::uint64_t time_ns;
   std::uint32_t pid;

@@ -123,7 +123,7 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found
   return false;
 }
 
-/// Returns the file of the call of an inlined function, from DW_AT_call_file.
+/// Returns the source file that contains the call of an inlined function, from DW_AT_call_file.
 std::string file_of_call(Dwarf_Die& inlined, Dwarf_Die& unit) {
   Dwarf_Attribute attribute;
   Dwarf_Word number = 0;

@@ -21,7 +21,7 @@ struct code_place {
 
 /// A call, which may be inlined, with its place in the source.
 struct source_frame {
-  std::string function;  ///< as in code_place
+  std::string function;  ///< as code_place::function
   std::string file;      ///< as in the debug info; "" if there is none
   int line = 0;          ///< 0: unknown
   /// Address in the module at which the function begins, only for a function without a name; 0:
