@@ -16,7 +16,7 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Combines two sorted lists of buckets; a bucket that one list lacks counts as 0 there.
+/// Merges two sorted lists of buckets with `join`. A bucket that is missing in a list counts as 0.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;

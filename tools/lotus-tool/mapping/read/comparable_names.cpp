@@ -21,8 +21,9 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// If an operator's name such as "operator<<" is at position `at`, returns the position after it,
-/// because its characters are not brackets; otherwise returns `at`.
+/// Returns the position after the operator's name, such as "operator<<", that begins at `at`;
+/// returns `at` if there is none. The caller skips such names, because their characters are no
+/// brackets.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
   // Longer operators must come before their own prefixes.
