@@ -23,8 +23,9 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-/// Signals that would end this process by default. Users and job schedulers send them to programs;
-/// the kernel sends the last two if a write fails, and they are ignored because write() fails too.
+/// Signals that end a process by default. This process forwards them to the program that it runs;
+/// users and job schedulers send them. Exceptions are SIGPIPE and SIGXFSZ, which this process
+/// ignores: the kernel sends them when a write fails, and then write() returns an error too.
 constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
 
@@ -40,14 +41,16 @@ bool is_of_our_writing(int signal) noexcept {
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
-// Number of objects that need the handlers now. The first one saved the old handlers in `before`.
+// Number of child_process and until_interrupted objects that exist. The first one installs the
+// signal handlers and saves the previous ones in `before`.
 int handled_by = 0;
 
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
   const int saved = errno;
   if (is_ending(signal)) asked_by = signal;
-  // If the program shares our process group, the kernel sends signals of the terminal, such as
-  // Ctrl-C, to the program too, so they must not be forwarded.
+  // If the program is in the process group of this process, the kernel sends signals of the
+  // terminal, such as Ctrl-C, to both. Do not forward these signals, or the program would receive
+  // them twice.
   const bool has_it = target > 0 && from->si_code == SI_KERNEL;
   if (target != 0 && !has_it) ::kill(target, signal);
   errno = saved;
@@ -69,9 +72,11 @@ void forward_signals(bool own_group) {
     const int signal = handled_signals[i];
     ::sigaction(signal, nullptr, &before[i]);
     if (is_ignored(before[i])) {
-      // When a shell starts a job with '&', the job ignores these two signals.
+      // A shell script starts a job with '&' so that the job ignores these two signals. If the
+      // program has its own process group, forward them nevertheless.
       const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;
-      // If another signal is ignored, as by nohup, the program must ignore it too.
+      // If another signal is ignored, such as SIGHUP because of nohup, the program must ignore it
+      // too.
       if (!own_group || !by_the_shell) continue;
       before[i].sa_handler = SIG_DFL;
     }
@@ -94,12 +99,12 @@ void stop_forwarding() noexcept {
   throw input_error(program + ": cannot be run: " + std::strerror(error));
 }
 
-/// Runs in the child process up to exec(). Must not allocate, because another thread of the parent
-/// may have held malloc's lock during fork().
+/// Runs in the child process after fork(), until exec() replaces it by the program. Must not
+/// allocate, because another thread of the parent may have held malloc's lock during fork().
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, int go,
                          int error_pipe, bool own_group) {
   if (own_group) ::setpgid(0, 0);
-  // If this process is killed, the kernel ends the program too.
+  // If the parent process dies, the kernel kills the program too.
   if (own_group) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   char start = 0;
   if (::read(go, &start, 1) != 1) ::_exit(127);
@@ -172,7 +177,7 @@ child_process::child_process(const command& what) : what_(what) {
   forward_signals(own_group);
   pid_ = ::fork();
   if (pid_ == 0) {
-    ::close(go[1]);  // or the child would wait forever if this process is killed before go()
+    ::close(go[1]);  // or the child would wait forever if the parent is killed before go()
     become(argument_list.data(), environment_list.data(), output, go[0], failed[1], own_group);
   }
   const int error = errno;
@@ -204,7 +209,7 @@ void child_process::go() {
 bool child_process::ended(int max_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // After a request to end, a program in its own process group has 2 s to end by itself.
+    // If a signal has asked this process to end, a program in its own process group has 2 s to end.
     constexpr int patience_ms = 2000;
     const bool impatient = asked_by != 0 && target < 0;
     const int limit_ms = impatient ? patience_ms : max_ms;
@@ -224,8 +229,8 @@ bool child_process::ended(int max_ms) {
 
 child_process::~child_process() {
   if (pid_ > 0) {
-    // If `target` is a process group, kill() also ends the processes that the program has started
-    // in it.
+    // If `target` is a process group, kill() also ends other processes of the group, which the
+    // program has started.
     if (target < 0 || !reaped_) ::kill(target, SIGKILL);
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }

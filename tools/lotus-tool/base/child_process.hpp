@@ -16,14 +16,15 @@ struct command {
   std::vector<std::string> arguments;
   /// Variables to add to the environment of this process.
   std::vector<std::pair<std::string, std::string>> environment;
-  /// File to which the program's stdout and stderr are appended; the program then has an empty
-  /// stdin. If "", the program inherits stdin, stdout and stderr of this process.
+  /// File to which the program's stdout and stderr are appended; the program's stdin is then empty.
+  /// If "", the program inherits stdin, stdout and stderr of this process.
   std::string output;
-  /// Instead of `output`: descriptor of an open file or pipe; -1: none. The caller closes it.
+  /// Used if `output` is "": descriptor of a file or pipe that becomes the program's stdout and
+  /// stderr; -1: none. The caller closes the descriptor.
   int output_to = -1;
 };
 
-/// Thrown by run_command() if a signal has asked this process to end, after the program has ended.
+/// Thrown by run_command(), after the program has ended, if a signal asked this process to end.
 struct interrupted : std::runtime_error {
   explicit interrupted(int by) : std::runtime_error("interrupted"), signal(by) {}
   int signal;
@@ -34,17 +35,18 @@ struct exit_state {
   bool by_signal = false;
 };
 
-/// Runs a program and waits for its end. The program gets its own process group unless it shares
-/// the terminal of this process (no `output`).
+/// Runs a program and waits for its end. A program with `output` or `output_to` gets its own
+/// process group; other programs share the terminal and the process group of this process.
 ///
 /// If SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives while the program runs, the function forwards the
-/// signal, kills the program and all other processes in its group if the program still runs after 2
-/// s, and throws `interrupted`. Other signals that job schedulers send are forwarded to the
-/// program. Throws input_error if the program cannot be started. Only one program may run at a
-/// time.
+/// signal to the program, waits for the program's end and throws `interrupted`. A program with its
+/// own process group has 2 s to end; then its whole group is killed. Other signals that job
+/// schedulers send are only forwarded. Throws input_error if the program cannot be started. Only
+/// one program may run at a time.
 exit_state run_command(const command& what);
 
-/// Runs a program in three steps, so that the caller can do something while the program runs.
+/// Runs a program in three steps (constructor, go() and ended()), so that the caller can do
+/// something before the program starts and while it runs.
 class child_process {
  public:
   /// Forks; the child process waits for go(). Throws input_error.
@@ -57,7 +59,7 @@ class child_process {
   pid_t pid() const noexcept { return pid_; }
   /// Starts the program. Throws input_error if it cannot be executed.
   void go();
-  /// Waits for at most `max_ms` (-1: forever). Returns whether the program has ended.
+  /// Waits up to `max_ms` (-1: forever) for the end of the program. Returns whether it has ended.
   bool ended(int max_ms);
   exit_state state() const noexcept { return state_; }
 
@@ -75,7 +77,7 @@ class child_process {
 int interrupted_by() noexcept;
 
 /// While the object exists, SIGINT and the other signals that ask this process to end do not end
-/// it, even if no program is running; the caller reads them with interrupted_by().
+/// it, even if it runs no program. The caller asks interrupted_by() whether one has arrived.
 class until_interrupted {
  public:
   until_interrupted();
@@ -84,7 +86,7 @@ class until_interrupted {
   ~until_interrupted();
 };
 
-/// Ends this process by `signal`, as if the signal had not been caught.
+/// Ends this process by `signal`, so that its parent sees that the signal has ended it.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace lotus::tool

@@ -26,11 +26,12 @@ std::string proc_file(pid_t id, const char* name) {
   return "/proc/" + std::to_string(id) + '/' + name;
 }
 
-/// Returns the memory of a process in bytes. If `alone` is false, a page that n processes share
-/// counts as 1 / n, unless the kernel does not report this; otherwise all pages count completely.
-std::uint64_t bytes_of(pid_t id, bool alone) {
+/// Returns the memory of a process in bytes. A page that n processes share counts as 1 / n.
+/// @param is_only_one  whether no other process can share memory with this one; then, and on
+/// kernels without smaps_rollup, all pages count completely.
+std::uint64_t bytes_of(pid_t id, bool is_only_one) {
   std::string word;
-  if (!alone) {
+  if (!is_only_one) {
     std::ifstream shares(proc_file(id, "smaps_rollup"));
     while (shares >> word) {
       std::uint64_t kilobytes = 0;
@@ -88,7 +89,8 @@ std::vector<descendants::process> descendants::all() const {
     std::ifstream in(proc_file(p.id, "stat"));
     std::string text;
     std::getline(in, text, '\0');
-    // The name of the program, in parentheses, may contain anything.
+    // In /proc/PID/stat, the program's name is in parentheses and may itself contain ')', so find
+    // the last one.
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos) continue;
     std::istringstream rest(text.substr(name_end + 1));
@@ -131,7 +133,8 @@ std::size_t descendants::end(std::size_t& left) {
   while (true) {
     left = 0;
     for (const process& p : all()) {
-      // An ended process stays a zombie until its parent reaps it. Orphans become our children.
+      // A process that has ended stays a zombie until its parent reaps it. This process is also the
+      // parent of all orphans (PR_SET_CHILD_SUBREAPER), so it reaps them here.
       if (p.parent == getpid()) waitpid(p.id, nullptr, WNOHANG);
       if (p.state == 'Z') continue;
       kill(p.id, SIGKILL);
@@ -141,7 +144,7 @@ std::size_t descendants::end(std::size_t& left) {
     if (left == 0 || clock::now() >= until) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // Reap the processes that have ended since the last iteration.
+  // Reap the processes that ended after the loop above looked at them.
   for (const process& p : all()) {
     if (p.parent == getpid()) waitpid(p.id, nullptr, WNOHANG);
   }

@@ -15,14 +15,15 @@ struct descendants_use {
   std::size_t processes = 0;
   /// Memory in use; memory that several processes share counts once.
   std::uint64_t bytes = 0;
-  /// Time that the threads that run now have waited for a CPU, all together.
+  /// How long the threads that have not ended have waited for a CPU so far: the sum over all
+  /// threads.
   double waited_s = 0;
   bool stopped = false;  ///< whether a process is stopped, for example because it wants a terminal
 };
 
-/// The processes that this process has started since the object was created, the processes that
-/// those have started, and so on, whatever their process groups and sessions. If a parent ends, the
-/// kernel makes this process the parent of its children. There may be only one object at a time.
+/// All processes that this process has started, directly or indirectly, since the object was
+/// created, whatever their process groups and sessions. Finds orphans too, because the kernel makes
+/// this process their parent. There may be only one such object at a time.
 class descendants {
  public:
   descendants();
@@ -33,7 +34,8 @@ class descendants {
 
   descendants_use use() const;
   /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many were
-  /// still running. Also reaps child processes, so the caller must reap its own first.
+  /// still running. Reaps all child processes of this process, so call waitpid() for other children
+  /// before.
   /// @param left  receives the number of processes that could not be ended.
   std::size_t end(std::size_t& left);
 
@@ -45,7 +47,7 @@ class descendants {
   };
   std::vector<process> all() const;
 
-  std::vector<pid_t> others_;  // children of this process that existed before
+  std::vector<pid_t> others_;  // children of this process that existed before this object
   bool was_reaper_ = false;
 };
 

@@ -18,8 +18,8 @@ class diagnostic_log {
 
   diagnostic_log(std::ostream& err, bool quiet) : err_(err), quiet_(quiet) {}
 
-  /// Reports an anomaly that has no effect on results. Prints each text only once; none with
-  /// --quiet.
+  /// Reports an anomaly that has no effect on results. Prints each text only once, and nothing at
+  /// all with --quiet.
   void note(std::string_view text);
 
   /// Reports that results may be incomplete or wrong. Prints each text only once, even with
@@ -40,7 +40,8 @@ class diagnostic_log {
   /// @param text  the messages that `other` printed.
   void absorb(std::string_view text, const diagnostic_log& other);
 
-  /// Returns an object that prints nothing, to read an input again after reporting its problems.
+  /// Returns an object that prints nothing, for reading an input whose problems are already
+  /// reported.
   static diagnostic_log silenced();
 
   bool quiet() const noexcept { return quiet_; }

@@ -1,5 +1,5 @@
-// Writes numbers and strings as text, independent of the locale and without allocating for each,
-// and compares texts.
+// Converts numbers and strings to text, independent of the locale and without allocating memory for
+// each of them, and compares the ends of texts.
 #ifndef LOTUS_TOOL_BASE_TEXT_HPP
 #define LOTUS_TOOL_BASE_TEXT_HPP
 
@@ -16,7 +16,7 @@ inline bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// Copies `text` to `to`, which must have enough room; returns the position after the text.
+/// Copies `text` to `to`, which must have enough space. Returns the position after the text.
 inline char* put(char* to, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   return to + text.size();

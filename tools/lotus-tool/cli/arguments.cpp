@@ -43,8 +43,8 @@ void find_commands_with(const CLI::App& app, const std::string& option, const st
   }
 }
 
-/// Returns the end of a sentence that names the commands that have an option, such as ", but of
-/// 'diagnose'"; "" if none has it, or so many that the user cannot have meant one of them.
+/// Returns the end of an error message, such as ", but of 'diagnose'", that names the commands that
+/// do have the option. Returns "" if no command has it, or if more than three commands have it.
 std::string commands_with(const CLI::App& app, const std::string& option) {
   constexpr std::size_t max_named = 3;
   std::vector<std::string> found;
@@ -57,7 +57,7 @@ std::string commands_with(const CLI::App& app, const std::string& option) {
   return text;
 }
 
-/// Returns the message for a word that an option does not accept.
+/// Returns the error message for a word that an option does not accept.
 std::string none_of(const std::string& text, const std::vector<std::string>& known) {
   const std::string meant = did_you_mean(text, known);
   std::string all;

@@ -22,7 +22,7 @@ CLI::Validator not_empty();
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 
-/// Accepts only the given words; suggests a similar one for any other.
+/// Accepts only the given words. The error message for another word suggests a similar one.
 CLI::Validator known_word(std::vector<std::string> words);
 
 /// Accepts the words for an enumeration's values: `one_of<form>({{"json", form::json}, …})`.
@@ -39,12 +39,12 @@ double positive_number(const std::string& text, std::string_view unit, const std
 /// Returns the command `word` of `app`. If there is none, throws usage_error with a suggestion.
 const CLI::App& command_named(const CLI::App& app, const std::string& word);
 
-/// Throws usage_error if an option was given that the called command does not have, and suggests a
-/// similar one. Call it after parsing if arguments are left over.
+/// Throws usage_error with a suggestion if the user gave an option that the called command does not
+/// have. Call it after parsing.
 void check_options(const CLI::App& app);
 
-/// Throws usage_error if the first word of the arguments is not a command of `app`, or the second
-/// word is not a command of this command.
+/// Throws usage_error if the first word of the arguments is not a command of `app`, or if this
+/// command has subcommands and the second word is none of them.
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool

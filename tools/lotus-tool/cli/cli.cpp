@@ -28,7 +28,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds the commands that print information about lotus-tool; `app` must outlive `chosen`.
+/// Adds the commands that print information about lotus-tool itself. `app` must outlive `chosen`,
+/// because the function that a command stores in `chosen` refers to `app`.
 void add_self_description(CLI::App& app, action& chosen) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");

@@ -20,7 +20,7 @@ struct entry {
 };
 
 constexpr entry entries[] = {
-    // Labels of accelerator.
+    // Labels in the output of `lotus-tool accelerator`.
     {"device", "the number of an accelerator of this process"},
     {"span", "from the start of its first work to the end of its last"},
     {"in use", "while at least one kernel, copy or memset ran"},
@@ -54,7 +54,7 @@ constexpr entry entries[] = {
     {"own, a step", "a rank's time outside communication, per profiler step"},
     {"only comm.", "while kernels of a communication library ran, and no computing kernel"},
     {"sync.", "idle while the host waited for the device, or work for another stream"},
-    // Labels of stats.
+    // Labels in the output of `lotus-tool stats`.
     {"operation", "the name of a scope in the program"},
     {"aggregated", "an operation whose calls are counted and summed, but not recorded one by one"},
     {"aggregated, within the above",
@@ -125,7 +125,7 @@ constexpr entry entries[] = {
     {"tottime", "time without other operations inside"},
     {"percall", "the time to its left, divided by the calls"},
     {"cumtime", "time including other operations inside"},
-    // Labels of diagnose.
+    // Labels in the output of `lotus-tool diagnose`.
     {"workers at the same time", "number of threads that build batches at the same time"},
     {"consumer's waits, total", "the sum of the consumer's waits for batches"},
     {"of that, while a later batch was ready",
@@ -167,7 +167,7 @@ constexpr entry entries[] = {
     {"the consumer's steps", "the consumer's work on batches"},
     {"prefetch depth reached", "workers could have started, but enough batches were in flight"},
     {"start-up", "until the workers had started and had built their first batch"},
-    // Labels of whatif.
+    // Labels in the output of `lotus-tool whatif`.
     {"change",
      "from the first side to the second: in percent, or in rows where the value may have doubled, "
      "as a factor: 2x means twice the value"},
@@ -176,7 +176,7 @@ constexpr entry entries[] = {
     {"gain", "the recorded run time divided by the predicted one"},
     {"in flight", "maximum number of batches dispatched to workers and not yet received"},
     {"batch memory", "size of the batches in flight"},
-    // Labels of compare.
+    // Labels in the output of `lotus-tool compare`.
     {"mean of", "an operation, or a time per batch, as in 'stats'"},
     {"95 % interval",
      "range that contains the true change 19 times in 20; with one run per side, without the "
@@ -188,7 +188,7 @@ constexpr entry entries[] = {
     {"mean change", "change of that mean"},
     {"capacity *", "batches per second if the stage never had to wait"},
     {"capacity change", "change of the capacity"},
-    // Labels of map.
+    // Labels in the output of `lotus-tool map`.
     {"samples", "number of samples that found it running"},
     {"CPU time", "CPU time that the samples represent"},
     {"own wall", "time without other operations inside"},

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// If an option's choices have more characters, they are printed after the description.
+/// Maximum length of the list of an option's choices in the column of option names. A longer list
+/// is printed after the option's description.
 constexpr std::size_t max_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {

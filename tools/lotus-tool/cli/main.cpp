@@ -22,8 +22,8 @@ bool colours_wanted() {
          std::string_view(terminal) != "dumb";
 }
 
-/// Returns $COLUMNS if set, else the width of the terminal, else 80. So output to a pager or a file
-/// has 80 columns too, because people read it; programs can use --csv and --json.
+/// Returns $COLUMNS if set, else the width of the terminal, else 80. Output to a pager or a file is
+/// also limited to 80 columns, because people read it; programs can use --csv and --json.
 std::size_t columns_of_output(int descriptor) {
   constexpr std::size_t usual = 80;
   const char* const variable = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)

@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// Adds the options that every command that reads logs has.
+/// Adds the options that are common to all commands that read logs.
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "common first part of the log files' names")
@@ -22,7 +22,7 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
-/// Adds the flags of commands that print tables; the flags are evaluated by run_cli().
+/// Adds the flag --wide for a command that prints tables. run_cli() evaluates this flag.
 inline void add_wide(CLI::App& command) {
   command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
 }

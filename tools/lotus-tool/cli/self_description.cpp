@@ -48,7 +48,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// Escapes a text, so that troff finds no escape and no request in it.
+/// Escapes a text so that troff prints it literally and finds no escape sequence or request in it.
 std::string troff(std::string text) {
   text = replaced(std::move(text), "\\", "\\e");
   text = replaced(std::move(text), "-", "\\-");
@@ -101,8 +101,8 @@ std::string plain_words(const CLI::App& app) {
   return joined(words);
 }
 
-/// Returns the shell code at the start of a completion. It finds the command among the words before
-/// the one to complete, and stores it in $command.
+/// Returns the shell code at the start of a completion script. The code finds the name of the
+/// command among the words before the one to complete, and stores it in $command.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
   std::string names;
   for (const named_command& c : commands_of(app)) {
@@ -116,7 +116,8 @@ std::string find_command(const CLI::App& app, const std::string& words_before) {
          names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
 }
 
-/// Returns a shell case of "$command/$previous" for each option that accepts only certain words.
+/// Returns the branches of a shell statement `case "$command/$previous"`: one for each option that
+/// accepts only certain words. A branch contains these words between `before` and `behind`.
 std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
   std::string text;
   for (const named_command& c : commands_of(app)) {
@@ -131,7 +132,8 @@ std::string value_cases(const CLI::App& app, std::string_view before, std::strin
   return text;
 }
 
-/// Returns a shell case of "$command" for each command; "" is the program without a command.
+/// Returns the branches of a shell statement `case "$command"`: one for each command, and "" for
+/// the program without a command. A branch contains words(command) between `before` and `behind`.
 std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
                           std::string (*words)(const CLI::App&)) {
   std::string text = "    \"\") ";

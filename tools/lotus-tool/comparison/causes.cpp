@@ -19,8 +19,8 @@ const pooled_work* work_of(const pooled_loader& loader, const std::string& name)
   return at == loader.work.end() ? nullptr : &at->second;
 }
 
-/// Returns whether two numbers of calls per batch really differ. Small differences do not count,
-/// because a recording may begin and end with incomplete batches.
+/// Returns whether two numbers of calls per batch differ by more than 5 %. Smaller differences do
+/// not count, because a recording may begin and end with incomplete batches.
 bool differ(double a, double b) {
   return std::abs(a - b) > 0.05 * std::max(a, b);
 }
@@ -70,8 +70,9 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
     const bool longer = r.is_sure() && (r.likely->value > 0) == (of.ns_a_batch > 0);
     of.more_calls = differ(calls_before, calls_after) &&
                     (calls_after > calls_before) == (of.ns_a_batch > 0) && !longer;
-    // A share far above 1 means that something else changed in the opposite direction, so this
-    // operation alone does not explain the change.
+    // `share` is the part of the preprocess time's change that the operation explains. If it is far
+    // above 1, something else changed in the opposite direction, so this operation alone does not
+    // explain the change.
     if (of.share >= 0.25 && of.share <= 1.5 && (longer || of.more_calls)) causes.push_back(of);
   }
   std::stable_sort(causes.begin(), causes.end(),
@@ -80,7 +81,8 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 }
 
 std::string other_size(const pooled_loader& before, const pooled_loader& after) {
-  // If batches have more samples, all operations that run once per sample have more calls.
+  // If batches are larger, all operations that run once per sample have more calls per batch. So
+  // batches are of different sizes if the numbers of calls of all such operations differ.
   std::string text;
   double max_ns = 0;
   bool all_differ = true;

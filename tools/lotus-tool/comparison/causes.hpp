@@ -11,23 +11,25 @@
 
 namespace lotus::tool {
 
-/// If the change of the preprocess time is statistically significant, returns the operations that
-/// changed significantly and explain at least a quarter of it.
+/// Returns the operations that explain why the preprocess time of a batch changed: the time or
+/// the number of their calls changed, and they account for at least a quarter of the difference.
+/// Returns nothing if the change of the preprocess time is not statistically significant.
 /// @param rows  the compared operations of the same loader.
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// Returns a sentence about a different size of batches; "" if there is none or it is unknown.
+/// Returns a sentence that batches have different sizes before and after; "" if they do not, or if
+/// the sizes are unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
-/// Returns sentences about different numbers of workers and of threads in stages.
+/// Returns a sentence for each difference between the numbers of workers or of threads in a stage.
 std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);
-/// Returns a sentence if preprocessing takes longer only because more workers share the CPUs, which
-/// is the case if the CPU time of a batch is unchanged. Else returns "".
+/// If preprocessing takes longer only because more workers share the CPUs (so the CPU time of a
+/// batch is unchanged), returns a sentence about that; otherwise "".
 /// @param cpus_after  how many CPUs the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,
                         const std::set<double>& cpus_after);
-/// Returns a sentence for each difference between the machines of the two sides.
+/// Returns a sentence for each difference between the machines of the two sides of the comparison.
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after);
 
 }  // namespace lotus::tool

@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the names on both sides: first those of `before`, then those only in `after`.
+/// Returns the names that occur in `before` or `after`, those in `before` first.
 template <class Pooled>
 std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
                                   const pooled_by_name<Pooled>& after) {
@@ -28,7 +28,8 @@ std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
   return names;
 }
 
-/// Returns the geometric mean, because change_between_runs() compares geometric means.
+/// Returns the mean of a value over several runs. It is the geometric mean, because
+/// change_between_runs() compares geometric means.
 std::optional<double> mean_of_runs(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   if (values.size() == 1) return values.front();
@@ -60,9 +61,10 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   return r;
 }
 
-/// Compares counted calls. A confidence interval is computed only from differences between runs:
-/// successive calls are correlated and the order of counted calls is unknown, so the variation of
-/// single calls does not show how much their mean varies.
+/// Compares the calls of an aggregated operation, which are counted and summed instead of recorded.
+/// A confidence interval is computed only from differences between runs: successive calls are
+/// correlated and the order of aggregated calls is unknown, so the variation of single calls does
+/// not show how much their mean varies.
 compared_times compare_counts(std::string name, const pooled_counts& before,
                               const pooled_counts& after) {
   compared_times r;
@@ -82,6 +84,7 @@ compared_times compare_counts(std::string name, const pooled_counts& before,
   return r;
 }
 
+/// Compares one loader of the runs before a change with the same loader of the runs after it.
 /// @param cpus_after  numbers of CPUs that the runs of `after` could use.
 compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
                                const std::set<double>& cpus_after) {

@@ -18,11 +18,12 @@ struct compared_sides {
   std::vector<std::string> before;  ///< folders with one or more runs, which are pooled
   std::vector<std::string> after;
   std::string prefix{default_prefix};
-  std::optional<double> fail_above;  ///< slowdown that is still allowed; 0.05 is 5 %
+  std::optional<double> fail_above;  ///< maximum slowdown to pass the comparison; 0.05 is 5 %
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
 };
 
-/// A value before and after. The change is missing if a value is missing or `before` is 0.
+/// A value before and after a change of the program. grown_by() returns the relative difference;
+/// nullopt if a value is missing or `before` is 0.
 struct compared_value {
   std::optional<double> before;
   std::optional<double> after;
@@ -33,10 +34,11 @@ struct compared_value {
   }
 };
 
-/// The kind of operations that were counted but not recorded.
+/// The kind of a row (compared_times::kind) about an aggregated operation.
 inline constexpr char aggregated_kind[] = "aggregated";
 
-/// The times of an operation or of a quantity of batches on both sides.
+/// The times of an operation or of a quantity of batches, such as the wait, on both sides of a
+/// comparison.
 struct compared_times {
   const char* kind = "";  ///< kind of the row: "op", "aggregated" or "batch"
   std::string name;       ///< name as in the logs
@@ -49,7 +51,8 @@ struct compared_times {
   std::optional<double> p;  ///< p-value of the difference between the runs; see permutation_p()
   bool counts = true;       ///< whether this row can make the comparison fail
 
-  /// Minimum number of values for an interval: resampling fewer values shows too little variation.
+  /// Minimum number of values on each side for a confidence interval. The interval is computed by
+  /// resampling, which shows too little variation if there are fewer values.
   static constexpr std::size_t min_values = 5;
   bool enough() const noexcept { return count_before >= min_values && count_after >= min_values; }
   /// Returns the relative change. If there is an interval, returns the value in `likely`, which
@@ -72,9 +75,9 @@ struct compared_stage {
 struct cause {
   std::string name;       ///< name as in the logs
   double ns_a_batch = 0;  ///< by how much the operation's time per batch increased, in ns
-  /// Part of the change of a batch's preprocess time that the operation explains.
+  /// Part of the difference in a batch's preprocess time that the operation explains; 1: all of it.
   double share = 0;
-  /// Whether the number of calls changed; otherwise the time of a call did.
+  /// Whether the number of calls per batch changed; if not, the time per call changed.
   bool more_calls = false;
 };
 
@@ -93,12 +96,13 @@ struct compared_loader {
   std::size_t runs_after = 0;
 };
 
-/// Returns the rows that became slower than `allowed`.
+/// Returns the rows that became slower by more than `allowed`, a share such as 0.05.
 std::vector<const compared_times*> slower_rows(const compared_loader& loader, double allowed);
 
-/// Whether throughput rose by more than `allowed`, and, with several runs per side, significantly.
-/// With one run per side at least 10 % are required, because runs of one program differ. Slower
-/// rows are then a side effect of an improvement, such as more workers, and do not count.
+/// Returns whether throughput rose significantly by more than `allowed`. If there is only one run
+/// per side, significance is unknown, and at least 10 % are required, because runs of the same
+/// program differ. If throughput rose, slower rows do not make the comparison fail: they are a side
+/// effect of an improvement, such as more workers.
 bool is_faster(const compared_loader& loader, double allowed) noexcept;
 
 struct comparison {

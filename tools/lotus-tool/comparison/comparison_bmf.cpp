@@ -12,7 +12,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Makes the names of benchmarks unique: if two members have the same name, Bencher keeps only one.
+/// Makes the names of benchmarks unique. Bencher, the service that reads this output, keeps only
+/// one of two members with the same name.
 class benchmark_names {
  public:
   /// Returns `wanted`, shortened to what Bencher accepts, and with a number if it is already used.
@@ -34,7 +35,7 @@ class benchmark_names {
 
   static void shorten(std::string& name, std::size_t bytes) {
     if (name.size() <= bytes) return;
-    // Does not cut within a character of UTF-8.
+    // Do not cut within a UTF-8 character.
     while (bytes > 0 && (static_cast<unsigned char>(name[bytes]) & 0xC0U) == 0x80U) --bytes;
     name.resize(bytes);
   }

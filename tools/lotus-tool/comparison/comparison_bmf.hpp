@@ -9,8 +9,9 @@ namespace lotus::tool {
 
 /// Writes a benchmark for each operation ("Decode") and quantity of batches ("batch wait") with the
 /// measure "latency" in ns, and the benchmark "run" with the measure "throughput" in batches per
-/// second. Writes only values after the change. Their bounds, if known, are the value before,
-/// changed by the ends of the confidence interval. The loader's name comes first: "val/Decode".
+/// second. A name begins with the loader, if it has one: "val/Decode". The value is that after the
+/// change. If a confidence interval of the relative change is known, its two ends, applied to the
+/// value before the change, give the lower and upper bound.
 void write_bmf(const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool

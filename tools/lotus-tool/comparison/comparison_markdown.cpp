@@ -29,7 +29,8 @@ std::string count_of_runs(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " run" : " runs");
 }
 
-/// The text of a comment on GitHub, whose length is limited: rows that do not fit are only counted.
+/// The text of a comment on GitHub, whose length is limited: table rows that do not fit are left
+/// out, and a line says how many.
 class comment {
  public:
   void line(const std::string& text) { text_ += text + '\n'; }
@@ -119,7 +120,8 @@ std::string markdown_text(std::string_view text) {
         break;
       case '@':
       case '#':
-        // An HTML comment interrupts the word, so that it mentions no user and refers to no issue.
+        // An empty HTML comment after '@' or '#' prevents GitHub from seeing a mention of a user or
+        // a reference to an issue.
         safe += c;
         safe += "<!-- -->";
         break;

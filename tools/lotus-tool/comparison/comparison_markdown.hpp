@@ -13,8 +13,9 @@ namespace lotus::tool {
 /// mentions or references to issues. Control characters become %XX.
 std::string markdown_text(std::string_view text);
 
-/// Returns a heading with the change of the throughput, the reason, other differences, and a table
-/// of all means. Has at most 60,000 bytes, because GitHub rejects comments above 65,536 characters.
+/// Returns a heading with the change of the throughput, the reason for it, other differences
+/// between the sides, and a table of all means. The text has at most 60,000 bytes, because GitHub
+/// rejects comments above 65,536 characters.
 std::string comparison_markdown(const compared_sides& sides, const comparison& found);
 
 }  // namespace lotus::tool

@@ -50,7 +50,7 @@ std::string times_text(double value, double low, double high) {
   return text(value) + " times (" + text(low) + " to " + text(high) + ")";
 }
 
-/// Whether an interval is too wide to be useful, for example because two runs differ in many ways.
+/// Whether an interval is too wide to be useful, because the runs of one side differ a lot.
 bool is_inconclusive(const change& likely) {
   return likely.high > 999 || likely.low < -0.999;
 }
@@ -92,7 +92,7 @@ std::string because(const compared_loader& l) {
   return text;
 }
 
-/// If batches take longer but use no more CPU time, returns a text that says so; otherwise "".
+/// If batches take longer but use no more CPU time, returns a text about this; otherwise "".
 std::string same_work(const compared_loader& l, const compared_times& r) {
   const compared_value& cpu = r.mean_cpu_ns;
   if (!l.shared_cpus.empty() || !l.other_size.empty()) return {};

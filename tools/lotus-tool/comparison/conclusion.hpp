@@ -13,28 +13,31 @@ namespace lotus::tool {
 /// Returns the name of a row in the output, such as "Crop", "Token (aggregated)" or "preprocess".
 std::string title_of(const compared_times& row);
 
-/// Returns the differences between the sides that affect this loader, except the program itself.
+/// Returns sentences about differences between the two sides that affect this loader but are not
+/// changes of the program, such as other machines or other batch sizes.
 std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
 
 /// Returns "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
 std::string conclusion_of(const compared_loader& loader);
-/// Returns a text about the rows that became slower than allowed; "" if there is none.
+/// Returns a text about the rows that became slower than --fail-above allows; "" if there is none.
 std::string failure_text(const compared_loader& loader, double allowed);
 /// Returns "throughput: 12.1 -> 9.8 batches/s"; "" if a side has no throughput.
 std::string throughput_of(const compared_loader& loader);
 
-/// Returns a change as a percentage such as "+12.30 %"; from a doubling on as a factor: "837x".
+/// Returns a change as a percentage such as "+12.30 %", or as a factor such as "837x" if the value
+/// has at least doubled.
 std::string change_text(double grown_by);
 
-/// How much a row changed and the interval of this change, both as percentages or both as factors.
+/// Two texts: how much a row changed, and the confidence interval of the change. Both are
+/// percentages, or both are factors.
 struct change_texts {
   std::string change;
   std::string interval;
-  bool factors = false;  ///< whether they are factors, because the value may have doubled
+  bool factors = false;  ///< whether the texts are factors, because the value may have doubled
 };
 change_texts texts_of_change(const compared_times& row);
 
-/// A sentence that explains the factors of change_texts.
+/// An explanation for users of the factors in change_texts.
 inline constexpr const char* meaning_of_factors =
     "In rows where a value may have doubled, 2x means twice the value before.";
 

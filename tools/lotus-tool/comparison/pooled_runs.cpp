@@ -90,7 +90,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
   pooled_runs all;
   run_parts timed;
   timed.blocks = true;
-  std::set<std::string> counted;  // processes already counted; the loaders of one run share them
+  std::set<std::string> counted;  // info_dir of the counted runs; the loaders of a run share it
   std::set<std::string> added;    // runs already added, because the user may give a folder twice
   const auto add = [&](const run_files& run) {
     if (!added.insert(run.dir).second) return;

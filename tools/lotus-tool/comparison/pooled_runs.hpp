@@ -19,7 +19,7 @@
 
 namespace lotus::tool {
 
-/// Durations of one operation or quantity, from several runs.
+/// Durations of one operation, or of one quantity of batches such as the wait, from several runs.
 class pooled_times {
  public:
   /// Adds the durations of one run.
@@ -40,7 +40,8 @@ class pooled_times {
   bool cpu_known_ = true;
 };
 
-/// Calls of one name that were counted but not recorded, from several runs.
+/// Calls of one aggregated operation, which are counted and summed but not recorded, from several
+/// runs.
 struct pooled_counts {
   double count = 0;
   double total_ns = 0;
@@ -58,7 +59,7 @@ class pooled_stage {
 
   /// Returns the mean time of all items or batches.
   std::optional<double> service_ns() const;
-  /// Returns the mean over the runs; nullopt if a run has no capacity.
+  /// Returns the mean capacity of the runs; nullopt if the capacity of one of the runs is unknown.
   std::optional<double> capacity_per_s() const;
 
  private:
@@ -69,11 +70,12 @@ class pooled_stage {
   bool capacity_known_ = true;
 };
 
-/// What an operation contributes to the preprocessing of batches.
+/// Sums over the calls of one operation in several runs, to find its share in preprocessing.
 struct pooled_work {
   double self_ns = 0;
   double calls = 0;
-  /// Whether threads that build no batches also call it, so that its share is unknown.
+  /// Whether threads that build no batches also call the operation; then its share in preprocessing
+  /// is unknown.
   bool elsewhere = false;
 };
 
@@ -91,7 +93,8 @@ struct pooled_by_name {
 };
 
 struct pooled_loader {
-  std::map<std::string, std::set<std::size_t>> stage_threads;  ///< threads of a stage, in each run
+  /// By stage: the numbers of threads that it had in the runs.
+  std::map<std::string, std::set<std::size_t>> stage_threads;
   pooled_by_name<pooled_times> ops;
   pooled_by_name<pooled_counts> aggregated;
   std::map<quantity, pooled_times> quantities;
@@ -100,7 +103,7 @@ struct pooled_loader {
   double batches = 0;                       ///< number of preprocessed batches
   std::size_t runs = 0;
   std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
-  std::set<std::size_t> workers;      ///< how many threads preprocessed batches, in each run
+  std::set<std::size_t> workers;  ///< the different numbers of preprocessing threads in the runs
 };
 
 struct pooled_runs {

@@ -30,13 +30,13 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr double max_seconds = 1e9;  // the clock cannot represent more than 9e9
+constexpr double max_seconds = 1e9;  // std::chrono cannot represent more than 9e9 s in ns
 
-/// The fields of /proc/PID/status that matter here.
+/// The fields of /proc/PID/status that attach() needs.
 struct process_status {
   std::string name;
   char state = '?';
-  pid_t process = 0;  ///< the process to which a thread belongs; 0: it does not exist
+  pid_t process = 0;  ///< the process to which a thread belongs; 0: there is no such thread
 };
 
 process_status status_of(pid_t pid) {
@@ -54,7 +54,7 @@ process_status status_of(pid_t pid) {
   return found;
 }
 
-/// Returns why this process may not look at another one.
+/// Returns an error message: why the kernel does not let this process sample the process `pid`.
 std::string reason_forbidden(pid_t pid, const std::string& what) {
   struct stat owner {};
   const bool is_known = ::stat(("/proc/" + std::to_string(pid)).c_str(), &owner) == 0;
@@ -73,7 +73,8 @@ std::string reason_forbidden(pid_t pid, const std::string& what) {
          "root";
 }
 
-/// Allows as many open files as the administrator permits: each thread needs one per processor.
+/// Raises the limit of open files as far as permitted, because sampling opens a file per thread and
+/// processor.
 void raise_file_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -81,7 +82,7 @@ void raise_file_limit() noexcept {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Waits for at most `ms`. Returns whether the process has ended.
+/// Waits up to `ms` milliseconds for the end of a process. Returns whether it has ended.
 bool ended_within(int ms, const kept_file& pidfd, pid_t pid) {
   pollfd wait{pidfd.number(), POLLIN, 0};
   if (::poll(&wait, 1, ms) > 0) return true;

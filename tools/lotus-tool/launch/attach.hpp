@@ -1,4 +1,4 @@
-// Samples the threads of a process that runs already.
+// Samples the threads of a process that is already running.
 #ifndef LOTUS_TOOL_LAUNCH_ATTACH_HPP
 #define LOTUS_TOOL_LAUNCH_ATTACH_HPP
 
@@ -15,22 +15,23 @@ struct attach_options {
   std::string dir;
 };
 
-/// What sampling of a running process will do, and has done.
+/// The result of attach().
 struct attached {
   std::string dir;          ///< folder of the samples
   std::string name;         ///< name of the process
-  bool ended = false;       ///< whether the process ended before the sampling
-  std::string not_sampled;  ///< why a part of the sampling was not possible; "" if all was
+  bool ended = false;       ///< whether the sampling ended because the process ended
+  std::string not_sampled;  ///< why some samples could not be taken; "" if all could
 };
 
-/// Returns the name of a process that can be sampled. Throws input_error, with the reason, if it
-/// cannot: it does not exist, is this process, or this user has no right to look at it.
+/// Returns the name of a process, to be called before sampling it. Throws input_error if the
+/// process cannot be sampled: it does not exist, it is this process, or this user has no
+/// permission.
 std::string sampled_name(pid_t pid);
 
-/// Samples a process and what it has started and starts, from outside: nothing is added to it, and
-/// it is never stopped. Ends after options.seconds, at a signal such as Ctrl-C, and with the
-/// process. Stores the samples. Throws input_error if the process cannot be sampled, or too little
-/// was seen.
+/// Samples the threads of a process and of its descendants, including those that are started later.
+/// Does this from outside: adds nothing to the process and never stops it. Ends after
+/// options.seconds, at a signal such as Ctrl-C, or when the process ends, and stores the samples in
+/// a folder. Throws input_error if the process cannot be sampled, or if there are too few samples.
 attached attach(const attach_options& options);
 
 }  // namespace lotus::tool

@@ -37,7 +37,7 @@ command command_of(const launch_options& options, const new_run& asked, const st
   return what;
 }
 
-/// Records what the program's threads do until it ends.
+/// Samples the program's threads until the program ends.
 void watch(child_process& child, thread_recorder& recorder) {
   while (!child.ended(recorder.work())) {
   }
@@ -70,7 +70,8 @@ launched recording_program::result() {
   run.dir = asked_.dir;
   run.prefix = asked_.prefix;
   run.status = process_.state().status;
-  // If the program itself chose a folder for its logs, this folder is the last entry.
+  // The list contains the folders in which recordings of the program started. Take the last one,
+  // because the program may have chosen another folder than options.dir.
   const auto places = starts_.places();
   if (!places.empty()) std::tie(run.dir, run.prefix) = places.back();
   if (recorder_) {

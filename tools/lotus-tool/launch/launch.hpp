@@ -17,12 +17,12 @@ struct launch_options {
   std::vector<std::string> program;  ///< name or path of the program, followed by its arguments
   /// Folder for the logs. If empty: run/, or run-2/, run-3/ and so on if run/ is not empty.
   std::string dir;
-  bool memory = false;  ///< count the program's allocations
-  /// Sample from outside what the program's threads do, and store the samples with the logs.
+  bool memory = false;  ///< whether to count the program's allocations
+  /// Whether to sample what the program's threads do, and to store the samples with the logs.
   bool threads = false;
   /// Variables to add to the program's environment.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Descriptor for the program's output, see command::output_to; -1: that of the tool.
+  /// Descriptor for the program's output, see command::output_to; -1: the output of lotus-tool.
   int output_to = -1;
 };
 
@@ -31,15 +31,17 @@ struct launched {
   std::string prefix;       ///< beginning of the log files' names
   int status = 0;           ///< exit status of the program, or 128 + the signal that ended it
   bool threads = false;     ///< whether the folder has samples of threads
-  std::string not_sampled;  ///< why a part of the sampling was not possible; "" if all was
+  std::string not_sampled;  ///< why some samples could not be taken; "" if all could
 };
 
-/// Returns the path of liblotus_memory.so, which counts a program's allocations. It is in
-/// ../lib/lotus, relative to the folder of lotus-tool. Throws input_error if it does not exist.
+/// Returns the path of liblotus_memory.so, which counts a program's allocations. The file is
+/// installed below ../lib/lotus, relative to the folder of lotus-tool. Throws input_error if it is
+/// missing.
 std::string memory_library();
 
-/// A program that records. LOTUS_LOG_FILE is set to options.dir if that was given, else to its
-/// present value, else to the default folder.
+/// Runs a program that records. Sets LOTUS_LOG_FILE for the program to options.dir if that is
+/// given. Otherwise the program gets the tool's own LOTUS_LOG_FILE or, if that is not set, the
+/// default folder.
 class recording_program {
  public:
   /// Starts the program. Throws input_error if it cannot be started.
@@ -48,8 +50,8 @@ class recording_program {
   child_process& process() noexcept { return process_; }
   /// Waits until the program has ended, and samples its threads if options.threads is set.
   void wait();
-  /// Returns the folder of the program's logs, and its exit status if it has ended. Stores the
-  /// samples of its threads; call it once.
+  /// Returns the folder of the program's logs and, if the program has ended, its exit status. Also
+  /// stores the samples of the threads, so call it only once.
   launched result();
 
  private:
@@ -59,8 +61,8 @@ class recording_program {
   std::optional<thread_recorder> recorder_;
 };
 
-/// Runs a program and waits until it ends. The program uses the tool's terminal and gets its
-/// signals. Throws input_error if the program cannot be started.
+/// Runs a program and waits until it ends. The program shares the terminal of lotus-tool and gets
+/// signals that are sent to lotus-tool. Throws input_error if the program cannot be started.
 launched launch(const launch_options& options);
 
 }  // namespace lotus::tool

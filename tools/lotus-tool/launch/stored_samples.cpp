@@ -33,7 +33,7 @@ bool store_samples(const thread_samples& samples, pid_t pid, const std::string& 
   std::uint64_t count = 0;
   for (const sampled_thread& t : samples.threads) count += t.wait_samples;
   for (const thread_sample& s : samples.samples) count += s.count;
-  constexpr std::uint64_t enough = 10;  // a program that ends at once leaves no folder
+  constexpr std::uint64_t enough = 10;  // for a program that ends immediately, no folder is created
   if (count < enough) return false;
   std::error_code error;
   std::filesystem::create_directories(dir, error);

@@ -11,11 +11,11 @@
 
 namespace lotus::tool {
 
-/// Returns why a part of the sampling was not possible; "" if all was.
+/// Returns why some samples could not be taken; "" if all could.
 std::string reason_not_sampled(const thread_recorder& recorder);
 
-/// Stores the samples of a program in a folder, and creates the folder. Returns false if there are
-/// too few samples to say anything. Throws input_error.
+/// Stores the samples of a program in a folder, which it creates if necessary. Returns false if
+/// there are fewer than ten samples, which would show nothing. Throws input_error.
 /// @param pid  the program's process, which becomes a part of the file's name.
 bool store_samples(const thread_samples& samples, pid_t pid, const std::string& dir);
 

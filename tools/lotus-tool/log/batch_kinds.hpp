@@ -1,6 +1,6 @@
-// Defines the kinds of lines in the main and worker logs and how timelines draw the lines of
-// batches. Each row of `batch_kinds` describes one kind of batch record; values that are not given
-// here come from the library's table of record kinds.
+// Defines the kinds of lines in the main and worker logs, and how timelines draw the lines about
+// batches. The table `batch_kinds` has a row for each kind of batch record; some values in it come
+// from the library's table of record kinds.
 #ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 #define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
@@ -14,11 +14,12 @@
 
 namespace lotus::tool {
 
-/// What a line records. `op` means an operation, which is every line that is not a batch record.
+/// The kind of a line. `op` stands for all lines that are not about a batch: their names are those
+/// of operations.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
 
-/// Timelines draw an arrow from a batch's preprocessing to its reception. States whether the arrow
-/// begins at a record (`leaves`) or ends at it (`arrives`).
+/// Timelines draw an arrow from a batch's preprocessing to its reception by the consumer. This type
+/// says whether the arrow begins at a record (`leaves`), ends at it (`arrives`), or neither.
 enum class arrow_end : std::uint8_t { none, leaves, arrives };
 
 /// How the lines of one kind of batch record begin, and how they are drawn.
@@ -28,9 +29,10 @@ struct batch_kind {
   std::string_view family;       ///< beginning of the slices' names on a timeline
   char before_number;            ///< character before the batch's number in the name of a slice
   bool instant;                  ///< whether timelines draw a moment, not a slice
-  /// Whether a record lasts until the next wait; then the duration in its line is a placeholder.
+  /// Whether the record is a step, which lasts until the next wait. The duration in its line is
+  /// then only a placeholder.
   bool lasts_a_step;
-  bool in_original;  ///< whether PyTorch's Lotus draws this kind too
+  bool in_original;  ///< whether the original Lotus for PyTorch also draws this kind
   arrow_end arrow;
   int page_number;  ///< number of the kind in the report's timeline; -1: not drawn
 };
@@ -39,7 +41,8 @@ namespace internal {
 
 using lotus::detail::event_kind;
 
-/// Builds a row of `batch_kinds` from the arguments and from the library's row for `recorded`.
+/// Builds a row of `batch_kinds` from the arguments and from the row for `recorded` in the
+/// library's table of record kinds.
 /// @param family  beginning of the slices' names; empty: use the beginning of the lines.
 constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
                               char before_number, bool in_original, arrow_end arrow,
@@ -88,8 +91,8 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-/// Maps each of the library's kinds of records to the kind of the line that such a record becomes
-/// in a log. The record of a batch that arrived out of order becomes the line of a wait.
+/// For each of the library's kinds of records: the kind of line that such a record becomes in a
+/// log. The record of a batch that arrived out of order becomes the line of a wait.
 inline constexpr auto kinds_of_lines = [] {
   std::array<record_kind, lotus::detail::record_kind_count> kinds{};
   for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {

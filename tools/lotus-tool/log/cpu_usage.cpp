@@ -9,8 +9,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns `value` of the readings at a moment, interpolated. Before the first and after the last
-/// reading, it is assumed to stay the same.
+/// Returns `value(reading)` at a moment, interpolated between two readings. Before the first and
+/// after the last reading, the value is assumed to be that of this reading.
 template <class Value>
 double value_at(const std::vector<cpu_reading>& readings, std::int64_t time_ns, Value&& value) {
   const auto next =

@@ -1,4 +1,4 @@
-// Computes how much CPU time the processes of a run used, from what they reported now and then.
+// Computes the CPU time that the processes of a run used, from readings that they recorded.
 #ifndef LOTUS_TOOL_LOG_CPU_USAGE_HPP
 #define LOTUS_TOOL_LOG_CPU_USAGE_HPP
 
@@ -8,7 +8,7 @@
 
 namespace lotus::tool {
 
-/// What a process reported about the CPUs at one moment.
+/// A reading: what a process recorded about its use of the CPUs at one moment.
 struct cpu_reading {
   std::int64_t time_ns = 0;  ///< the moment, in ns since 1970
   std::int64_t cpu_ns = 0;   ///< CPU time of all threads of the process until then

@@ -14,7 +14,7 @@ const char* classify_batch(log_line& line) noexcept {
     if (line.name.substr(0, k.line_prefix.size()) != k.line_prefix) continue;
     const std::string_view rest = line.name.substr(k.line_prefix.size());
     if (rest.empty()) return "a batch record without a batch number";
-    // SBatchWaiter, for example, is an operation named BatchWaiter, not a malformed batch record.
+    // SBatchWaiter, for example, is the operation BatchWaiter and not a malformed record of a wait.
     if (rest.front() != '_') continue;
     std::uint64_t number = 0;
     std::size_t digits = 0;

@@ -23,7 +23,7 @@ struct log_line {
   std::string_view name;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t batch = -1;  ///< number of the batch after SBatchX_; -1 for an operation
+  std::int64_t batch = -1;  ///< batch number in a name such as SBatchWait_7; -1 for an operation
   record_kind kind = record_kind::op;
   bool blanks = false;  ///< whether the line has a space after a comma
 

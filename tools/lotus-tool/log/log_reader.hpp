@@ -17,8 +17,8 @@
 
 namespace lotus::tool {
 
-/// Reads a log in blocks: its older parts, its bytes on disk, then its tail. Neither copyable nor
-/// movable.
+/// Reads a log in blocks: first its older parts, then the bytes on disk, then log_file::tail.
+/// Neither copyable nor movable.
 class block_reader {
  public:
   /// @param file  must outlive the reader. Throws input_error if the file cannot be opened.
@@ -47,7 +47,7 @@ class block_reader {
   bool at_end_ = false;
 };
 
-/// Deviations of a file from the format that are accepted. Each is reported once.
+/// Accepted deviations of a file from the log format. Each kind is reported once.
 struct file_oddities {
   std::uint64_t blank_lines = 0;
   std::uint64_t lines = 0;

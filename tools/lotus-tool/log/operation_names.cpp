@@ -48,7 +48,7 @@ std::string decode_name(std::string_view raw) {
 }
 
 std::uint32_t raw_name_table::add(std::string_view text, std::uint32_t hash) {
-  // Enlarge the table before more than three quarters of its slots are used.
+  // Enlarge the hash table before more than three quarters of its slots are used.
   if ((texts_.size() + 1) * 4 > slots_.size() * 3) {
     std::vector<slot> old(std::max<std::size_t>(slots_.size() * 2, 64));
     old.swap(slots_);
@@ -83,7 +83,8 @@ const char* raw_name_table::keep(std::string_view text) {
   const auto bytes = static_cast<std::uint32_t>(text.size());
   const std::size_t wanted = sizeof bytes + text.size();
   if (wanted > left_) {
-    // The first page is small, because a run has a table for each log, and most have few names.
+    // The first block of memory is small, because a run has a table for each log, and most have few
+    // names.
     const std::size_t page = pages_.empty() ? std::size_t{1} << 10U : page_bytes;
     left_ = std::max(wanted, page);
     pages_.emplace_back(new char[left_]);

@@ -14,7 +14,7 @@
 namespace lotus::tool {
 
 /// Decodes the escapes of a log: %XX becomes the byte XX. Keeps a '%' without two hexadecimal
-/// digits after it, because PyTorch's Lotus does not escape names.
+/// digits after it, because the original Lotus for PyTorch does not escape names.
 std::string decode_name(std::string_view raw);
 
 /// Assigns a number to every distinct text: 0, 1, 2, … in the order of first appearance. Texts are
@@ -70,7 +70,7 @@ class raw_name_table {
     return a.size() == b.size() && equal(a.data(), b.data(), a.size());
   }
 
-  /// Like memcmp() == 0, but without a function call, which would dominate for short names.
+  /// Like memcmp() == 0, but without the cost of a function call, which is high for short names.
   static bool equal(const char* a, const char* b, std::size_t n) noexcept {
     if (n < 8) {
       for (; n > 0; --n, ++a, ++b) {
@@ -127,7 +127,7 @@ class raw_name_table {
   std::size_t left_ = 0;                        // number of unused bytes in the last page
 };
 
-/// Assigns a number to every distinct decoded name: two raw names that decode to the same text
+/// Assigns a number to every distinct decoded name: two raw names that decode to the same name
 /// share a number. Not thread-safe.
 class name_table {
  public:

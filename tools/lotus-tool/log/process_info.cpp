@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Larger numbers in a file are considered damaged and ignored. No program can record so much, and
-/// sums of accepted numbers cannot overflow.
+/// Larger numbers in an information file are ignored, because the file must be damaged: no program
+/// can record so much. Sums of accepted numbers cannot overflow.
 constexpr std::uint64_t max_records = std::uint64_t{1} << 48U;
 constexpr std::uint64_t max_deleted_bytes = std::uint64_t{1} << 56U;
 
@@ -44,8 +44,8 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-/// Adds a line "cpu_time". Ignores a line that cannot be true, such as one after a step of the
-/// clock back.
+/// Adds the reading in a line "cpu_time". Ignores a reading that cannot be true, for example
+/// because the clock was set back.
 void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
   cpu_reading now;
   if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;
@@ -100,7 +100,8 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
 
 run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
-  // Sorted by name and therefore by the time of creation, with which the name ends.
+  // Sorted by name, which ends with the process id and the time of creation. So the newest file of
+  // a process id comes last.
   std::set<std::string> paths;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
@@ -227,8 +228,8 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // If the process reported that the thread's log has a number other than the thread id, then the
-    // log with the thread id as its number belongs to another thread with the same id.
+    // If this process reports that its thread's log has another number than the thread id, the log
+    // with the thread id as its number belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

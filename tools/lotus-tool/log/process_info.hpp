@@ -37,7 +37,7 @@ std::string deleted_text(const record_counts& records);
 
 /// How a process measured the time that its threads were off the CPU.
 enum class cpu_measure : std::uint8_t {
-  unknown,   ///< not reported, as by older versions of the library
+  unknown,   ///< not reported, as with older versions of the library
   off,       ///< times off the CPU are not measured
   batches,   ///< measured only at the beginning and end of batches
   switches,  ///< measured at every context switch
@@ -82,11 +82,11 @@ struct process_info {
   std::string title() const;
 };
 
-/// The processes of one directory, which can be found by the numbers of their logs. The number of a
-/// log is the id of its thread, unless a thread in another container has the same id. If several
-/// processes used the same number, the last one is found. Ignores unknown lines and damaged files,
-/// because they do not change results. Reads a limited number of files and bytes; left() reports
-/// the files that were not read.
+/// The processes of one run directory. They can be found by the numbers of their logs: the number
+/// of a log is the id of its thread, unless a thread in another container has the same id. If
+/// several processes used the same number, the last one is found. Ignores unknown lines and damaged
+/// files, because they do not change results. Limits how much is read; left() reports the files
+/// that were not read.
 class run_processes {
  public:
   /// Reads the information files in `dir`; there may be none.
@@ -107,8 +107,8 @@ class run_processes {
   record_counts records() const;
   /// Returns the maximum of process_info::back_ns over all processes.
   std::int64_t back_ns() const;
-  /// Returns the process whose information file's name ends in `ending`; null if there is none. A
-  /// process's ring file has the same ending.
+  /// Returns the process whose information file's name ends in `ending`; null if there is none. The
+  /// ring file of a process has the same ending.
   const process_info* process_named(const std::string& ending) const;
   /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;

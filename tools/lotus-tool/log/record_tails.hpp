@@ -1,4 +1,4 @@
-// Keeps in memory, as the tail of a log, the lines that its file does not contain yet.
+// Collects in memory the lines that dead processes could not write, as tails of their logs.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
@@ -18,7 +18,8 @@
 
 namespace lotus::tool {
 
-/// Receives the lines of a ring from drain_ring() and adds them to tails instead of log files.
+/// Receives the lines that drain_ring() creates from the records in a ring, and stores them in
+/// memory (`tails`) instead of in log files.
 class tail_sink {
  public:
   explicit tail_sink(detail::ring_block& ring) : ring_(ring) {}
@@ -51,7 +52,7 @@ class tail_sink {
   std::uint64_t bytes_ = 0;
 };
 
-/// The logs of one directory and of its loaders' folders, to which tails are added.
+/// The logs of one run directory and of its loaders' folders, to whose tails lines are added.
 class tailed_logs {
  public:
   /// @param files      logs by folder; may include other folders.
@@ -61,7 +62,7 @@ class tailed_logs {
 
   const std::string& dir() const noexcept { return dir_; }
 
-  /// Returns a log; adds it to the folder's logs if they do not contain it.
+  /// Returns a log of a folder. If there is no such log, adds it without any content.
   /// @param folder   the directory, or a loader's folder in it.
   /// @param compact  whether to return the compact log instead of a text log.
   log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
@@ -86,14 +87,14 @@ class tailed_logs {
     return files[at->second];
   }
 
-  /// Whether tails of this many bytes may still be added.
+  /// Whether the tails stay below their maximum size if this many bytes are added to them.
   bool has_room(std::uint64_t bytes) const noexcept { return bytes < room_; }
   void take_room(std::uint64_t bytes) noexcept { room_ -= std::min(bytes, room_); }
 
  private:
   const std::string& dir_;
   logs_by_folder& files_;
-  // By folder: for the path of each log in the folder, the index of the log in files_.
+  // For each folder and path of a log in it: the index of the log in files_[folder].
   std::map<std::string, std::unordered_map<std::string, std::size_t>> index_;
   std::uint64_t room_;
 };

@@ -21,7 +21,7 @@ using lotus::detail::line_column;
 using lotus::detail::record_kind_count;
 using kind_row = lotus::detail::record_kind;
 
-/// The part of a row in the library's table that is needed to read a side-log line.
+/// Properties of one kind of lines in side logs, taken from the library's table of record kinds.
 struct line_kind {
   std::string_view name;  ///< first column of the line; empty: the kind has no side-log lines
   bool named = false;     ///< whether the second column is an operation's name

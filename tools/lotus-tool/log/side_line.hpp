@@ -13,7 +13,8 @@
 
 namespace lotus::tool {
 
-/// The beginnings of hidden files' names. The logs' prefix, "_pid_" and a number follow.
+/// How the names of hidden files in a run directory begin: side logs, compact logs, and files about
+/// aggregated operations. The logs' prefix, "_pid_" and a number follow.
 inline constexpr std::string_view side_log_start = lotus::detail::side_log_start;
 inline constexpr std::string_view compact_log_start = lotus::detail::compact_log_start;
 inline constexpr std::string_view aggregates_file_start = lotus::detail::aggregates_file_start;
@@ -33,12 +34,13 @@ struct side_line {
   event_kind kind = event_kind::stage;
   bool blanks = false;  ///< whether the line has a space after a comma
 
-  // Call each of the following functions only for kinds of lines that contain the returned number.
+  // Call each of the following functions only for lines of a kind that contains the returned
+  // number.
 
   /// Returns the duration in ns, only for kinds with a measured duration.
   std::int64_t duration_ns() const noexcept { return columns[0]; }
-  /// Returns the number of a stage or range, or no_number if its line has no number. For
-  /// stage_number, the value must be read as 64 unsigned bits.
+  /// Returns the number of a stage or range; no_number if the line has none. In lines of the kind
+  /// stage_number, this is an unsigned 64-bit number.
   std::int64_t number() const noexcept { return of(lotus::detail::record_quantity::number); }
   std::int64_t value() const noexcept { return of(lotus::detail::record_quantity::value); }
   std::int64_t batch() const noexcept { return of(lotus::detail::record_quantity::batch); }

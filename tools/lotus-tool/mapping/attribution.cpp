@@ -24,10 +24,11 @@
 namespace lotus::tool {
 namespace {
 
-/// The operations that use a function, each with the function's share of the operation.
+/// The operations that use a function, each with the function's share of the operation's samples.
 using users = std::map<std::string, double>;
 
-/// Finds the operations that use a function. Tries the exact name first, then its normalized form.
+/// Finds the operations that use a function. Tries the exact name of the function first, then
+/// comparable_function().
 class function_index {
  public:
   explicit function_index(const mapping& m) {
@@ -42,7 +43,7 @@ class function_index {
     }
   }
 
-  /// Returns the function's users; nullopt if the mapping does not contain the function.
+  /// Returns the operations that use a function; nullopt if the mapping does not contain it.
   std::optional<users> find(const counted_function& counted) const {
     auto found = find_in(exact_, counted.function, counted.module);
     if (!found) found = find_in(normal_, comparable_function(counted.function), counted.module);
@@ -67,8 +68,8 @@ class function_index {
       // An unknown module, for example in a table copied from VTune's window, matches any other.
       return wanted.empty() || known.empty() || known == wanted;
     });
-    // The probe program contains the same code as the program that it represents, but has another
-    // name. So any program matches any other program.
+    // A mapping may come from a probe: a small program that executes the operations of the real
+    // program. The two programs have different names, so any program matches any other program.
     if (all.empty() && is_program(wanted)) all = users_where(at->second, is_program);
     if (all.empty()) return std::nullopt;
     return all;
@@ -88,15 +89,16 @@ class function_index {
   by_name normal_;
 };
 
-/// Returns the weight of an operation when a function is split among several: the operation's time,
-/// or this time multiplied by the function's share.
+/// If several operations use a function, its numbers are split among them. Returns the weight of
+/// one operation: its time, or its time multiplied by the function's share in it.
 double claim(const elapsed_by_op& elapsed, const std::string& op, double share, weighting weights) {
   const auto time = elapsed.find(op);
   const double total = time == elapsed.end() ? 0 : time->second;
   return weights == weighting::mix ? total * share : total;
 }
 
-/// Adds `weight` times a function's numbers. A share of clockticks becomes a number of clockticks.
+/// Adds a function's numbers, multiplied by `weight`. A share of clockticks is first converted to a
+/// number of clockticks, because shares cannot be added.
 void add_weighted(const counter_table& counters, const counted_function& counted, double weight,
                   std::vector<double>& to) {
   const auto clockticks = counters.find("Clockticks");
@@ -157,7 +159,8 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
   }
 }
 
-/// Returns the digits at the end: "b1024_gpu4_dataloader20" and "20" are the same configuration.
+/// Returns the digits at the end of a configuration's name: "b1024_gpu4_dataloader20" and "20" are
+/// names of the same configuration.
 std::string_view number_at_end(std::string_view text) {
   const std::size_t last = text.find_last_not_of("0123456789");
   return last == std::string_view::npos ? text : text.substr(last + 1);
@@ -203,7 +206,8 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
     if (found) {
       for (const auto& [op, share] : *found) sum += claim(elapsed, op, share, weights);
     }
-    // The function is unknown, or the operations that use it took no time.
+    // If the function is unknown, or the operations that use it took no time, no operation gets its
+    // numbers.
     if (sum <= 0) {
       add_weighted(counters, counted, 1, result.outside);
       continue;
@@ -241,7 +245,8 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 
 namespace {
 
-/// Warns about operations without counts, because the mapping is probably of other code.
+/// Warns about operations to which no numbers were attributed. If such an operation took time, the
+/// mapping was probably made from other code.
 void warn_of_unsampled_operations(const attribution& a, const elapsed_by_op& elapsed,
                                   const std::string& path, diagnostic_log& diagnostics) {
   for (const auto& [op, values] : a.ops) {

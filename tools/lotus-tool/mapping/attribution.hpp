@@ -32,16 +32,16 @@ struct attribution_inputs {
 /// Time by operation. The unit does not matter, because only ratios are used.
 using elapsed_by_op = std::map<std::string, double>;
 
-/// The numbers of one configuration for each operation, one value per metric. Shares of clockticks
-/// are stored as clockticks; metric_value() converts them back.
+/// The numbers of one counter table, split among operations: one value per metric for each
+/// operation. Shares of clockticks are stored as clockticks; metric_value() converts them back.
 struct attribution {
   std::string name;
   std::vector<metric> metrics;
   std::map<std::string, std::vector<double>> ops;
-  std::vector<double> outside;  ///< sums over functions that the mapping does not contain
+  std::vector<double> outside;  ///< numbers of no operation: their functions are not in the mapping
 };
 
-/// Attributes the numbers of one counter table.
+/// Splits the numbers of one counter table among the operations of a mapping.
 /// @param elapsed  time by operation; a missing operation counts as 0.
 attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
                       weighting weights);
@@ -50,7 +50,7 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
 /// ratio of the underlying sums.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
 
-/// Attributes the numbers of all counter tables. Throws input_error and usage_error.
+/// Splits the numbers of all counter tables among operations. Throws input_error and usage_error.
 std::vector<attribution> attribute_all(const attribution_inputs& inputs,
                                        diagnostic_log& diagnostics);
 

@@ -19,7 +19,8 @@ struct function_use {
   std::uint64_t hits = 0;  ///< number of runs whose report contains the function
   double samples = 0;      ///< sum of the samples of all runs, in mapping::unit
   double share = 0;        ///< share of all samples of the operation, 0..1
-  /// The part of the samples in functions that were inlined into this one, by inlined function.
+  /// The part of `samples` in functions that the compiler has inlined into this one, by the inlined
+  /// function's name.
   std::map<std::string, double> inlined;
 };
 
@@ -32,20 +33,21 @@ struct mapping {
   std::string unit;  ///< unit of the samples; empty if the runs had different units
   std::map<std::string, operation_use> ops;
 
-  /// Maps "function|module" to the operations that use it, for functions used by at least two.
+  /// Returns the functions ("function|module") that at least two operations use, with these
+  /// operations.
   std::map<std::string, std::set<std::string>> common() const;
   /// Whether any function has a share; the files of the original Lotus have none.
   bool has_shares() const;
 };
 
-/// In how many runs a function must be seen to become part of the mapping.
+/// How often a function must be seen in the runs of an operation to become part of the mapping.
 struct hit_rule {
   std::uint64_t min_hits = 1;
   bool majority = false;  ///< whether a function must also be seen in more than half of the runs
 };
 
-/// Combines the reports of several runs to a mapping. Functions that are seen too rarely are left
-/// out, but their samples count in the total from which shares are computed.
+/// Combines the reports of several runs to a mapping. Leaves out functions that are seen too
+/// rarely, but includes their samples in the total from which shares are computed.
 class mapping_builder {
  public:
   void add(const std::string& op, const function_report& run);

@@ -35,7 +35,8 @@ bool read_number(std::string_view text, Number& value) {
   return error == std::errc{} && after_number == end && value >= 0;
 }
 
-/// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N"; returns false for other lines.
+/// Reads a line "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N" (an aggregate). Returns false for
+/// other lines.
 bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate& to) {
   to.name = decode_name(take(line, ','));  // a name "S" stands for an operation whose name is empty
   if (to.name.empty() || !read_number(take(line, ','), to.tid) ||
@@ -111,8 +112,8 @@ class section_reader {
   }
 
  private:
-  /// Discards an incomplete section, which a process leaves if it is killed while it writes. The
-  /// sums are not lost, because the process's ring file still contains them.
+  /// Discards an incomplete section. A process leaves such a section in the file if it is killed
+  /// while it writes. The sums are not lost, because the process's ring file still contains them.
   void leave_section() {
     if (!name_.empty()) diagnostics_.note(file_.path + ": an incomplete section ignored");
     section_ = {};

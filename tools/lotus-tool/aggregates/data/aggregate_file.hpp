@@ -1,4 +1,5 @@
-// Reads the hidden file with the operations that a process counted instead of recording them.
+// Reads a hidden file of a run with aggregated operations, whose calls are counted instead of
+// recorded.
 #ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATE_FILE_HPP
 #define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATE_FILE_HPP
 
@@ -17,9 +18,10 @@ struct duration_bucket {
   std::uint64_t count = 0;
 };
 
-/// The calls of one name by one thread, or by several threads that ended one after the other.
+/// The calls of one aggregated operation by one thread, or by several threads that ended one after
+/// the other.
 struct thread_aggregate {
-  std::string name;       ///< decoded name, which begins with the S of names in logs
+  std::string name;       ///< decoded name; like all names in logs, it begins with an S
   std::uint64_t tid = 0;  ///< thread id; 0 stands for several threads
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
@@ -27,9 +29,9 @@ struct thread_aggregate {
   std::vector<duration_bucket> durations;  ///< sorted by `ns`; the sum of the counts is `count`
 };
 
-/// Returns the content of a file, to which each process adds a section. A section that was written
-/// twice, because recovery was killed, counts once; an incomplete section is ignored. Throws
-/// input_error if the file cannot be read.
+/// Returns the aggregates in a file, to which each process adds a section. A section that was
+/// written twice, because recovery was killed and repeated, counts once; an incomplete section is
+/// ignored. Throws input_error if the file cannot be read.
 std::vector<thread_aggregate> read_aggregates(const log_file& file, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -22,7 +22,7 @@ void add(std::int64_t& to, std::int64_t n) {
   if (__builtin_add_overflow(to, n, &to)) to = std::numeric_limits<std::int64_t>::max();
 }
 
-/// Returns the `rank`-th shortest duration.
+/// Returns the duration with index `rank` in ascending order; the shortest has index 0.
 double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank) {
   for (const duration_bucket& d : durations) {
     if (rank < d.count) return d.ns;
@@ -31,7 +31,7 @@ double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank
   return durations.back().ns;
 }
 
-/// Interpolates between two durations, as the percentiles of recorded durations do.
+/// Returns a percentile, interpolated between two durations as for operations that were recorded.
 double percentile(const aggregated_op& op, double share) {
   const double position = share * static_cast<double>(op.count - 1);
   const auto below = static_cast<std::uint64_t>(position);

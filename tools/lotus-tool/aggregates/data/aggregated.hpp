@@ -1,4 +1,4 @@
-// Reads operations that were counted instead of recorded: sums and distributions of their calls.
+// Reads aggregated operations: sums and distributions of calls that were counted, not recorded.
 #ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 #define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 
@@ -13,21 +13,21 @@
 
 namespace lotus::tool {
 
-/// The calls of one name by all threads of a run or of a loader.
+/// The calls of one aggregated operation by all threads of a run or of a loader.
 struct aggregated_op {
-  std::string name;  ///< decoded name, which begins with the S of names in logs
+  std::string name;  ///< decoded name; like all names in logs, it begins with an S
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;                ///< time without the scopes inside these calls
   std::vector<duration_bucket> durations;  ///< sorted by `ns`
 };
 
-/// Returns the operations that a run's processes counted; the one with the largest total comes
-/// first. Throws input_error.
+/// Returns the aggregated operations of a run; the one with the largest total comes first. Throws
+/// input_error.
 std::vector<aggregated_op> read_aggregated(const run_files& run, diagnostic_log& diagnostics);
 
-/// Returns statistics as for recorded durations. Count, total and mean are exact; all other values
-/// are accurate to 0.8 %.
+/// Returns the same statistics as for an operation that was recorded. Count, total and mean are
+/// exact; all other values are accurate to 0.8 %.
 distribution describe(const aggregated_op& op);
 
 /// Returns the share (0..1) of calls that took less than `limit_ns`.

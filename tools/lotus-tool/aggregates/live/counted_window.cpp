@@ -16,7 +16,7 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Combines two sorted lists of buckets; a bucket that one list lacks counts as 0 there.
+/// Merges two sorted lists of buckets with `join`. A bucket that is missing in a list counts as 0.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;
@@ -58,8 +58,8 @@ void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_
     return;
   }
   const std::size_t n = counts_at_.size();
-  // To limit memory, a reading less than an eighth of the window after the previous one is replaced
-  // by the next reading.
+  // To limit memory, replace the last reading by this one if it is less than an eighth of the
+  // window later than the reading before it.
   const bool instead = n >= 2 && counts_at_[n - 1].at_ns - counts_at_[n - 2].at_ns < window_ns_ / 8;
   if (instead) counts_at_.pop_back();
   counts_at_.push_back({now_ns, now_ns, std::move(sums)});

@@ -1,4 +1,4 @@
-// Computes which calls a process has counted during the last seconds.
+// Computes which aggregated calls a process made in the last seconds, from readings of its sums.
 #ifndef LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
 #define LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
 
@@ -12,7 +12,8 @@
 
 namespace lotus::tool {
 
-/// The calls of one name in one loader by all threads of a process, in ticks of its clock.
+/// The calls of one aggregated operation in one loader, by all threads of a process. Times are in
+/// ticks.
 struct counted_calls {
   std::uint64_t count = 0;
   std::uint64_t total_ticks = 0;
@@ -28,12 +29,12 @@ struct counted_calls {
   }
 };
 
-/// Counted calls by name. The key is the loader's folder in the run's folder ("" for the default
-/// loader), and the decoded name, which begins with the S of names in logs.
+/// Aggregated calls by name. The key is the loader's folder in the run directory ("" for the
+/// default loader) and the decoded name (like all names in logs, it begins with an S).
 using counted_by_name = std::map<std::pair<std::string, std::string>, counted_calls>;
 
-/// Stores the sums of a process's counted calls at several times. The difference between two of
-/// them gives the calls in between. Not thread-safe.
+/// Stores readings of a process's aggregates, which are sums over all calls since the recording
+/// began. The difference between two readings gives the calls between them. Not thread-safe.
 class counted_window {
  public:
   struct interval {
@@ -43,14 +44,14 @@ class counted_window {
 
   explicit counted_window(std::int64_t window_ns) : window_ns_(window_ns) {}
 
-  /// Adds the sums of all calls from `began_ns`, when the recording began, to `now_ns`. Both times
-  /// are in ns since 1970.
+  /// Adds a reading: the sums of all calls from `began_ns`, when the recording began, to `now_ns`.
+  /// Both times are in ns since 1970.
   void add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums);
 
   /// Returns the calls since the last reading at or before `begin_ns`, or since the first reading.
   /// Returns nullopt if there was only one reading and the process began before the window.
   std::optional<interval> since(std::int64_t begin_ns) const;
-  /// Whether the sums were added only once, so that second ones are needed to know the difference.
+  /// Whether there is only one reading, so that a second one is needed to compute a difference.
   bool needs_second_reading() const {
     return counts_at_.size() == 1 && !counts_at_.front().sums.empty();
   }

@@ -1,4 +1,4 @@
-// Reads the sums of counted operations from the ring file of a running process.
+// Reads the sums of aggregated operations from the ring file of a running process.
 #ifndef LOTUS_TOOL_AGGREGATES_LIVE_LIVE_COUNTS_HPP
 #define LOTUS_TOOL_AGGREGATES_LIVE_LIVE_COUNTS_HPP
 
@@ -14,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// Finds the blocks of aggregates in a ring file and reads their sums. The process continues
-/// meanwhile: a call that ends during the reading may be included in one sum and missing in
+/// Finds the blocks of aggregates in a ring file and reads their sums. The process continues at the
+/// same time: a call that ends during the reading may be included in one sum and missing in
 /// another. Not thread-safe.
 class live_counts {
  public:

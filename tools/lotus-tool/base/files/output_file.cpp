@@ -55,8 +55,9 @@ int descriptor_named(const std::string& path) {
   return -1;
 }
 
-/// Opens an output that cannot be replaced, so it is written directly: a device, a pipe or a
-/// descriptor of this process. Returns -1 for all others: regular or new files, and links.
+/// Opens an output that is written directly, because a temporary file cannot replace it: a device,
+/// a pipe or a descriptor of this process. Returns -1 for all others: regular or new files, and
+/// links.
 /// @param status  the status of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);

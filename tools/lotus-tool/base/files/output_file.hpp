@@ -40,9 +40,9 @@ new_output open_new_output(const std::string& path);
 /// time for a large trace. The thread starts when the first buffer is full.
 class output_file {
  public:
-  /// @param path  the path of the output; "-" selects `standard_output`.
-  /// @param gzip    whether to compress (level 6).
   /// Throws input_error if the file cannot be created.
+  /// @param path  the path of the output; "-" selects `standard_output`.
+  /// @param gzip  whether to compress the output (level 6).
   output_file(const std::string& path, std::ostream& standard_output, bool gzip = false);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;

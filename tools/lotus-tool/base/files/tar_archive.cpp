@@ -32,8 +32,8 @@ void put_text(header& to, std::size_t at, std::string_view text) {
 tar_archive::tar_archive(const std::string& path, std::ostream& standard_output)
     : file_(path, standard_output, /*gzip=*/true) {}
 
-// The header has the fields of the format ustar: https://pubs.opengroup.org/onlinepubs/9699919799,
-// pax.
+// Writes a header with the fields of the format ustar, then the content. The format is described
+// with the utility pax in POSIX: https://pubs.opengroup.org/onlinepubs/9699919799.
 void tar_archive::add(std::string_view name, std::string_view content) {
   if (name.size() >= name_bytes) throw input_error(std::string(name) + ": too long for an archive");
   header of{};

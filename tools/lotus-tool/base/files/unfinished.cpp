@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// Returns how the hidden names of temporary files for `stem` begin. Truncates a long stem, because
-/// file systems limit the length of names.
+/// Returns the beginning of the hidden names of temporary files for `stem`. Truncates a long stem,
+/// because file systems limit the length of names.
 std::string start_of(const std::string& stem) {
   constexpr std::size_t max_bytes = 200;
   return '.' + stem.substr(0, max_bytes) + ".lotus_";
@@ -70,8 +70,8 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
 }
 
 /// Creates and locks a file or folder.
-/// @param make  replaces the last letters of the path that it gets, creates the file or folder and
-/// returns its descriptor, or -1.
+/// @param make  creates the file or folder. It gets a path, replaces the last letters of the path
+/// by unique ones, and returns a descriptor, or -1.
 template <class Make>
 unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
                        Make&& make) {

@@ -1,5 +1,5 @@
-// Creates files and folders that have a hidden name until they are complete, and removes those of
-// killed processes.
+// Creates files and folders with hidden names, for outputs that are not complete yet, and removes
+// such files and folders of killed processes.
 #ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 #define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
@@ -8,8 +8,8 @@
 namespace lotus::tool {
 
 /// A new file or folder: its path, and a descriptor that holds a lock (flock) while it is open. If
-/// another process can lock such a file, its creator is dead, and the file may be removed. On a
-/// file system without locks, no file is ever removed.
+/// another process can lock the file, the process that created it is dead, and the file may be
+/// removed. On a file system without locks, no such file is ever removed.
 struct unfinished {
   std::string path;
   int descriptor = -1;  ///< descriptor, to be closed by the caller; -1: creation failed, see errno
@@ -20,7 +20,7 @@ struct unfinished {
 unfinished make_unfinished_file(const std::string& folder, const std::string& stem);
 
 /// Like make_unfinished_file(), but for a folder. Folders of dead creators are removed with
-/// contents.
+/// their contents.
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem);
 
 }  // namespace lotus::tool

@@ -26,7 +26,8 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if the receiver ended the reading, or after an error; `wrong` describes it.
+  /// Returns false if a function of json_events returned false, or after an error, which `wrong`
+  /// describes.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
@@ -99,8 +100,8 @@ class token_reader {
     return true;
   }
 
-  /// Reads up to the end of the next simple value or empty object or array. Before it, opens the
-  /// objects and arrays that contain this value.
+  /// Reads up to the end of the next value that contains no other value, for example a number, a
+  /// text or an empty array. Also reads the opening brackets of the objects and arrays around it.
   bool value() {
     // A loop instead of recursion, because deeply nested brackets would exhaust the stack.
     for (;;) {
@@ -258,7 +259,7 @@ class token_reader {
     return true;
   }
 
-  /// Reads the four digits of \uXXXX. Only ASCII characters are kept.
+  /// Reads the four digits of \uXXXX. Replaces characters that are not ASCII by '?'.
   bool unicode() {
     unsigned code = 0;
     for (int i = 0; i < 4; ++i) {
@@ -279,7 +280,8 @@ class token_reader {
   std::string parts_;  ///< copy of a text or number that the buffer does not contain literally
 };
 
-/// Returns nlohmann's description of an error, without the error code, the position and the input.
+/// Returns the description of an error of the library nlohmann/json, without the error code, the
+/// position and the input.
 std::string reason_of(const json::exception& error) {
   std::string_view text = error.what();
   const auto from = [&text](std::string_view mark) {

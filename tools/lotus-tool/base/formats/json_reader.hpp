@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Receives the parts of a JSON text in their order. To end the reading, a function returns false.
-/// During each call, the stream is positioned after the received part.
+/// Receives the elements of a JSON text in their order. Each function returns whether to read on.
+/// During a call, the stream is positioned after the received element.
 class json_events {
  public:
   json_events() = default;
@@ -42,8 +42,8 @@ class json_events {
 /// has ended the reading. Throws input_error if the stream cannot be read.
 std::optional<std::string> stream_json(byte_stream& in, json_events& to);
 
-/// Parses `text`. Bytes that are not UTF-8 become %XX. Throws input_error, which names `path` and
-/// the line.
+/// Parses `text`. Bytes that are not UTF-8 become %XX. Throws input_error with `path` and the line
+/// of the error.
 nlohmann::json parse_json(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

@@ -52,7 +52,7 @@ class falling_percentiles {
  private:
   std::vector<std::int64_t>& values_;
   std::size_t partitioned_;  // all values from this index on are at least as large as those before
-  std::int64_t above_ = 0;   // the value at the index after the last partition
+  std::int64_t above_ = 0;   // the value that follows index partitioned_ in sorted order
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ double integral(double from, double to, double degrees) {
 
 double student_reach(double degrees, double outside) {
   constexpr double right_angle = 1.57079632679489662;
-  // With many degrees of freedom, the integrand is concentrated near 0: the part beyond ten
-  // standard deviations is less than 1e-20, so it is left out.
+  // With many degrees of freedom, the integrand is almost 0 except near x = 0. The integral beyond
+  // ten standard deviations is below 1e-20, so it is left out.
   const double end = std::min(right_angle, 10 / std::sqrt(degrees));
   const double half = integral(0, end, degrees);
   double low = 0;

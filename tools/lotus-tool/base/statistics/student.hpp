@@ -4,7 +4,7 @@
 
 namespace lotus::tool {
 
-/// Returns the value that |t| of Student's distribution exceeds with probability `outside`; use
+/// Returns the limit that the absolute value of Student's t exceeds with probability `outside`; use
 /// 0.05 for a 95 % interval.
 /// @param degrees  the degrees of freedom, at least 1; need not be an integer.
 /// @param outside  the probability, between 1e-6 and 1.

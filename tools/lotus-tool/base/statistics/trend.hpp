@@ -4,12 +4,13 @@
 
 namespace lotus::tool {
 
-/// The slope of the least-squares line through the times of successive events: the time between two
-/// events. Events may be in several groups, such as epochs; the lines of all groups are parallel.
+/// Estimates the mean time between successive events: the slope of the least-squares line through
+/// the times of the events. Events may be in several groups, such as epochs, which have lines of
+/// their own with one common slope.
 ///
 /// For example, w workers that begin together finish batches in bursts of w. For n such events, the
-/// slope is off by about (w / n)^2. The time between the first and the last event, divided by the
-/// number of intervals, would be off by w / n.
+/// relative error of the slope is about (w / n)^2. The time between the first and the last event,
+/// divided by the number of intervals, would have a relative error of w / n.
 class trend {
  public:
   /// Adds the next event of the group. Times must be in ascending order.
@@ -38,7 +39,7 @@ class trend {
     return *this;
   }
 
-  /// Multiplies all times; the last group must have ended.
+  /// Multiplies all times by `factor`. Call it after end_group() of the last group.
   void stretch(double factor) noexcept { together_ns_ *= factor; }
 
   /// Returns the mean time between events; 0 if no group has two events at different times.

@@ -17,7 +17,7 @@ std::size_t line_width(std::ostream& stream);
 /// Returns how many columns a UTF-8 text takes on a terminal, assuming one for each character.
 std::size_t columns_of(std::string_view text);
 
-/// Returns `text`; if it is wider than `columns`, with "…" instead of its middle.
+/// Returns `text`, or a shortened text with "…" as its middle if `text` is wider than `columns`.
 std::string without_middle(std::string_view text, std::size_t columns);
 
 /// Breaks a text into lines of at most `columns` (0: one line). The first line begins with `first`,

@@ -11,9 +11,9 @@
 
 namespace lotus::tool {
 
-/// These functions add to the number of input bytes that will be read or were read. They are
-/// thread-safe, and cheap even without a progress bar. The counts are global, so main() does not
-/// have to pass them through all functions to the code that reads.
+/// These functions count the input bytes that will be read or were read. They are thread-safe, and
+/// cheap even without a progress bar. The counts are global, so that the code that reads files need
+/// not get them as arguments.
 void expect_bytes(std::uint64_t bytes) noexcept;
 void count_bytes(std::uint64_t bytes) noexcept;
 

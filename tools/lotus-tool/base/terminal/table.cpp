@@ -21,12 +21,13 @@
 namespace lotus::tool {
 namespace {
 
-/// Formats like printf("%.*f"), but faster. Returns "" if the value is so close to the middle
-/// between two results that its rounding is unclear.
+/// Formats like printf("%.*f"), but faster. Returns "" for a large or negative value, or if
+/// rounding errors could change the last digit; the caller then uses snprintf().
 std::string_view digits_of(double value, int decimals, std::array<char, 64>& text) noexcept {
   constexpr double powers[] = {1, 10, 100, 1000};
   if (std::signbit(value) || !(value < 1e6)) return {};
-  // The error of `scaled` is below 1e-7, so `rest` decides on the rounding unless close to 0.5.
+  // The error of `scaled` is below 1e-7, so `rest` is exact enough to round unless it is close to
+  // 0.5.
   const double scaled = value * powers[decimals];
   auto whole = static_cast<std::uint64_t>(scaled);
   const double rest = scaled - static_cast<double>(whole);
@@ -58,10 +59,9 @@ std::string fixed(double value, int decimals, std::string_view unit) {
   return all;
 }
 
-/// If a name is not longer than this number of columns, its numbers always stay in the same line.
+/// A name that is not wider than this many columns is always printed in one line with its numbers.
 constexpr std::size_t min_name = 24;
-/// A name that is longer than this number of columns gets its own line if columns of numbers would
-/// otherwise be dropped.
+/// A name that is wider than this many columns gets its own line if that saves columns of numbers.
 constexpr std::size_t max_name = 40;
 
 /// Whether the text contains only printable ASCII characters, each of which takes one column.
@@ -115,8 +115,9 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Drops columns until a line fits, but keeps one column of numbers: first the columns given to
-/// spare(), then the last ones. Before the latter, it puts a long name on its own line.
+/// Removes columns until a line is at most `room` wide, but keeps one column of numbers. Removes
+/// first the columns given to spare(), then the last ones. Names that get their own lines count as
+/// min_name columns: in the first step names wider than max_name, in the second all wide names.
 void table::leave_out(column_list& columns, const column_list& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;
@@ -132,7 +133,8 @@ void table::leave_out(column_list& columns, const column_list& widths, std::size
   while (columns.size() > 2 && wide(std::min(widths[0], min_name)) > room) columns.pop_back();
 }
 
-/// Calls `on_row(const cells&, bool is_first)` with cells that are safe for a terminal.
+/// Calls `on_row(const cells&, bool is_first)` with cells in which control characters are replaced,
+/// so that they are safe to print on a terminal.
 template <class OnRow>
 void table::for_each_row(OnRow&& on_row) const {
   for (std::size_t i = 0; i < rows_.size() + more_; ++i) {

@@ -24,14 +24,14 @@ std::string human_bytes(double bytes);
 
 enum class table_form : std::uint8_t {
   columns,  ///< the first row contains column heads; columns that do not fit are left out
-  blocks,   ///< the first row contains column heads; columns that do not fit follow below
+  blocks,   ///< the first row contains column heads; columns that do not fit follow in a new block
   facts,    ///< no column heads: the first cell of each row is the label of the row
   rows,     ///< no column heads and no row labels
 };
 
 /// Rows of text; the first column is aligned left, the others right. If lines would be wider than
-/// line_width() of the stream, columns are left out, which a line below the table reports, and long
-/// names get their own lines. Numbers are never cut.
+/// line_width() of the stream, long names are printed on lines of their own and columns are left
+/// out; a line below the table then names these columns. Numbers are never cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}
@@ -39,8 +39,8 @@ class table {
   using cells = std::vector<std::string>;
 
   void row(cells of) { rows_.push_back(std::move(of)); }
-  /// Adds rows, after those of row(), that are not stored: `row_at(i)` returns row i whenever it is
-  /// needed, so that a table of a million rows takes no memory.
+  /// Adds `count` rows after those added with row(). They are not stored: the table calls
+  /// `row_at(i)` whenever it needs row i, so a table of a million rows takes no memory.
   void more_rows(std::size_t count, std::function<cells(std::size_t)> row_at) {
     more_ = count;
     row_at_ = std::move(row_at);

@@ -1,4 +1,4 @@
-// Defines the arguments of the commands that read logs.
+// Defines the arguments of the commands that write or read logs.
 #ifndef LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 
@@ -10,7 +10,7 @@ class App;
 
 namespace lotus::tool {
 
-/// Adds viz, stats, map, diagnose, compare, report and recover to the program, in this order.
+/// Adds all commands that write or read logs, in the order in which the help lists them.
 void add_log_commands(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

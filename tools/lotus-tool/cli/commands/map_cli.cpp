@@ -63,7 +63,8 @@ void add_hit_rule(CLI::App& command, hit_rule& rule) {
       ->excludes(hits);
 }
 
-/// Returns the mapping's path: the given one, else the default if a table is printed, else "".
+/// Returns the path of the mapping file to write (it lists the functions of each operation):
+/// `given`, or a default name if `given` is empty and a table is printed, or "" to write no file.
 std::string mapping_output(const std::string& given, print_as print) {
   return given.empty() && print == print_as::table ? mapping_file : given;
 }

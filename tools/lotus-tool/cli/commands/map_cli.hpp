@@ -16,7 +16,8 @@ namespace lotus::tool {
 /// which must outlive `app`.
 void add_map(CLI::App& app, action& chosen);
 
-/// Adds --mapping, --counters, --elapsed and --weights, and returns the first three options.
+/// The options that add_attribution() adds besides --weights. Callers use them to state which
+/// options need or exclude each other.
 struct attribution_arguments {
   CLI::Option* mapping;
   CLI::Option* counters;

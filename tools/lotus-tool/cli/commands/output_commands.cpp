@@ -121,7 +121,8 @@ void add_viz(CLI::App& app, action& chosen) {
 
 namespace {
 
-/// Adds the options of `report --bundle`, which writes a bundle instead of a page.
+/// Adds the options of `report --bundle`, which writes an archive for a bug report instead of a
+/// page.
 std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page) {
   auto options = std::make_shared<bundle_options>();
   CLI::Option* const file =
@@ -151,8 +152,9 @@ int bundle_of(const std::vector<std::string>& dirs, bundle_options& options, std
 #ifdef LOTUS_TOOL_REPORT
 namespace {
 
-/// In `--counters A B runs/`, the parser takes B for a folder, because it cannot know where the
-/// values of an option end. This moves regular files from the folders to the counters.
+/// In `--counters A B runs/`, the parser takes B for a folder with runs, because it cannot know
+/// where the values of an option end. Therefore this function moves regular files from options.dirs
+/// to the counters.
 void take_counters(report_options& options) {
   std::vector<std::string>& counters = options.hardware.counters;
   if (counters.empty()) return;

@@ -27,8 +27,8 @@ struct run_options {
   bool quiet = false;
 };
 
-/// Calls a function and only prints its error: the exit status is that of the user's program.
-/// @return whether there was no error.
+/// Calls `action`. If it throws, prints the error as a warning and returns false. The error does
+/// not change the exit status of `lotus-tool run`, which is that of the user's program.
 template <class Action>
 bool attempt(diagnostic_log& diagnostics, const std::string& advice, Action&& action) {
   try {
@@ -44,7 +44,7 @@ template <class Options>
 Options reading(const launched& run) {
   Options options;
   options.prefix = run.prefix;
-  options.quiet = true;  // the first command that read the run has already printed the notes
+  options.quiet = true;  // the first command that read the run has already printed its notes
   return options;
 }
 
@@ -58,7 +58,7 @@ bool has_logs(const launched& run) {
   }
 }
 
-/// Prints what the threads of a program without markers did.
+/// Prints what the threads did in a program that has no markers such as LOTUS_SCOPE.
 int report_threads(const run_options& options, const launched& run, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   attempt(diagnostics, "", [&] {

@@ -1,4 +1,4 @@
-// Stores how operations and processes used the heap, if allocations were counted.
+// Stores how operations and processes used the heap, if liblotus_memory.so counted allocations.
 #ifndef LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
 #define LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
 
@@ -8,8 +8,9 @@
 
 namespace lotus::tool {
 
-/// Sums over all calls of an operation, including everything that the operation called, but only on
-/// the thread of the call. Bytes are the requested sizes.
+/// How an operation used the heap, summed over all of its calls. Includes everything that happened
+/// inside a call on its thread, also in functions that the operation called. Bytes are the
+/// requested sizes.
 struct heap_use {
   std::uint64_t allocating_calls = 0;  ///< number of calls that allocated or freed anything
   std::uint64_t allocated_bytes = 0;
@@ -23,10 +24,10 @@ struct heap_use {
   std::uint64_t peak_bytes = 0;  ///< largest growth of the thread's heap during one call
 };
 
-/// Bytes that a process held at one moment and that one operation had allocated.
+/// Bytes that one operation had allocated and that the process had not freed at a certain moment.
 struct held_bytes {
   std::uint32_t name = 0;  ///< name of the operation, as a number in run_data::names
-  /// First unit (such as a batch) of the range of units in which the bytes were allocated.
+  /// The bytes were allocated in a range of units, such as batches; this is the first unit of it.
   std::uint64_t first_unit = 0;
   std::uint64_t bytes = 0;
 };
@@ -35,7 +36,8 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes of the heap in use
-  /// Maximum of samples at the ends of units; the true peak may be higher.
+  /// Maximum of `held`, which is sampled only at the ends of units (batches); the true peak may be
+  /// higher.
   std::uint64_t max_held = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
@@ -43,16 +45,18 @@ struct process_heap {
   std::uint32_t unit_name = 0;  ///< name of the units, as a number in run_data::names
   std::vector<held_bytes> by_operation;
 
-  /// Stores the bytes held when `begun` units had begun; `unit` is the name of these units.
+  /// Stores that the process held `bytes` when `begun` units with the name `unit` had begun.
   void take_heap(std::uint32_t unit, std::uint64_t bytes, std::uint64_t begun) noexcept;
-  // All values of one moment are recorded by one thread. Values of a later moment replace them.
+  // The next two functions store values of the moment `at_ns`. Values of a later moment replace all
+  // stored values; values of an earlier moment are ignored.
   void add_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
                 std::uint64_t first_unit);
   /// @param which  0 if `total` is a number of bytes, otherwise it is a number of allocations.
   void take_total(std::int64_t at_ns, std::uint64_t total, std::uint64_t which) noexcept;
 
  private:
-  /// Whether `at_ns` is the moment of the stored values or later.
+  /// Returns whether to store values of the moment `at_ns`: false if later values are stored
+  /// already. If the stored values are earlier, clears by_operation.
   bool continues(std::int64_t at_ns) noexcept;
 };
 

@@ -19,8 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A range of units that liblotus_memory.so counts together. The first 64 generations have one unit
-/// each; then the length of a generation doubles whenever twice as many units have begun.
+/// A range of units (batches) whose allocations liblotus_memory.so counts together. The first 64
+/// ranges have one unit each. Their length doubles whenever the number of begun units has doubled.
 struct generation {
   std::uint64_t first = 0;
   std::uint64_t length = 1;
@@ -43,7 +43,8 @@ struct observation {
   double weight = 0;  // number of units
 };
 
-/// The generations of a process that are tested: those of its units from 10 % to 50 %.
+/// The generations of a process in which find_leaks() looks for leaks. They contain the units
+/// between 10 % and 50 % of all units of the process.
 struct tested_generations {
   std::vector<generation> generations;
   std::size_t middle = 0;
@@ -62,8 +63,9 @@ tested_generations generations_to_test(const process_heap& process) {
 
 constexpr std::size_t min_generations = 10;
 
-/// Returns the observations of one operation in one process; none if too few generations of one
-/// half contain unfreed memory.
+/// Returns the unfreed bytes per unit that one operation allocated in each tested generation.
+/// Returns nothing if fewer than three generations in one half of them have unfreed bytes; see
+/// find_leaks().
 std::vector<observation> observe(const tested_generations& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t min_times = 3;

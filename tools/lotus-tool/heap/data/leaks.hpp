@@ -25,15 +25,16 @@ struct leak {
 /// Returns the statistically significant leaks; the largest comes first.
 ///
 /// A growing heap is no proof of a leak, because a pipeline also holds batches in flight and
-/// caches. So allocations are counted by generation (lotus/heap/heap_hook.hpp). What was allocated
-/// in the first half of a process's units should be freed at the end, except in the first tenth,
-/// which is the setup. If it is not, the bytes per unit are the mean over the generations, weighted
-/// by their length, with Student's interval. An array that grew leaves memory in only a few
-/// generations and is no leak: so at least three generations in each half of the tested ones must
-/// have unfreed memory.
+/// caches. So liblotus_memory.so counts for each generation (a range of batches, see
+/// lotus/heap/heap_hook.hpp) the bytes that were allocated in it and are not freed. At the end of a
+/// run, the allocations of its first half should be freed, except those of the first tenth, which
+/// is the setup. A leak's bytes per batch are the mean of the unfreed bytes over these generations,
+/// weighted by their length, with Student's interval. An array that grew is no leak: it leaves
+/// memory in only a few generations. So at least three generations in each half of the tested ones
+/// must have unfreed memory.
 std::vector<leak> find_leaks(const heap_data& heap);
 
-/// Returns "SDecode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)".
+/// Returns "Decode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)".
 std::string leak_text(const leak& found, const name_table& names);
 
 }  // namespace lotus::tool

@@ -36,7 +36,7 @@ struct memory_totals {
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t held = 0;
-  std::uint64_t max_held = 0;  ///< sum over the processes of each one's largest sample
+  std::uint64_t max_held = 0;  ///< sum of process_heap::max_held over the processes
 };
 
 memory_totals totals_of(const heap_data& heap) {
@@ -50,7 +50,7 @@ memory_totals totals_of(const heap_data& heap) {
   return sum;
 }
 
-/// Returns a row for each operation, and rows for preprocessing and waits.
+/// Returns a row for each operation, and rows for the preprocessing of batches and for waits.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
@@ -111,15 +111,16 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   out << '\n';
   rows.print(out);
   const memory_totals sum = totals_of(heap);
-  const auto tell = [&out](const std::string& text) {
+  const auto print_line = [&out](const std::string& text) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
-  tell("in all " + bytes_text(sum.allocated_bytes) + " in " + std::to_string(sum.allocations) +
-       " allocations; held " + bytes_text(sum.held) + " at the end");
-  tell("held at most " + bytes_text(sum.max_held) +
-       " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
-  tell("a call's own thread; held: allocated in it, not in what it calls, and not freed");
-  for (const leak& l : find_leaks(heap)) tell("grows: " + leak_text(l, run.names));
+  print_line("in all " + bytes_text(sum.allocated_bytes) + " in " +
+             std::to_string(sum.allocations) + " allocations; held " + bytes_text(sum.held) +
+             " at the end");
+  print_line("held at most " + bytes_text(sum.max_held) +
+             " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
+  print_line("a call's own thread; held: allocated in it, not in what it calls, and not freed");
+  for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 
 void write_memory_json(json_writer& json, const run_data& run,
@@ -140,7 +141,7 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // The old name of max_sampled_held_bytes, which is kept for scripts.
+  // The old name of most_sampled_held_bytes; scripts may still read it.
   json.member("most_held_bytes", sum.max_held);
   json.member("most_sampled_held_bytes", sum.max_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {

@@ -1,4 +1,5 @@
-// Lists the blocks of a compact log and their positions. Reads only the blocks' headers.
+// Lists the blocks of a compact log (the binary form of a log) and their positions. Reads only the
+// headers of the blocks.
 #ifndef LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 #define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 
@@ -22,13 +23,13 @@ struct indexed_block {
   bool anew = false;  ///< whether the block can be read without the blocks before it
 };
 
-/// Lists the blocks of a log on disk, without its older parts. Reads only headers. Returns nullopt
-/// if other bytes lie between blocks; then use a compact_reader, which searches for the blocks.
-/// Throws input_error if the file cannot be opened.
+/// Lists the blocks in the file of a compact log, without older parts of the log, which are in
+/// other files. Returns nullopt if there are damaged bytes between blocks; then use a
+/// compact_reader, which searches for blocks. Throws input_error if the file cannot be opened.
 std::optional<std::vector<indexed_block>> index_blocks(const log_file& file);
 
-/// Returns the object that finds times in a log on disk; null if index_blocks() returns nullopt for
-/// the log. Throws input_error if the file cannot be opened.
+/// Returns an object that maps times to positions in the file of a compact log; null if
+/// index_blocks() returns nullopt for it. Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_blocks(const log_file& file);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Decodes the blocks of a compact log into records.
+// Decodes the blocks of a compact log (the binary form of a log) into records.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 
@@ -18,7 +18,7 @@
 
 namespace lotus::tool {
 
-/// One decoded record: everything that its lines in text logs contain.
+/// One decoded record, with everything that a line of a text log would contain.
 struct compact_record {
   lotus::detail::event_kind kind = lotus::detail::event_kind::none;
   std::string_view name;  ///< escaped name with the logs' leading S; empty if the kind has no name
@@ -36,8 +36,8 @@ std::optional<std::size_t> find_block(std::string_view bytes,
 /// Decodes the blocks of one log, one after another. Not thread-safe.
 class compact_decoder {
  public:
-  /// Must be called if blocks are missing. The decoder then knows no names until the next block
-  /// that can be read without the blocks before it.
+  /// Must be called if blocks are missing, because they may define names that later blocks use. The
+  /// decoder then rejects blocks until one does not depend on the blocks before it.
   void lost_blocks() noexcept { knows_ = false; }
 
   /// Begins to decode a block that find_block() has found. Returns false if the block cannot be
@@ -59,7 +59,8 @@ class compact_decoder {
     return true;
   }
 
-  /// Like next(), but skips most operations, because operations have no line in a side log.
+  /// Like next(), but for readers of side logs: skips most records of operations, which have no
+  /// line in a side log.
   bool next_side_line(compact_record& record) {
     std::uint64_t duration = 0;
     while (left_ != 0 && near_operation() != nullptr) {
@@ -77,8 +78,9 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// Returns the name of the next record if the record is an operation, its name is known and the
-  /// end of the block is not near; otherwise null. Nearly every record fulfills these conditions.
+  /// If the next record is an operation with a known name, and at least 32 bytes of the block are
+  /// left, returns the name, otherwise null. Nearly all records fulfill these conditions, so next()
+  /// decodes them without further checks.
   const std::string* near_operation() const noexcept {
     constexpr std::ptrdiff_t max_bytes = 32;
     if (end_ - at_ < max_bytes) return nullptr;
@@ -96,8 +98,8 @@ class compact_decoder {
     return go_on(coded, earlier, duration);
   }
 
-  /// Sets the current time to the end of the next record.
-  /// @param earlier  distance to the end of the previous record, if `coded` is earlier_time.
+  /// Sets time_ns_ to the end of the next record. Reports an error if the time is impossible.
+  /// @param earlier  if `coded` is earlier_time: how much earlier than the previous record it ends.
   bool go_on(std::uint64_t coded, std::uint64_t earlier, std::uint64_t duration) noexcept {
     time_ns_ += coded == lotus::detail::earlier_time
                     ? 0 - earlier

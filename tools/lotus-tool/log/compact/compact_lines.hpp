@@ -1,4 +1,5 @@
-// Converts the records of one role in a compact log to the lines of a text log.
+// Converts the records of one role (main, worker or side log) in a compact log to the lines of a
+// text log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 

@@ -35,8 +35,9 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
     const std::optional<std::size_t> bytes = find_block(left, header);
     if (!bytes) {
       if (fill()) continue;
-      // The last block is incomplete. If an older part ends with it, blocks of the next part may
-      // follow.
+      // The log has no more bytes. If some are left, they begin with an incomplete block. In case
+      // an older part of the log ended with this block, search for complete blocks of the next
+      // part.
       if (left.empty()) return {};
       skipped_ = true;
     } else if (*bytes > 0) {
@@ -53,7 +54,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
       begin_ += 1 + at;
       continue;
     }
-    // Keep the last bytes, because a block's magic number may begin in them.
+    // Keep the last bytes, because the magic number of the next block may begin in them.
     begin_ = rest.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;

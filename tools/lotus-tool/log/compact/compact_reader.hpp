@@ -1,4 +1,4 @@
-// Finds complete blocks in the bytes of a compact log.
+// Finds complete blocks in the bytes of a compact log (the binary form of a log).
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 

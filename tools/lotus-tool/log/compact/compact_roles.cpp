@@ -15,8 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the roles for which a log has records, as one bit for each log_role. Reads the whole log
-/// and verifies the checksums.
+/// Returns for which roles (main, worker and side log) a compact log has records: a bit for each
+/// log_role. Reads the whole log and verifies the checksums.
 unsigned roles_read(const log_file& file) {
   compact_reader blocks(file);
   lotus::detail::compact_block_header header{};
@@ -62,7 +62,8 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      // Mark this log for removal, because its tail was moved to the new logs.
+      // The tail of this log was moved to the new log. Mark this log as compact, so that the code
+      // below removes it.
       in_ring->role = file_role::compact;
     }
   }

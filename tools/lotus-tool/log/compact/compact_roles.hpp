@@ -1,4 +1,4 @@
-// Splits a compact log into one log for each role.
+// Splits each compact log into a main, a worker and a side log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 
@@ -16,9 +16,10 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
                                                    : file_role::side;
 }
 
-/// Replaces each compact log by one log for each role for which the compact log has records. If a
-/// process died, find_runs() has stored the lines in its rings as tails of text logs that may not
-/// exist on disk; these tails are moved to the new logs. Throws input_error.
+/// A compact log has the records of up to three roles: main, worker and side log. Replaces it by
+/// one log for each of them; all read the same file. If a process died, find_runs() has added the
+/// records in its rings as tails of text logs that may not exist on disk. These tails are moved to
+/// the new logs. Throws input_error.
 /// @param files  the logs of one folder.
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 

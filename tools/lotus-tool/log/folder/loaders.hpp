@@ -13,13 +13,14 @@
 
 namespace lotus::tool {
 
-/// Determines which of `runs` are loaders of another run, and sets the members of run_files that
-/// depend on the other loaders. Removes runs without any logs or hidden files.
-/// @param with_info  folders that contain information files.
+/// Finds out which of `runs` are folders of a loader, and sets run_files::info_dir, loader and
+/// elsewhere. Removes runs without any files to read.
+/// @param with_info  folders with information files. Processes write these files to a run
+/// directory, but not to the folders of its loaders.
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info);
 
-/// Returns every run once, with the logs of all its loaders. Results about threads need them all;
-/// results about batches are computed for each loader separately.
+/// Returns every run once, with the logs of all its loaders. Commands use this for results about
+/// threads; they compute results about batches for each loader separately.
 std::vector<run_files> whole_runs(const std::vector<run_files>& loaders);
 
 /// Numbers the processes that consume batches, such as the ranks of a training on several GPUs.
@@ -30,12 +31,12 @@ void find_consumers(run_files& run);
 
 /// The logs of one process that consumes batches, such as a rank, and the logs of its workers.
 struct consumer_logs {
-  run_files files;  ///< the logs, without the files about counted calls
+  run_files files;  ///< the logs, without the files about aggregated operations
   std::optional<std::uint64_t> rank;
 };
 
-/// Returns the logs of every consumer that find_consumers() has found in a run. The logs of each
-/// consumer have the form of a run.
+/// Returns the logs of every consumer that find_consumers() has found in a run. Commands read the
+/// logs of each consumer like a run.
 std::vector<consumer_logs> logs_of_consumers(const run_files& run);
 
 }  // namespace lotus::tool

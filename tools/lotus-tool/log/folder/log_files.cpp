@@ -60,8 +60,8 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// Removes the prefix that marks a hidden file, so the result has the form of a log's name. Returns
-/// the name of a log unchanged.
+/// Removes the prefix that marks a hidden file, so that the result has the form of a log's name.
+/// Does not change the names of other files.
 std::string_view side_log_kind(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
     if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
@@ -69,12 +69,12 @@ std::string_view side_log_kind(std::string_view name) {
   return name;
 }
 
-/// Collects the logs of each directory. If no log has the requested prefix, the error message can
-/// suggest the prefix of another file.
+/// Collects the logs of each directory. If no log has the requested prefix, other_prefix() returns
+/// that of another file, which the error message can suggest.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
-      : prefix_(prefix), said_(diagnostics) {}
+      : prefix_(prefix), diagnostics_(diagnostics) {}
 
   void look_at(const fs::directory_entry& entry) {
     std::error_code error;
@@ -82,7 +82,8 @@ class search {
     if (!is_found_file(entry)) {
       const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
       if (!folder && (is_ring_file_name(name) || is_log_name(side_log_kind(name), prefix_))) {
-        said_.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
+        diagnostics_.warning(entry.path().string() +
+                             ": ignored: it is a link or not a regular file");
       }
       return;
     }
@@ -113,24 +114,24 @@ class search {
       return;
     }
     if (role_of(name) != file_role::unknown) {
-      said_.note(entry.path().string() + ": ignored: the name of a log ends in _<number>");
+      diagnostics_.note(entry.path().string() + ": ignored: the name of a log ends in _<number>");
     }
   }
 
   std::vector<run_files> result() && {
     for (auto& [log, parts] : older_) add_older(log, std::move(parts));
     for (const std::string& dir : with_rings_) {
-      count_in_lost_records(dir, prefix_, runs_, said_);
+      count_in_lost_records(dir, prefix_, runs_, diagnostics_);
     }
-    for (auto& [dir, files] : runs_) take_compact_apart(files, said_);
+    for (auto& [dir, files] : runs_) take_compact_apart(files, diagnostics_);
     return runs_of(std::move(runs_), with_info_);
   }
 
   const std::string& other_prefix() const noexcept { return other_prefix_; }
 
  private:
-  /// Adds older parts to their log. The log itself may not exist, for example if the program ended
-  /// after the last part was split off.
+  /// Assigns older parts to their log. The log itself may not exist, for example if the program
+  /// ended just after its log was renamed to be a part.
   void add_older(const std::string& log, std::vector<older_part> parts) {
     std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
       return a.age != b.age ? a.age > b.age : a.packed < b.packed;
@@ -151,7 +152,7 @@ class search {
   }
 
   std::string prefix_;
-  diagnostic_log& said_;
+  diagnostic_log& diagnostics_;
   logs_by_folder runs_;
   std::map<std::string, std::vector<older_part>> older_;  // older parts, by the path of their log
   std::set<std::string> with_rings_;
@@ -168,7 +169,8 @@ bool is_snapshot(const fs::directory_entry& entry) {
          snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
 }
 
-/// Whether a folder contains samples of threads, which `lotus-tool run` takes of any program.
+/// Whether a folder contains samples of threads, which `lotus-tool run` stores for any program,
+/// even if the program itself records nothing.
 bool has_thread_samples(const std::string& dir) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
@@ -242,7 +244,7 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  // Defines the order of names with equal numbers, such as "b1" and "b01".
+  // Orders names that differ only in leading zeros, such as "b01" and "b1".
   return whole_a < whole_b;
 }
 

@@ -18,8 +18,8 @@ namespace lotus::tool {
 
 inline constexpr std::string_view default_prefix = "lotustrace_log";
 
-/// What a file contains. `compact` is a compact log, which has records of several roles;
-/// find_runs() replaces it by one log for each role.
+/// What a file contains. A `compact` file is in a binary format and has the records of several
+/// roles; find_runs() replaces it by one log for each role.
 enum class file_role : std::uint8_t { main, worker, unknown, side, aggregated, compact };
 
 /// One log, and the part of it that a command reads.
@@ -28,7 +28,8 @@ struct log_file {
   file_role role = file_role::unknown;
   std::uint64_t number = 0;  ///< number at the end of the log's name, usually a thread id
   std::uint64_t bytes = 0;   ///< position on disk where reading ends; the log may grow beyond it
-  /// Whole lines that are not in the file on disk, as text; read after the bytes on disk.
+  /// Complete lines that the file on disk does not contain, from the rings of a dead process. They
+  /// are read after the bytes on disk.
   std::string tail;
   std::uint32_t consumer = 0;          ///< index of the consumer process to which the log belongs
   std::vector<older_part> older = {};  ///< older parts of this log, the oldest first
@@ -45,11 +46,12 @@ struct run_files {
   std::string loader = {};  ///< decoded name of the loader; "" for the default loader
   /// Folder with the information files of the run's processes.
   std::string info_dir = {};
-  /// Names of information files in info_dir of earlier starts of the program, which are not read.
+  /// Names of the information files in info_dir that are not read, because an earlier start of the
+  /// program wrote them.
   std::set<std::string> earlier_info = {};
   std::vector<log_file> side_files = {};  ///< side logs of the threads in `files`, sorted by number
   std::vector<log_file> elsewhere = {};   ///< side logs of the other loaders of the same run
-  /// Files with the statistics of calls that were only counted, one file per process.
+  /// Files with the statistics of aggregated operations, one file per process.
   std::vector<log_file> aggregated = {};
   /// The part of the run's time that is read, if not all; see log/window/log_window.hpp.
   std::optional<read_window> window = {};

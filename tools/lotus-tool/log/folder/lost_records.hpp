@@ -17,9 +17,9 @@ namespace lotus::tool {
 /// Whether `name` (without folders) is the name of a ring file.
 bool is_ring_file_name(std::string_view name);
 
-/// Adds the records in rings of dead processes to the logs of `dir` and of its loaders, as tails.
-/// If a process died while it appended to a log, the unfinished lines at the end of the log are not
-/// read. Changes nothing on disk.
+/// Adds the records in rings of dead processes to the logs of `dir` and of its loaders, as
+/// log_file::tail. If a process died while it appended to a log, the unfinished lines at the end of
+/// the log are not read. Changes nothing on disk.
 /// @param files  all logs that were found; logs that a dead process had not created yet are added.
 /// @param max_bytes  maximum size of all tails in memory. If it does not suffice, the other
 /// records are not read, and a message reports this.

@@ -1,4 +1,5 @@
-// Determines where a program that a command starts should record, and where it has recorded.
+// Chooses the folder in which a program that is about to be started records, and finds out where it
+// has recorded.
 #ifndef LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 #define LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 
@@ -8,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// The place for the logs of a program that is about to be started.
+/// Where a program that is about to be started stores its logs.
 struct new_run {
   std::string dir;
   std::string prefix;
@@ -20,12 +21,13 @@ struct new_run {
 /// new run needs such a folder, because commands would read two runs in one folder as one run.
 std::string unused_folder(const std::string& name);
 
-/// Returns the place for a program's logs.
+/// Chooses where a program stores its logs.
 /// @param dir  directory for the logs. If empty, the value of LOTUS_LOG_FILE is used; without this
 /// variable, the first of run/, run-2/, ... that is empty or new.
 new_run place_for_logs(const std::string& dir);
 
-/// A temporary file to which every recording appends the place of its logs when it starts.
+/// A temporary file to which each recording of the started program adds the directory and prefix of
+/// its logs.
 class start_list {
  public:
   /// Creates the file. Throws input_error if it cannot be created.
@@ -35,8 +37,8 @@ class start_list {
   ~start_list();
 
   const std::string& path() const noexcept { return path_; }
-  /// Returns each place once, as directory and prefix, the most recent place last. Paths below the
-  /// current directory are relative.
+  /// Returns the directory and prefix of each recording's logs without repetitions, the most recent
+  /// last. Paths below the current directory are relative.
   std::vector<std::pair<std::string, std::string>> places() const;
 
  private:

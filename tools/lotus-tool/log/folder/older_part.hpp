@@ -13,8 +13,8 @@ struct gzFile_s;
 
 namespace lotus::tool {
 
-/// One part: "<log>.3" or "<log>.3.gz", as logrotate names it, or
-/// "<prefix>_part<time>_worker_pid_7", as a program names it that limits the size of its logs.
+/// One part of a log. Its name is "<log>.3" or "<log>.3.gz" if logrotate renamed the log, or
+/// "<prefix>_part<time>_worker_pid_7" if the program did so to limit the size of its logs.
 struct older_part {
   std::string path;
   std::uint64_t age = 0;    ///< position in the order of the log's parts; a higher number is older
@@ -29,8 +29,9 @@ struct older_part_name {
   bool packed;
 };
 
-/// Parses a file name. Returns nullopt if the name does not have the form of a part's name. Other
-/// files may have logrotate's form too, so the caller must check whether `log` is a log's name.
+/// Parses a file name. Returns nullopt if the name does not have the form of a part's name. The
+/// caller must check whether `log` is the name of a log, because logrotate also renames other
+/// files.
 std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix);
 
 /// Reads one part, which must outlive the reader. Throws input_error if it cannot be opened.

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 bool all_starts = false;
 
-/// One recording process, and the time during which it recorded.
+/// One process that recorded into a folder, and the time during which it recorded.
 struct recorded_process {
   std::string info;  ///< name of the process's information file
   std::uint64_t pid = 0;
@@ -109,15 +109,15 @@ std::vector<recorded_process> processes_in(const run_files& run) {
   return all;
 }
 
-/// Groups processes by the start of the program to which they belong.
+/// Groups processes that belong to the same start of the program, that is, to one execution.
 class grouping {
  public:
   explicit grouping(std::vector<recorded_process>& all) : all_(all), group_(all.size()) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
   }
 
-  /// Groups the processes. They must be sorted by start time; then each process must be compared
-  /// with only a few processes before it.
+  /// Groups the processes. They must be sorted by start time, so that it is enough to compare each
+  /// process with a few of those before it.
   void group() {
     std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_pid;
     std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_parent;
@@ -129,7 +129,7 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
-      // If a process starts a second recording, it appends to the same logs.
+      // A process that starts a second recording appends to the same logs, so join both.
       const auto same = by_pid.find({one.host, one.pid});
       if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
@@ -153,11 +153,12 @@ class grouping {
   std::vector<std::size_t> group_;
 };
 
-/// The files of earlier starts of the program, which are removed from the runs of one folder.
+/// The files in a folder that belong to earlier starts of the program, so that commands do not read
+/// them.
 struct earlier_starts {
   std::size_t starts = 1;
-  std::set<std::uint64_t> logs;  ///< numbers of the logs that are removed
-  std::set<std::uint64_t> pids;  ///< ids of processes whose files about counted calls are removed
+  std::set<std::uint64_t> logs;  ///< numbers of the logs that are not read
+  std::set<std::uint64_t> pids;  ///< processes whose files about aggregates are not read
   std::set<std::string> info;
 };
 
@@ -165,7 +166,7 @@ earlier_starts find_earlier(const std::vector<run_files*>& runs) {
   std::vector<recorded_process> all = processes_in(*runs.front());
   earlier_starts found;
   if (all.size() < 2) return found;
-  // The process that used each log last, by the number of the log.
+  // For each log number, the process that used the log last.
   std::map<std::uint64_t, recorded_process*> by_log;
   for (recorded_process& one : all) {
     for (const std::uint64_t number : one.logs) by_log[number] = &one;

@@ -1,4 +1,4 @@
-// Distinguishes several starts of a program that recorded into the same folder.
+// Distinguishes several executions ("starts") of a program that recorded into the same folder.
 #ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 
@@ -12,10 +12,11 @@ namespace lotus::tool {
 /// Sets whether to read the logs of all starts in a folder together, as `--all-runs` requests.
 void read_all_starts(bool all) noexcept;
 
-/// Removes the logs of earlier starts from each run, and prints a note. Processes belong to the
-/// same start if one started the other, if the same program forked them, if one `lotus-tool run`
-/// started them, or if they recorded at the same time, as do the ranks of a distributed training.
-/// Removes nothing if the run has no information files, as in runs of PyTorch's Lotus.
+/// If a program was started several times with the same folder, leaves only the logs of the newest
+/// start in `runs`, and prints a note; deletes nothing on disk. Processes belong to the same start
+/// if one started the other, if the same process forked them, if one `lotus-tool run` started them,
+/// or if they recorded at the same time, like the ranks of a distributed training. Changes nothing
+/// if there are no information files, as in runs of the original Lotus for PyTorch.
 void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

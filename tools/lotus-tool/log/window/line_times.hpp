@@ -11,9 +11,11 @@ namespace lotus::tool {
 struct line_times {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Whether lines of this kind are sorted by end time; false for records with only a start time.
+  /// Whether the line takes part in the order of lines by end time; false if it has only a start
+  /// time.
   bool in_order = true;
-  /// Whether the times count when the beginning and end of the run are determined.
+  /// Whether the line's times may be the first or last time of the run; false for times off the
+  /// CPU.
   bool of_run = true;
 };
 

@@ -24,7 +24,7 @@ struct seen_times {
   }
 };
 
-/// Finds times in the file of a log on disk; its older parts are not searched.
+/// Maps times to positions in the file of a log, without searching older parts of the log.
 class log_times {
  public:
   log_times() = default;

@@ -34,7 +34,7 @@ std::int64_t plus(std::int64_t time_ns, std::int64_t more_ns) noexcept {
   return over ? (more_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/// Returns a summary of the times at the beginning of the oldest part of a log.
+/// Returns a summary of the times in the first 64 KiB of a log's oldest part.
 seen_times look_at_oldest(const log_file& file) {
   std::array<char, std::size_t{64} << 10U> bytes{};
   std::size_t used = 0;
@@ -44,7 +44,7 @@ seen_times look_at_oldest(const log_file& file) {
   return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::side);
 }
 
-/// Reduces all logs of one run to a part of the run; does the work of narrow().
+/// Reduces all logs of one run to a range of time. Implements narrow().
 class narrowed_run {
  public:
   explicit narrowed_run(run_files& run) {
@@ -53,7 +53,8 @@ class narrowed_run {
     }
   }
 
-  /// Summarizes the times of this loader's logs. Returns false if the times of a log are unknown.
+  /// Summarizes the times of this loader's logs in seen_. Returns false if the times of a log are
+  /// unknown.
   bool look(const run_files& run) {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
@@ -80,7 +81,8 @@ class narrowed_run {
   }
   const seen_times& seen() const noexcept { return seen_; }
 
-  /// Returns the length in ns of the margins that are read before and after the requested part.
+  /// Returns the length in ns of the margins before and after the requested part, which are read
+  /// too.
   std::int64_t margin(const time_window& part) const {
     std::int64_t max_ns = std::max({min_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
                                     plus(seen_.back_ns, seen_.back_ns)});
@@ -88,7 +90,7 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > max_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - max_margin_bytes);
-        // If no record ends at or after this position, a margin would add no record.
+        // If no record ends at or after this position, no margin is needed.
         max_ns =
             !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
@@ -108,7 +110,7 @@ class narrowed_run {
       if (read.to_ns) {
         file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
       }
-      // If reading does not begin at the start of the log, all older parts are skipped too.
+      // If reading begins after the start of the log's file, skip all older parts too.
       if (file.first > 0) file.older.clear();
     }
   }
@@ -119,8 +121,8 @@ class narrowed_run {
     std::shared_ptr<log_times> times;
   };
 
-  /// Returns the object that finds times in a log. The logs of several roles may be read from the
-  /// same compact log and then share this object.
+  /// Returns the object that maps times to positions in a log. Logs of several roles that are read
+  /// from the same compact log share one object.
   std::shared_ptr<log_times> times_of(const log_file& file) {
     if (!file.compact) return times_of_text(file);
     const auto [at, is_new] = blocks_.try_emplace(file.path);

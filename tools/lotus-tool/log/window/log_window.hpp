@@ -22,15 +22,17 @@ struct wanted_part {
 inline constexpr std::uint64_t narrowed_from_bytes = std::uint64_t{16} << 20U;
 
 /// Reduces a run's logs to the bytes that may belong to the wanted part, and sets
-/// run_files::window. Small runs stay unchanged. Reports what is not searched. Throws input_error.
+/// run_files::window. Small runs stay unchanged. Prints a note about spans that may be left out.
+/// Throws input_error.
 ///
 /// Logs are sorted by end time, except for records whose times the program supplied. The part is
-/// therefore found by binary search in text logs, and with the block headers in compact logs. A
-/// margin before and after the part is read too, for batches and spans that begin before it or end
-/// after it. The margin is at least a minute, twice the longest span and twice the disorder, but at
-/// most 4 MiB of each log on either side. The disorder is the maximum time by which a record ends
-/// earlier than a record before it, as processes report or samples of the logs show. Finally, the
-/// range is extended by the disorder.
+/// therefore found by binary search in text logs, and with the block headers in compact logs.
+/// "Disorder" is the maximum time by which a record ends earlier than a record before it; processes
+/// report it, or samples of the logs show it.
+///
+/// A margin before and after the part is read too, for batches and spans that begin before the part
+/// or end after it. The margin is at least a minute, twice the longest span and twice the disorder,
+/// but at most 4 MiB of each log on either side. Finally, the range is extended by the disorder.
 /// @param from_bytes  minimum size in bytes of a run that is reduced.
 void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
             std::uint64_t from_bytes = narrowed_from_bytes);

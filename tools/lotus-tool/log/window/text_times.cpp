@@ -30,11 +30,11 @@ void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   }
 }
 
-/// Finds times in a text log by binary search, which works because lines are sorted by end time.
+/// Finds times in a text log by binary search, because its lines are sorted by end time.
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
-      : bytes_(file.bytes), beside_(file.role == file_role::side) {
+      : bytes_(file.bytes), is_side_(file.role == file_role::side) {
     if (bytes_ > 0) descriptor_ = open_found(file.path);
   }
   ~text_times() override {
@@ -48,7 +48,7 @@ class text_times final : public log_times {
     for (std::uint64_t n = 0; n <= samples; ++n) {
       const std::uint64_t at = bytes_ <= sample_bytes ? 0 : (bytes_ - sample_bytes) / samples * n;
       const std::uint64_t last = bytes_ <= sample_bytes ? 0 : bytes_ - sample_bytes;
-      all.add(look_at_lines(lines_at(n == samples ? last : at, sample_bytes).text, beside_));
+      all.add(look_at_lines(lines_at(n == samples ? last : at, sample_bytes).text, is_side_));
       if (bytes_ <= sample_bytes) break;
     }
     return all;
@@ -65,7 +65,8 @@ class text_times final : public log_times {
   }
 
  private:
-  // Number of samples, distributed evenly over the file, besides one at the end of the file.
+  // How many samples of lines seen() takes, distributed evenly over the file; one more is at its
+  // end.
   static constexpr std::uint64_t samples = 16;
   static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
   static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;
@@ -83,7 +84,8 @@ class text_times final : public log_times {
     std::uint64_t high;
   };
 
-  /// Returns the complete lines in `most` bytes after a position; none if the first line is longer.
+  /// Returns the complete lines in the `most` bytes after a position; none if the first line is
+  /// longer.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
     // Also read the byte before, because it shows whether a line begins at `byte`.
@@ -98,12 +100,13 @@ class text_times final : public log_times {
     return some;
   }
 
-  /// Returns the first record at or after position `byte` whose line is sorted by end time.
+  /// Returns the first record at or after position `byte`. Skips records that have only a start
+  /// time, because only records with an end time are in order.
   std::optional<placed> record_at(std::uint64_t byte) const {
     std::optional<placed> found;
     for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {
       const some_lines some = lines_at(byte, most);
-      for_each_times(some.text, beside_, [&](std::size_t at, const line_times& times) {
+      for_each_times(some.text, is_side_, [&](std::size_t at, const line_times& times) {
         if (times.in_order) found = placed{some.first + at, times.end_ns};
         return !found;
       });
@@ -122,8 +125,8 @@ class text_times final : public log_times {
   }
 
   /// Returns a range of positions that contains the first record that ended at `time_ns` or later.
-  /// Records before `low`, which is the beginning of a line, ended before `time_ns`; records at or
-  /// after `high` did not.
+  /// `low` is the beginning of a line: all records before it ended before `time_ns`. All records at
+  /// or after `high` ended at `time_ns` or later.
   range halve(std::int64_t time_ns) const {
     range left{0, bytes_};
     while (left.high - left.low > step_bytes) {
@@ -139,7 +142,7 @@ class text_times final : public log_times {
   }
 
   std::uint64_t bytes_;
-  bool beside_;
+  bool is_side_;
   int descriptor_ = -1;
 };
 

@@ -10,11 +10,12 @@
 
 namespace lotus::tool {
 
-/// Summarizes the times of complete lines.
+/// Summarizes the times in some complete lines of a text log.
 /// @param is_side  whether the lines are from a side log.
 seen_times look_at_lines(std::string_view lines, bool is_side);
 
-/// Returns the times of a text log. Throws input_error if the file cannot be opened.
+/// Returns an object that maps times to positions in a text log. Throws input_error if the file
+/// cannot be opened.
 std::unique_ptr<log_times> times_of_text(const log_file& file);
 
 }  // namespace lotus::tool

@@ -30,7 +30,8 @@ bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// Resolves a name: "(12) name" defines the number 12, and "(12)" alone stands for this name.
+/// Resolves a name in callgrind's compressed form: "(12) name" defines the number 12, and "(12)"
+/// then stands for this name.
 const std::string& compressed_name(std::map<std::string, std::string>& known,
                                    std::string_view text) {
   if (text.empty() || text.front() != '(') return known[std::string(text)] = std::string(text);
@@ -74,7 +75,7 @@ class profile_reader {
     } else if (begins_with(line, "cob=")) {
       compressed_name(modules_, line.substr(4));
     } else if (begins_with(line, "calls=")) {
-      callee_follows_ = true;  // the next line has the cost of the called function
+      callee_follows_ = true;  // the next line has the called function's cost; add() skips it
     } else if (line.find_first_of("0123456789+-*") == 0) {
       add(line);
     }
@@ -135,8 +136,8 @@ bool take_count(std::string_view& line, std::uint64_t& value) {
   return true;
 }
 
-/// Reads the output of callgrind_annotate: a head, totals, and the table of functions, which ends
-/// with a blank line. The annotated sources after the table are ignored.
+/// Reads the output of callgrind_annotate: a header, totals, and the table of functions, which ends
+/// with a blank line. Ignores the annotated source code after the table.
 class annotate_reader {
  public:
   annotate_reader(std::string path, std::string_view text) : path_(std::move(path)), lines_(text) {}
@@ -214,8 +215,8 @@ class annotate_reader {
     return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
   }
 
-  /// Throws an error if the counts include called functions. Such counts are recognized because
-  /// their sum exceeds the program's total: every caller repeats them.
+  /// Throws an error if the counts of functions include the functions that they call. In this case,
+  /// the sum of the counts exceeds the program's total, because every caller repeats them.
   void refuse_inclusive() const {
     for (std::size_t i = 0; i < totals_.size() && i < sums_.size(); ++i) {
       if (totals_[i] > 0 && sums_[i] > totals_[i]) {
@@ -226,8 +227,8 @@ class annotate_reader {
     }
   }
 
-  /// Adds missing modules. If a part of a function comes from a header, this part has a row of its
-  /// own without a module.
+  /// Fills in missing modules. A function may have a row without a module for code that comes from
+  /// a header; this row gets the module of the function's other rows.
   void find_modules() {
     const auto rows = std::exchange(profile_.functions, {});
     for (const auto& [key, values] : rows) {

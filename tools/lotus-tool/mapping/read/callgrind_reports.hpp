@@ -13,7 +13,8 @@ namespace lotus::tool {
 
 /// Counts for each function, not including the functions that it calls.
 struct callgrind_profile {
-  /// Name given by the program in the request to dump; empty if there is none.
+  /// The operation's name, which the program gave when it asked callgrind to write the counts; ""
+  /// if there is none.
   std::string operation;
   std::vector<std::string> events;  ///< names of the counted events, such as "Ir" and "Dr"
   /// Counts by function and path of the module; one count for each event.

@@ -21,8 +21,9 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// If `at` is the position of an operator such as "operator<<", whose characters are not brackets,
-/// returns the position after the operator; otherwise `at`.
+/// Returns the position after the operator's name, such as "operator<<", that begins at `at`;
+/// returns `at` if there is none. The caller skips such names, because their characters are no
+/// brackets.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
   // Longer operators must come before their own prefixes.
@@ -53,7 +54,8 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
       continue;
     }
     const char c = name[i++];
-    // In "((1)<(2))", '<' is a comparison and not a bracket; so is '>' if no '<' is open.
+    // In "((1)<(2))", '<' compares two numbers and is no bracket. The same holds for '>' if no '<'
+    // is open.
     const bool in_expression = !expected.empty() && expected.back() == ')';
     const bool compares = c == '<' && in_expression && name[i - 2] == ')';
     const std::size_t kind = opening.find(c);
@@ -67,8 +69,8 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
   return name.size();
 }
 
-/// Returns the position of a conversion operator's parameters, as in "operator unsigned long()":
-/// its type may contain blanks.
+/// Returns the position of the parameters of a conversion operator such as "operator unsigned
+/// long()", whose type may contain blanks.
 std::size_t behind_conversion(std::string_view name, std::size_t at) {
   while (at < name.size() && (name[at] != '(' || stands_at(name, at, anonymous))) {
     const bool group = name[at] == '<' || name[at] == '(';
@@ -85,14 +87,15 @@ std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
   return at;
 }
 
-/// Whether the '(' at `at` belongs to a name or a type, as in "(anonymous namespace)",
-/// "decltype(auto)", and callgrind's "(below main)".
+/// Whether the '(' at `at` does not begin parameters but belongs to a name or a type, as in
+/// "(anonymous namespace)", "decltype(auto)", and callgrind's "(below main)".
 bool is_no_parameters(std::string_view name, std::size_t at, std::size_t name_begin) noexcept {
   const bool type = ends_with(trimmed(name.substr(0, at)), "decltype");
   return type || stands_at(name, at, anonymous) || at == name_begin;
 }
 
-/// Whether the '(' at `at` begins a declarator, as in "void (*f(int))(char)" (returns a pointer).
+/// Whether the '(' at `at` encloses a function's name because the function returns a pointer or
+/// reference to a function, as in "void (*f(int))(char)".
 bool is_declarator(std::string_view name, std::size_t at) noexcept {
   return at > 0 && name[at - 1] == ' ' && (stands_at(name, at, "(*") || stands_at(name, at, "(&"));
 }
@@ -114,7 +117,8 @@ std::string bare_function(std::string_view function) {
       return bare_function(function.substr(i + 2, end - i - 3));
     }
     if (c == '(' && !is_no_parameters(function, i, begin)) {
-      // The name of a lambda or local class contains the parameters of the function around it.
+      // The name of a lambda or local class contains the parameters of the enclosing function, so
+      // continue if "::" follows them.
       const std::size_t end = behind_qualifiers(function, behind_brackets(function, i));
       if (!stands_at(function, end, "::")) return std::string(function.substr(begin, i - begin));
       i = end;

@@ -29,7 +29,7 @@ metric_kind kind_of(std::string_view column, std::string_view value) {
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
-/// Returns the columns that are needed to combine a metric of several functions.
+/// Returns the columns that are needed to combine the values of a metric for several functions.
 std::vector<std::string_view> needed_for(metric_kind kind) {
   switch (kind) {
     case metric_kind::share:
@@ -61,7 +61,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
   std::string_view line;
   std::optional<table_head> head;
   std::vector<std::size_t> columns;
-  std::set<std::size_t> known;  // columns whose kind was found from a value
+  std::set<std::size_t> known;  // columns in which a value has shown the kind of metric
   std::optional<std::size_t> module;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
@@ -77,7 +77,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
                   "the number of fields differs from the number of columns in the header"));
     }
     if (table.metrics.empty()) {
-      // The columns after Module contain texts and addresses.
+      // The columns after Module contain no numbers, only texts and addresses.
       for (std::size_t c = 1; c < module.value_or(fields.size()); ++c) {
         columns.push_back(c);
         table.metrics.push_back({head->names()[c], metric_kind::sum});
@@ -119,7 +119,8 @@ void read_report(const function_report& report, const std::string& metric_name,
   }
 }
 
-/// Adds a metric for each event. If there are several events, the metrics have the events' names.
+/// Adds a metric for each event of a perf report. If there are several events, the metrics have the
+/// events' names.
 void read_perf_tables(const std::vector<perf_table>& tables, counter_table& to) {
   std::map<std::string, std::vector<double>> by_function;
   for (std::size_t i = 0; i < tables.size(); ++i) {

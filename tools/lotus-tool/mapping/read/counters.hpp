@@ -1,4 +1,4 @@
-// Reads the hardware counters of a whole run for each function.
+// Reads tables of hardware counters: the values of each function during a whole run.
 #ifndef LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 #define LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 

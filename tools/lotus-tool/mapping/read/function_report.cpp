@@ -15,8 +15,8 @@ std::string function_key(std::string_view function, std::string_view module) {
 }
 
 bool is_own_function(std::string_view function) {
-  // Lotus is in the namespace lotus::v<major>_<minor>; a return type may precede the function's
-  // name.
+  // The functions of Lotus are in the namespace lotus::v<major>_<minor>. bare_function() removes a
+  // return type, which may precede this namespace.
   constexpr std::string_view start = "lotus::v";
   const std::string name = bare_function(function);
   return name.compare(0, start.size(), start) == 0 && name.size() > start.size() &&

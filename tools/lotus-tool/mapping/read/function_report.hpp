@@ -1,4 +1,5 @@
-// Defines a profiler's report of one run: the functions and how much time or counts each took.
+// Defines a profiler's report of one run: how much time or how many counted events each function
+// took.
 #ifndef LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 #define LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 
@@ -11,8 +12,9 @@ namespace lotus::tool {
 /// Returns "function|module" as used in a mapping; the module's folders are removed.
 std::string function_key(std::string_view function, std::string_view module);
 
-/// Whether a function belongs to Lotus itself. These functions are ignored, because they are not
-/// part of any operation: most of their samples are from the random wait before an operation.
+/// Whether a function belongs to Lotus itself. Such functions are ignored, because they are not
+/// part of any operation: most of their samples are from the random wait before a sampled
+/// operation.
 bool is_own_function(std::string_view function);
 
 /// The report of one run of an operation.

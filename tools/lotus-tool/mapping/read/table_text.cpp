@@ -23,8 +23,8 @@ namespace lotus::tool {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // Uses read() because it does not throw: with a stream iterator, an exception of the buffer would
-  // escape if the path is a folder.
+  // If the path is a folder, reading fails. Uses read(), which then sets a flag; a stream iterator
+  // would throw an exception.
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }

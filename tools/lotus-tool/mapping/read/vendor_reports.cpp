@@ -164,7 +164,7 @@ std::vector<perf_table> read_perf(const std::string& path, std::string_view text
     if (!head) throw input_error(at_line(path, lines.number(), "a row before the table's header"));
     std::vector<std::string> fields = split_fields(line, '|');
     const std::size_t columns = head->names().size();
-    // The names operator| and operator|| contain the delimiter.
+    // The names operator| and operator|| contain the delimiter, so join the fields of such a name.
     while (fields.size() > columns && symbol + 1 < fields.size()) {
       fields[symbol] += '|' + fields[symbol + 1];
       fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(symbol) + 1);

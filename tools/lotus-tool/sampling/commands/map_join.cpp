@@ -74,6 +74,7 @@ void write_threads(const thread_groups& threads, const joined_run& run, json_wri
   to.end_array();
 }
 
+/// Writes the samples of one operation as a JSON object.
 /// @param threads  groups of threads, written under the key `threads_key`.
 void write_op(const joined_op& op, const joined_run& run, std::string_view threads_key,
               const thread_groups& threads, json_writer& to) {
@@ -133,7 +134,8 @@ void inlined_rows(const joined_function& function, table& to) {
   }
 }
 
-/// Prints a note if an operation may cost more than its CPU time (may_wait_for_others()).
+/// Prints a note if an operation may wait for work of other threads, so that its CPU time does not
+/// show its full cost.
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
                   std::ostream& out) {
   if (!may_wait_for_others(op, run)) return;
@@ -208,7 +210,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   const std::vector<run_files> runs =
       whole_runs(find_runs(options.dir, options.prefix, diagnostics));
   if (!options.samples.empty()) {
-    // Samples are assigned by thread id, and two runs may contain the same thread id.
+    // Samples are assigned by thread id, and different threads of two runs may have the same id.
     if (runs.size() > 1) {
       throw usage_error(options.dir + ": holds several runs; give the folder of one");
     }

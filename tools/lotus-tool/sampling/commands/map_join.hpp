@@ -1,4 +1,5 @@
-// Provides lotus-tool map join, which assigns samples of a real run to the open operations.
+// Provides lotus-tool map join, which assigns the samples of a run to the operations that their
+// threads executed at the time.
 #ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 #define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 

@@ -13,8 +13,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Samples the program until it ends. Returns the path of the samples. If they cannot be written,
-/// prints a warning and returns "", because the program must not be affected.
+/// Samples the program until it ends. Returns the path of the samples. If an error occurs, prints a
+/// warning, waits for the end of the program and returns "": the error must not affect the program.
 std::string sample_until_end(child_process& child, sample_recorder& recorder,
                              diagnostic_log& diagnostics) {
   constexpr int wait_ms = 100;

@@ -1,4 +1,4 @@
-// Provides lotus-tool map record, which samples a real run while its logs are written.
+// Provides lotus-tool map record, which samples a program while the program writes its logs.
 #ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_RECORD_HPP
 #define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_RECORD_HPP
 
@@ -15,10 +15,10 @@ struct map_record_options {
   bool quiet = false;
 };
 
-/// Runs the program unchanged, samples all its threads and children, and returns its exit status
-/// (128 + the signal that ended the program). The program inherits stdin, stdout and stderr. If the
-/// program cannot be started, the kernel forbids sampling or `output` cannot be written, throws
-/// input_error and does not run the program; prints later problems with the samples as warnings.
+/// Runs a program, samples its threads and child processes, and returns its exit status (or 128 +
+/// the signal that ended the program). The program inherits stdin, stdout and stderr. Throws
+/// input_error without running the program if it cannot be started, if the kernel forbids sampling,
+/// or if `output` cannot be written. Prints later problems with the samples as warnings.
 int run_map_record(const map_record_options& options, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -43,8 +43,8 @@ void count(const located_sample& s, const located_samples& all, std::string_view
   if (!inlined.empty()) function.inlined[inlined] += one;
 }
 
-/// Calls `on_wall(name, ns)` with the length of each part of [from_ns, to_ns] during which an
-/// operation of this name was the innermost open operation of its thread.
+/// For each part of [from_ns, to_ns] during which an operation was the innermost open operation of
+/// its thread, calls `on_wall(name, ns)` with the operation's name and the length of the part.
 /// @param ops  operations of the thread, sorted as for sweep().
 template <class OnWall>
 void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int64_t to_ns,
@@ -70,8 +70,8 @@ void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int6
   close_until(INT64_MAX);
 }
 
-/// Calls `on_sample(sample, innermost operation or null)` for one thread's samples in order of
-/// time.
+/// For each sample of one thread, in order of time, calls `on_sample(sample, operation)` with the
+/// innermost operation of the thread that was open at the time, or with null.
 /// @param ops  operations of the thread, sorted by start; of equal starts, the longer one first.
 template <class OnSample>
 void sweep(const std::vector<operation>& ops, const std::vector<const located_sample*>& samples,
@@ -91,7 +91,7 @@ void sweep(const std::vector<operation>& ops, const std::vector<const located_sa
   }
 }
 
-/// Finds the processes and names of the threads that have logs in a run.
+/// Finds the process ids and the names of the threads that have logs in a run.
 class log_threads {
  public:
   explicit log_threads(const run_files& run)
@@ -114,7 +114,7 @@ class log_threads {
     const auto at = process_of_.find(tid);
     return at == process_of_.end() || at->second == nullptr ? 0 : at->second->pid;
   }
-  /// Returns the name that the sampler saw, otherwise the name that the process recorded.
+  /// Returns the name in the samples, otherwise the name in the process's information file.
   std::string name_of(std::uint32_t tid, const located_samples& samples) const {
     const auto seen = samples.thread_names.find(tid);
     if (seen != samples.thread_names.end()) return seen->second;
@@ -175,8 +175,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
   const auto joined = [&](std::uint32_t name) -> joined_op& {
     return to.ops[shown_name(data.names.name(name))];
   };
-  // Collect the samples of threads without a log separately, because these threads may work for the
-  // operations of other threads.
+  // Collect the samples of threads without a log separately, because such a thread may do work for
+  // an operation of another thread.
   std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
   std::vector<const located_sample*> without_log;
   std::uint64_t left_out = 0;
@@ -208,7 +208,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     });
   }
   sort(without_log);
-  // By index of the sample: operations for which the sample was counted.
+  // For each element of without_log, the operations for which it was counted, so that it counts
+  // only once for each of them.
   std::vector<std::set<std::uint32_t>> counted(without_log.size());
   const bool everything = samples.from_ns > samples.to_ns;
   for (const auto& [tid, ops] : by_thread) {

@@ -1,4 +1,4 @@
-// Assigns every sample of a real run to the operation that was open at the sample's time.
+// Assigns every sample of a run to the operation that its thread had open at the sample's time.
 #ifndef LOTUS_TOOL_SAMPLING_JOIN_SAMPLE_JOIN_HPP
 #define LOTUS_TOOL_SAMPLING_JOIN_SAMPLE_JOIN_HPP
 
@@ -27,15 +27,16 @@ struct joined_op {
   std::map<std::string, std::uint64_t> counters;  ///< sum of the values of each event, by event
   /// Time in ns for which the operation was innermost on its threads while samples were taken.
   std::int64_t wall_ns = 0;
-  /// Samples of threads without scopes, of the same process, taken while the operation ran.
+  /// Samples of threads of the same process that have no scopes, taken while the operation ran. The
+  /// operation may have waited for the work of these threads.
   thread_groups meanwhile;
   /// Like `meanwhile`, but a sample counts once for every thread that was in the operation.
   joined_samples meanwhile_sum;
 };
 
 struct joined_run {
-  /// The event whose samples are counted. If several events were sampled, the one that measures
-  /// time. Empty before the first join().
+  /// The event whose samples are counted: the only sampled event, or the one that measures time.
+  /// Empty before the first join().
   std::string event;
   std::map<std::string, joined_op> ops;
   joined_op outside;

@@ -73,7 +73,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// Whether `line` begins with ids and a time, in digits: " 7/8 4065.357157840: ".
+/// Whether `line` begins with a process id, a thread id and a time, as in " 7/8 4065.357157840: ".
 bool begins_with_ids(std::string_view line) {
   const auto digits_and = [](std::string_view word, char separator) {
     const std::size_t at = word.find_first_not_of("0123456789");
@@ -135,6 +135,7 @@ std::string last_lines(const std::string& output) {
   return words;
 }
 
+/// Runs perf and appends its output to the file `output`. Throws input_error if perf fails.
 /// @param path  the file that perf reads, for error messages.
 void run_perf(const std::string& path, const std::vector<std::string>& arguments,
               const std::string& output) {

@@ -29,8 +29,8 @@ std::string_view magic() noexcept {
   return {static_cast<const char*>(layout::samples_file_magic), sizeof layout::samples_file_magic};
 }
 
-/// Limits for times in a file: 73 years without a restart for the monotonic clock, and the year
-/// 2116 for times since 1970. Sums of two such times do not overflow.
+/// Limits for times in a file: 73 years after the machine's start for the monotonic clock, and the
+/// year 2116 for times since 1970. Sums of two such times do not overflow.
 constexpr std::int64_t end_of_clock_ns = std::int64_t{1} << 61U;
 constexpr std::int64_t end_of_time_ns = end_of_clock_ns * 2;
 
@@ -48,7 +48,7 @@ std::string text_behind(std::string_view bytes, std::size_t fixed) {
   return std::string(text.substr(0, text.find('\0')));
 }
 
-/// The fields that the kernel appends to records other than samples, due to the sample_type.
+/// The fields that the kernel appends to records other than samples, because we request them.
 struct record_end {
   std::uint32_t pid, tid;
   std::uint64_t time_ns;
@@ -82,7 +82,7 @@ struct lost_record {
   std::uint64_t id, lost;
 };
 
-/// A mapping of code, or a fork of a process.
+/// A change of the code in a process's memory: a new mapping, or a fork, which inherits mappings.
 struct map_change {
   std::uint64_t time_ns;
   std::uint32_t pid;
@@ -239,7 +239,8 @@ bool is_samples_file(const std::string& path) {
 }
 
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) {
-  // A file with this name is in a folder of logs, where other users may have put links or pipes.
+  // A file with this name is in a folder of logs, where other users may have put links or pipes,
+  // which read_found() refuses.
   const bool found = is_samples_name(path.substr(path.rfind('/') + 1));
   const std::string text = found ? read_found(path) : read_text(path);
   layout::samples_file_header head{};

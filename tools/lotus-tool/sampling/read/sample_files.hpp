@@ -69,7 +69,7 @@ struct samples_file {
   std::vector<clock_pair> clocks;  ///< sorted by time; times are in 0..2^61 and 0..2^62
   module_map modules;
   std::map<std::uint32_t, std::string> thread_names;  ///< last name of each thread, by thread id
-  std::set<std::uint32_t> own_threads;  ///< the library's threads, without samples in `samples`
+  std::set<std::uint32_t> own_threads;  ///< the library's threads; `samples` excludes them
   std::uint64_t lost = 0;  ///< number of samples that the kernel lost because its buffer was full
 
   /// Converts a time of the file to ns since 1970, as in logs. Times above 2^61 count as 2^61.

@@ -14,13 +14,14 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the index of the innermost region that a sample belongs to; the number of regions if
-/// there is none. A sample of a thread with regions can only belong to a region of this thread; a
-/// sample of another thread belongs to any region that is open.
+/// Returns the index of the innermost region (block of a LOTUS_MAP_REGION) to which a sample
+/// belongs; regions.size() if there is none. If the sample's thread has regions, only these are
+/// searched, otherwise the regions of all threads.
 std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions,
                       const std::set<std::uint32_t>& threads_with_regions) {
   const bool has_own = threads_with_regions.count(s.tid) != 0;
-  // Inner regions come first, because they end first.
+  // The first region found is the innermost one: regions are sorted by their ends, and inner ones
+  // end first.
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const sampled_region& r = regions[i];
     if (has_own && s.tid != r.tid) continue;

@@ -40,7 +40,7 @@ std::string demangled(const char* name) {
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
   if (status != 0 || !text) return name;
   std::string bare = bare_function(text.get());
-  // The compiler adds this to functions that use std::string.
+  // The compiler adds this tag to the names of functions that return std::string.
   constexpr std::string_view tag = "[abi:cxx11]";
   for (std::size_t at = bare.find(tag); at != std::string::npos; at = bare.find(tag, at)) {
     bare.erase(at, tag.size());
@@ -50,8 +50,8 @@ std::string demangled(const char* name) {
 
 std::string name_of(Dwarf_Die& die);
 
-/// Returns "a::Loader::" for a function of the class a::Loader; "" for one in no class or
-/// namespace.
+/// Returns "a::Loader::" for a member function of the class a::Loader; "" for a function outside of
+/// classes and namespaces.
 std::string scope_of(const Dwarf_Die& die) {
   Dwarf_Die declared = die;
   Dwarf_Attribute reference;
@@ -73,15 +73,15 @@ std::string scope_of(const Dwarf_Die& die) {
     std::string text = name != nullptr           ? name
                        : tag == DW_TAG_namespace ? "(anonymous namespace)"
                                                  : "{lambda}";
-    // As in demangled names: g++ writes <lambda(int)>.
+    // The debug info of g++ contains "<lambda(int)>"; demangled names contain "{lambda(int)}".
     if (text.rfind("<lambda", 0) == 0) text = '{' + text.substr(1, text.size() - 2) + '}';
     scope.insert(0, text + "::");
   }
   return scope;
 }
 
-/// Returns a function's name from its debug info entry (DIE), demangled if it has a linkage name.
-/// Functions that only their own source file can call have none.
+/// Returns a function's name from its debug info entry (DIE), demangled if the entry has a linkage
+/// name. Functions that can only be called in their own source file have no linkage name.
 std::string name_of(Dwarf_Die& die) {  // NOLINT(misc-no-recursion): a lambda in a function
   Dwarf_Attribute attribute;
   if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
@@ -123,7 +123,7 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found
   return false;
 }
 
-/// Returns the file of the call of an inlined function, from DW_AT_call_file.
+/// Returns the source file that contains the call of an inlined function, from DW_AT_call_file.
 std::string file_of_call(Dwarf_Die& inlined, Dwarf_Die& unit) {
   Dwarf_Attribute attribute;
   Dwarf_Word number = 0;
@@ -143,7 +143,7 @@ int line_of_call(Dwarf_Die& inlined) {
   return known ? static_cast<int>(line) : 0;
 }
 
-/// Returns the class of the object for which a function is called; nullopt if there is none.
+/// Returns the class of `this` in a function; nullopt if the function has no `this`.
 std::optional<Dwarf_Die> class_of_object(Dwarf_Die& function) {
   Dwarf_Attribute attribute;
   Dwarf_Die type;
@@ -151,7 +151,7 @@ std::optional<Dwarf_Die> class_of_object(Dwarf_Die& function) {
       dwarf_formref_die(&attribute, &type) == nullptr) {
     return std::nullopt;
   }
-  // From the parameter to the pointer's type, and from there to the class.
+  // Go from the parameter `this` to its pointer type, and from there to the class.
   for (int i = 0; i < 2; ++i) {
     if (dwarf_attr_integrate(&type, DW_AT_type, &attribute) == nullptr ||
         dwarf_formref_die(&attribute, &type) == nullptr || dwarf_peel_type(&type, &type) != 0) {
@@ -161,13 +161,14 @@ std::optional<Dwarf_Die> class_of_object(Dwarf_Die& function) {
   return type;
 }
 
-/// Sets what the debug info says about the function of a call.
+/// Sets the members of `of` about the definition of a function, from the debug info.
 void set_definition(Dwarf_Die& function, source_frame& of) {
   std::optional<Dwarf_Die> object = class_of_object(function);
   of.has_object = object.has_value();
   of.defined_in.clear();
   of.defined_at = 0;
-  // In the debug info of g++, a lambda's class has a line, but not its function.
+  // g++ does not state the line of a lambda's function, but that of the lambda's class, so try
+  // both.
   for (Dwarf_Die* die : {&function, object ? &*object : nullptr}) {
     const char* const file = die != nullptr ? dwarf_decl_file(die) : nullptr;
     if (file == nullptr || dwarf_decl_line(die, &of.defined_at) != 0) continue;
@@ -306,16 +307,16 @@ class symbol_source::module {
     Dwarf_Die* die;
   };
 
-  /// Returns the address, without bias, at which the function at an address begins, from the index
-  /// of the unwind tables; 0 if it does not contain the address.
+  /// Returns where the function at `address` begins, as an address in the file (without bias_); 0
+  /// if unknown. Looks it up in the index of the unwind tables.
   std::uint64_t begin_of(GElf_Addr address) {
     if (!begins_read_) read_begins();
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);
     return after == begins_.begin() ? 0 : *(after - 1);
   }
 
-  /// Reads where functions begin from the section .eh_frame_hdr (Linux Standard Base, 10.6.2), in
-  /// the only encoding that compilers use.
+  /// Reads the addresses at which functions begin from the section .eh_frame_hdr (Linux Standard
+  /// Base, 10.6.2). Supports only the encoding that compilers use.
   void read_begins() {
     begins_read_ = true;
     constexpr std::array<unsigned char, 4> usual{1, 0x1b, 0x03, 0x3b};
@@ -402,8 +403,9 @@ class symbol_source::module {
     return calls.empty() ? "" : name_of(calls.back());
   }
 
-  /// Reads the address ranges of all compilation units from the units themselves, because clang
-  /// omits the table (.debug_aranges) that dwfl_module_addrdie needs.
+  /// Reads the address ranges of all compilation units from the units themselves.
+  /// dwfl_module_addrdie cannot be used, because it needs a table (.debug_aranges) that clang
+  /// omits.
   void read_units() {
     units_read_ = true;
     Dwarf_Addr bias = 0;
@@ -422,7 +424,7 @@ class symbol_source::module {
   std::string path_;
   std::vector<unit_range> units_;
   bool units_read_ = false;
-  // Functions of units in which one was not found where functions usually are.
+  // All functions of a compilation unit, only for units in which find_inlined() failed to find one.
   std::map<Dwarf_Off, std::vector<function_range>> functions_;
   std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
   bool begins_read_ = false;

@@ -21,16 +21,16 @@ struct code_place {
 
 /// A call, which may be inlined, with its place in the source.
 struct source_frame {
-  std::string function;  ///< as in code_place
+  std::string function;  ///< as code_place::function
   std::string file;      ///< as in the debug info; "" if there is none
   int line = 0;          ///< 0: unknown
-  /// Address in the module at which the function begins, from the unwind tables; set for a function
-  /// without a name. 0: unknown.
+  /// Address in the module at which the function begins, only for a function without a name; 0:
+  /// unknown.
   std::uint64_t begin = 0;
-  // From the debug info of the function itself; of an inlined call, of the inlined function.
+  // The next members describe the called function, even if it was inlined, from its debug info.
   std::string defined_in;   ///< file that defines the function; "" if unknown
   int defined_at = 0;       ///< first line of the function; 0: unknown
-  bool has_object = false;  ///< whether it is known to be called for an object, as `this`
+  bool has_object = false;  ///< whether the function is known to have a `this`
 };
 
 /// Reads ELF symbols and debug info with elfutils' libdw: static functions, inlined functions, and

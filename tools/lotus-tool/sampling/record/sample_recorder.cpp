@@ -31,7 +31,7 @@ namespace {
 namespace layout = lotus::detail;
 
 constexpr std::size_t ring_pages = 128;
-/// Maximum number of bytes kept in memory while the folder of the logs is not known.
+/// Maximum number of bytes kept in memory while it is unknown in which folder the logs are.
 constexpr std::size_t max_pending_bytes = std::size_t{64} << 20U;
 constexpr std::int64_t clock_every_ns = 1'000'000'000;
 
