@@ -1,4 +1,5 @@
-// Types that identify the parts of a run: one type for each kind of part.
+// Defines types that identify parts of a run: one type for each kind of part, so that they cannot
+// be confused.
 #ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 #define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 
@@ -13,7 +14,8 @@ namespace lotus::tool {
 using file_id = strong_index<struct file_tag>;
 using optional_file = optional_index<file_id>;
 
-/// A batch, as its index in run_batches::all(). The program's number of the batch is batch::index.
+/// A batch, as its index in run_batches::all(). The number that the program gave the batch is
+/// batch::index.
 using batch_id = strong_index<struct batch_tag>;
 using optional_batch = optional_index<batch_id>;
 

@@ -69,7 +69,8 @@ class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
-  /// @param whole_batch  whether the interval is a complete wait, batch or step.
+  /// @param whole_batch  whether the interval is a complete wait, batch or step. For these, more
+  ///   programs record CPU times.
   void add(optional_file file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
     const off_cpu_time* const off = side_.off_cpu_of(file, whole_batch);
     if (off == nullptr) {

@@ -1,4 +1,5 @@
-// Profiles operations as if they were functions: which one called which, and for how long.
+// Profiles operations as if they were functions: how often and for how long one operation called
+// another.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 

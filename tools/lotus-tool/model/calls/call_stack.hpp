@@ -22,21 +22,21 @@ class call_stack {
   struct call {
     operation what;
     optional_index<std::uint32_t> caller;  ///< number of the caller's name; nullopt: no caller
-    std::size_t depth = 0;  ///< number of callers above the call; 0 if it has no caller
-    /// Duration without the calls inside it, recorded ones as well as calls that were only counted.
-    /// Complete when the call ends.
+    std::size_t depth = 0;  ///< number of direct and indirect callers; 0 if there are none
+    /// Self time: the duration without the calls inside it, whether these are recorded or
+    /// aggregated (only counted). It is final when the call ends.
     std::int64_t self_ns = 0;
     std::optional<std::size_t> parent;  ///< index of the caller in the stack
-    /// Index in the stack of a caller several levels up, with which callers are found faster; see
-    /// jump_behind(). A call without a caller has its own index here.
+    /// Index in the stack of a caller several levels up, which lets searches skip levels; see
+    /// jump_behind(). For a call without a caller, this is its own index.
     std::size_t jump = 0;
   };
 
-  /// Adds the next operation, in the order of nesting_order. Calls `on_end(const call&)` for each
-  /// call that has ended; the callers of that call are still in the stack then. Time: amortized
-  /// O(1) per operation, even if operations overlap arbitrarily.
-  /// @param worked_ns  the operation's duration minus the calls inside it that were counted but not
-  ///   logged.
+  /// Adds the next operation; operations must be added in the order of nesting_order. Calls
+  /// `on_end(const call&)` for each call that has ended; the callers of that call are still in the
+  /// stack then. Time: amortized O(1) per operation, even if operations overlap arbitrarily.
+  /// @param worked_ns  the operation's duration minus the time of aggregated operations inside it,
+  ///   which are counted instead of recorded.
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
@@ -72,7 +72,7 @@ class call_stack {
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Search for an operation that is in two lists: the callers of `of`, and the open operations
+    // Find an operation that is in both of two lists: the callers of `of`, and the open operations
     // with this name. Both lists are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);
@@ -96,8 +96,9 @@ class call_stack {
     on_end(last);
   }
 
-  /// Returns call::jump for a call whose direct caller is at index `parent`. With these jumps, any
-  /// caller is reached in O(log depth) steps (Myers, An applicative random-access stack, 1983).
+  /// Returns the value of call::jump for a call whose direct caller is at index `parent`. With
+  /// these jumps, any caller is reached in O(log depth) steps (Myers, An applicative random-access
+  /// stack, 1983).
   std::size_t jump_behind(std::size_t parent) const {
     const std::size_t first = open_[parent].jump;
     const std::size_t second = open_[first].jump;
@@ -118,7 +119,8 @@ class call_stack {
   }
 
   std::vector<call> open_;
-  // Indices in `open_` of the calls that end later than all calls that began after them.
+  // Indices in `open_` of the calls that end later than all calls that began after them. Only these
+  // can be callers of the next call.
   std::vector<std::size_t> longest_;
   std::vector<std::vector<std::size_t>>
       open_of_name_;  // for each name's number: indices in `open_`

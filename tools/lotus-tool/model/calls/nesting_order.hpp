@@ -19,10 +19,10 @@ struct operation {
 };
 
 /// Sorts operations so that parents come before their children, which trace viewers require. A log
-/// has the opposite order, because a record is written when its operation ends. This class holds
-/// the last tens of thousands of operations and inserts each new one at its place. Memory use is
-/// constant; an operation that contains more operations than this may therefore be emitted too
-/// late. Time: O(log window) per operation, for any order of the log.
+/// has the opposite order, because a record is written when its operation ends. This class keeps
+/// the latest `window` operations in memory and inserts each new one at its position. An operation
+/// that contains more than `window` operations may be emitted too late. Time: O(log window) per
+/// operation, for any order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
@@ -48,7 +48,7 @@ class nesting_order {
     }
   }
 
-  /// Calls `emit` for all operations that are still held, in order.
+  /// Calls `emit` for all operations that were not emitted yet, in order.
   template <class Emit>
   void finish(Emit&& emit) {
     settle(held_.size() + far_.size(), emit);

@@ -81,7 +81,7 @@ void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   }
 }
 
-/// Returns the shares of the percentiles that a distribution contains.
+/// Returns the percentiles that a distribution contains, such as the median, as shares 0..1.
 const std::vector<double>& described_shares();
 /// Describes durations that are not all in memory. `search` is a completed search for
 /// described_shares().
