@@ -74,13 +74,13 @@ struct accelerator_analysis {
   bool without_last_step = false;  ///< whether the last step is left out
   bool rounded = false;            ///< whether times were rounded to whole microseconds
   std::vector<device_figures> devices;
-  /// One element per device; the sum of each is the device's idle_ns.
+  /// Idle time by cause, one element per device. The sum of an element is the device's idle_ns.
   std::vector<cause_times> causes;
   /// The time in which devices waited for batches, by the operation, stage or other activity that
   /// was on the run's critical path then. Empty without a run.
   std::map<std::string, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
-  /// One element per wait for a batch; each lasts until the next wait.
+  /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
   std::vector<idle_part> batches;
   device_verdict is = device_verdict::busy;
 
@@ -101,9 +101,9 @@ struct analysis_options {
   bool with_last_step = false;
 };
 
-/// Calls a function for each trace in a file. The file is a Kineto trace, or an nsys database,
-/// which contains a trace for each process. Only one trace is in memory at a time. Throws
-/// input_error.
+/// Calls `use` for each trace in a file. The file is a Kineto trace (of PyTorch's profiler) or an
+/// nsys database, which contains a trace for each process. Only one trace is in memory at a time.
+/// Throws input_error.
 void for_each_trace(const std::string& path, time_rounding rounding,
                     const std::function<void(device_trace&&)>& use);
 

@@ -11,8 +11,9 @@
 namespace lotus::tool {
 namespace {
 
-/// Shorter gaps count as kernel wait. This is the value of consecutive_kernel_delay in
-/// HolisticTraceAnalysis (a tool for PyTorch traces), so that both tools give equal results.
+/// Gaps that are shorter than this count as kernel wait. This is the value of
+/// consecutive_kernel_delay in HolisticTraceAnalysis (a tool for PyTorch traces), so that both
+/// tools give equal results.
 constexpr std::int64_t kernel_wait_below_ns = 30'000;
 
 /// Computes the length of the union of ranges, which must be added in order of their starts. If

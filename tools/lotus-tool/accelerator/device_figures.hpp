@@ -90,7 +90,7 @@ class call_starts {
   std::size_t call_of(const device_work& work) const noexcept;
 
  private:
-  /// The correlation number and the index of each call, sorted.
+  /// The correlation number of each call, and its index in device_trace::calls; sorted.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> calls_;
 };
 
@@ -99,7 +99,7 @@ class call_starts {
 /// ended while the work of the last step was still running.
 bool leave_out_last_step(device_trace& trace);
 
-/// Returns the figures of every device, in order of the devices' numbers.
+/// Returns the measurements of every device, in order of the devices' numbers.
 std::vector<device_figures> figures_of_devices(const device_trace& trace, const call_starts& calls);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Finds the logs of the program that a trace was recorded of: those of the same rank (process of a
+// Finds the logs that belong to a profiler's trace: those of the same rank (process of a
 // distributed training).
 #ifndef LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
 #define LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP

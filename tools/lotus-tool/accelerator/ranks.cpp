@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Differences between ranks, and waits for data, are reported only if their share of the time is
-/// larger.
+/// If a difference between ranks, or a wait for data, takes at most this share of the time, it is
+/// not reported.
 constexpr double named_share = 0.05;
 
 bool has_name_of_trace(std::string_view name) {

@@ -34,6 +34,7 @@ struct recorded_waits {
   std::vector<batch_start> batches;
 };
 
+/// Returns the waits for batches, the copies and the critical path of a run.
 /// @param run  if several processes consumed batches, only those in the trace are used, or all of
 ///   them if none is in the trace.
 recorded_waits find_recorded_waits(const run_data& run, const device_trace& trace);

@@ -29,7 +29,8 @@ figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part)
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
-/// Returns the mean per call of one number of the heap use, such as the allocated bytes.
+/// Returns one member of `heap` divided by the number of calls, such as the allocated bytes per
+/// call.
 figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
   if (!of.heap || of.time.count == 0) return {};
   return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);

@@ -21,7 +21,7 @@ namespace lotus::tool {
 /// Statistics of the durations of an operation, a stage or a quantity. Members that do not apply to
 /// it, such as the self time of a quantity, are nullopt.
 struct figures {
-  std::string name;  ///< decoded name; operations have the S that begins every name in a log
+  std::string name;  ///< decoded name; for operations, with the S that begins all names in logs
   distribution time;
   /// Total self time of the operation; missing for quantities.
   std::optional<std::int64_t> self_ns;

@@ -38,11 +38,11 @@ struct log_data {
 
   batch_records records;
   name_table names;
-  // Statistics of operations, indexed by the number of the name in `names`.
+  // Statistics of operations, indexed by the id of the name in `names`.
   std::vector<log_op> ops;
   // Like `ops`: the durations of each operation in blocks; empty if run_parts::blocks is false.
   std::vector<value_blocks> blocks;
-  std::vector<cpu_split> cpu;  // like `ops`: CPU splits of operations; empty if unknown
+  std::vector<cpu_split> cpu;  // like `ops`: how the operations' time was spent; empty if unknown
   packed_operations packed;
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
@@ -86,8 +86,8 @@ class gathered_logs {
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  // For each operation, by the number of its name: whether a thread that ran the operation has no
-  // CPU times.
+  // For each operation, by the id of its name: whether a thread that ran the operation has no CPU
+  // times.
   std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };

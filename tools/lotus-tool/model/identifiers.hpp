@@ -19,7 +19,7 @@ using optional_file = optional_index<file_id>;
 using batch_id = strong_index<struct batch_tag>;
 using optional_batch = optional_index<batch_id>;
 
-/// A stage, as the number of its name in run_data::names, or preprocess_stage.
+/// A stage, as the id of its name in run_data::names; or preprocess_stage.
 using stage_id = strong_index<struct stage_tag>;
 /// The stage to which the workers' preprocess spans belong. It has no name in the program.
 inline constexpr stage_id preprocess_stage{UINT32_MAX};

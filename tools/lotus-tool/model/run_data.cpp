@@ -45,7 +45,7 @@ class argument_names {
     }
   }
 
-  /// Returns the number of a name that also contains the arguments of the call that began at
+  /// Returns the id of a name that also contains the arguments of the call that began at
   /// `start_ns`, and adds this name to `names` if it is new. Returns `name` itself if the call has
   /// no arguments.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
@@ -161,7 +161,7 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
 /// memory. This reads the operations again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
-  // For each operation, indexed by the number of its name: its index in `searches`.
+  // For each operation, indexed by the id of its name: its index in `searches`.
   std::vector<std::optional<std::size_t>> search_of(data.names.size());
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (data.ops[name].durations.are_all()) continue;

@@ -28,12 +28,13 @@ namespace lotus::tool {
 /// Which data read_run() keeps in memory. Batch records and the number of operations are always
 /// kept.
 struct run_parts {
-  bool totals = false;      ///< keep run_data::ops with self times and the time of each worker
-  bool durations = false;   ///< keep what `totals` and `operations` keep, and op_samples::durations
+  bool totals = false;  ///< keep run_data::ops with self times and the time of each worker
+  /// Keep the data of `totals` and `operations`, and op_samples::durations.
+  bool durations = false;
   bool operations = false;  ///< make run_data::for_each_operation() available
   /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
   bool by_arguments = false;
-  bool blocks = false;  ///< keep what `totals` keeps, and op_details::blocks
+  bool blocks = false;  ///< keep the data of `totals`, and op_details::blocks
 };
 
 /// The time that one worker spent on one operation.
@@ -53,7 +54,7 @@ class worker_shares {
     if (file + 1 == size_) return last_;
     return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
   }
-  /// @param file  the index of a log, higher than in all calls before.
+  /// @param file  the index of a log, which must be higher than in all earlier calls.
   void set(std::size_t file, const worker_share& share);
 
  private:
@@ -99,7 +100,7 @@ struct run_data {
 
   const run_files* files = nullptr;  ///< the logs that were read; they must outlive this object
   name_table names;  ///< names of operations, in the order in which they first occur
-  /// Data about operations, indexed by the number of the name in `names`.
+  /// Data about operations, indexed by the id of the name in `names`.
   std::vector<op_samples> ops;
   run_batches batches{{}};
   side_data side;  ///< contents of the side logs
@@ -133,11 +134,11 @@ struct run_data {
 
   bool has_operations(std::size_t file) const noexcept { return !logs[file].packed.empty(); }
 
-  /// The operations of one log. Each log numbers its names itself, because logs are read in
+  /// The operations of one log. Each log has its own ids of names, because logs are read in
   /// parallel.
   struct log_operations {
     packed_operations packed;
-    /// Converts the number of a name in this log (the index) to its number in run_data::names.
+    /// The id in run_data::names of each name in this log, indexed by the name's id in this log.
     std::vector<std::uint32_t> names;
   };
   std::vector<log_operations> logs;  ///< operations of each log, in the order of `files`

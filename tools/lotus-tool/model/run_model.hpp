@@ -134,16 +134,16 @@ class run_batches {
   /// Returns the number of batches that were at least partly built but not received, because the
   /// consumer stopped an epoch early or the program ended. Returns 0 if no batch was received.
   std::size_t discarded() const noexcept;
-  /// Returns whether several threads or stages build each batch together. This class then combines
-  /// their spans into one preprocessing.
+  /// Returns whether several threads build each batch together. This class then combines their
+  /// spans into one preprocessing.
   bool in_parts() const noexcept { return in_parts_; }
   /// Returns the share of the consumers' time that lies between the end of a wait and the
   /// SBatchConsumed record after it. The consumers' time is from the first wait to the last
   /// reception of each epoch. Returns 0 if fewer than three batches have such a time.
   double late_share() const noexcept { return late_share_; }
-  /// Returns whether the program records SBatchConsumed after the step (late_share above 20 %).
-  /// Then a batch counts as received at the end of its wait or, if it was buffered, at the previous
-  /// SBatchConsumed.
+  /// Returns whether the program records SBatchConsumed only after the step, which is assumed if
+  /// late_share() is above 20 %. Then a batch counts as received at the end of its wait or, if it
+  /// was buffered, at the previous SBatchConsumed.
   bool consumed_late() const noexcept { return late_share_ > 0.2; }
   /// Returns the mean time from the end of a wait to the reception, which is not part of any step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }

@@ -108,8 +108,8 @@ void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
   }
 }
 
-/// Returns the median duration of each operation for which `wanted` is true, indexed by the number
-/// of its name.
+/// Returns the median duration of each operation for which `wanted` is true, indexed by the id of
+/// its name.
 std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
                                std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
@@ -141,8 +141,8 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
-  // These vectors are indexed by the number of an operation's name; only `appeared` lists these
-  // numbers in order of first appearance.
+  // These vectors are indexed by the id of an operation's name; only `appeared` lists these ids in
+  // order of first appearance.
   std::vector<kept_durations> durations(run.names.size());
   std::vector<std::int64_t> total_ns(run.names.size());
   std::vector<std::uint32_t> appeared;

@@ -50,8 +50,9 @@ struct json_scan {
   std::string what;  ///< if the kind is `broken`: the error and its position
 };
 
-/// Reads the file as a stream, so that the memory used does not depend on its size. Throws
-/// input_error if the file cannot be read.
+/// Checks whether a file is a profiler's trace, and finds the parts that merging needs. Reads the
+/// file as a stream, so that the memory used does not depend on its size. Throws input_error if the
+/// file cannot be read.
 json_scan scan_json(const std::string& path);
 
 /// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores lotus-tool's own

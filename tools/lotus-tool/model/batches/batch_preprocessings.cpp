@@ -140,7 +140,7 @@ class preprocessing_finder {
     delivery_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
-    /// Returns the index of the first reception after `time_ns`.
+    /// Returns the index of the first time that is later than `time_ns`.
     std::size_t index_after(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });

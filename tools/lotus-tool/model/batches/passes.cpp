@@ -20,7 +20,7 @@ bool is_reception(const batch_record& r) {
   return r.kind == record_kind::consumed;
 }
 
-/// Batches that were built between two passes and never received.
+/// Batches that were built between two passes (epochs) and never received.
 struct discarded_group {
   std::uint32_t after = 0;  ///< number of passes received before these batches were built
   std::set<std::int64_t> numbers;
@@ -56,7 +56,8 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   return next;
 }
 
-/// Returns whether the receptions of each epoch come after those of all earlier epochs.
+/// Returns whether the batches of each epoch were received after those of all earlier epochs. If
+/// so, the preliminary epochs are right.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {

@@ -25,7 +25,7 @@ class consumer_passes {
 
   /// Sets the final epoch of all records and preprocessings. Returns the epoch after the last one.
   /// @param counted_from  the lowest preliminary epoch of this consumer.
-  /// @param first  the number of the first final epoch.
+  /// @param first  the number that the first final epoch gets.
   std::uint32_t number_epochs(std::uint32_t counted_from, std::uint32_t first);
 
  private:

@@ -23,12 +23,12 @@ struct call_times {
 
 struct called_operation {
   call_times all;
-  /// Times by caller. The key is the number of the caller's name; nullopt: no caller.
+  /// Times by caller. The key is the id of the caller's name; nullopt: no caller.
   std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 
-/// Returns the operations of the run, indexed by the number of their name. call_stack defines which
-/// operation is the caller of another.
+/// Returns the operations of the run, indexed by the id of their name in run_data::names.
+/// call_stack defines which operation is the caller of another.
 /// @param run  read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 

@@ -1,4 +1,4 @@
-// Tracks the open operations of a thread, and which operation called which.
+// Tracks which operations of a thread have begun but not ended, and which operation called which.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 
@@ -14,14 +14,14 @@
 
 namespace lotus::tool {
 
-/// The open operations of one thread. The caller of an operation is the innermost operation of its
-/// thread that contains it completely; an operation that contains only a part of it is not its
-/// caller.
+/// The open operations of one thread, which have begun but not ended. The caller of an operation is
+/// the innermost operation of its thread that contains it completely; an operation that contains
+/// only a part of it is not its caller.
 class call_stack {
  public:
   struct call {
     operation what;
-    optional_index<std::uint32_t> caller;  ///< number of the caller's name; nullopt: no caller
+    optional_index<std::uint32_t> caller;  ///< id of the caller's name; nullopt: no caller
     std::size_t depth = 0;  ///< number of direct and indirect callers; 0 if there are none
     /// Self time: the duration without the calls inside it, whether these are recorded or
     /// aggregated (only counted). It is final when the call ends.
@@ -68,7 +68,7 @@ class call_stack {
 
   /// Returns whether an operation with the given name called `of` directly or indirectly. If
   /// `caller` is given, only operations that `caller` called directly count.
-  /// @param name  the number of a name of which at least one operation has begun.
+  /// @param name  the id of a name; at least one operation with this name must have begun.
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
@@ -122,8 +122,7 @@ class call_stack {
   // Indices in `open_` of the calls that end later than all calls that began after them. Only these
   // can be callers of the next call.
   std::vector<std::size_t> longest_;
-  std::vector<std::vector<std::size_t>>
-      open_of_name_;  // for each name's number: indices in `open_`
+  std::vector<std::vector<std::size_t>> open_of_name_;  // by the id of a name: indices in `open_`
 };
 
 /// Calls `on_end(const call_stack::call&, const call_stack&)` for each call of one log in the order

@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// An operation of one thread. Its `name` is a number of a name_table.
+/// An operation of one thread. Its `name` is an id of a name_table.
 struct operation {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -61,7 +61,7 @@ class nesting_order {
   };
 
   /// Orders operations by start. If two start together, the longer one is the parent and comes
-  /// first. If both are equally long, the one in the later line of the log is the parent.
+  /// first. If both are equally long, the operation in the later line of the log is the parent.
   static bool comes_before(const entry& a, const entry& b) noexcept {
     if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
     if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;

@@ -1,4 +1,5 @@
-// Tests whether two groups of runs, such as before and after a change, really differ.
+// Tests whether the difference between two groups of runs, such as before and after a change, is
+// statistically significant.
 #ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 #define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 

@@ -218,8 +218,8 @@ class path_walker {
     return latest(before, earlier, reception);
   }
 
-  /// Returns the wait before the reception that follows the reception with this index; nullptr if
-  /// the consumer did not wait then.
+  /// Returns the consumer's wait for the batch that it received next after `reception`; nullptr if
+  /// it did not wait for that batch.
   const batch_record* wait_after(std::size_t reception) const {
     if (reception + 1 >= deliveries_->size()) return nullptr;
     const batch& next = batches_.at((*deliveries_)[reception + 1].batch);

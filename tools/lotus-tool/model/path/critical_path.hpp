@@ -57,8 +57,7 @@ struct path_segment {
   optional_file file;  ///< log of the thread that worked, if any
 };
 
-/// An interval of the critical path in which one thread or no thread did one activity, such as one
-/// operation.
+/// An interval of the critical path with one activity, such as one operation.
 struct path_activity {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -74,7 +73,8 @@ struct preprocessing_on_path {
 };
 
 struct critical_path {
-  std::int64_t run_ns = 0;  ///< sum of the epochs' lengths, each from first work to last reception
+  /// Sum of the lengths of all epochs, each from its first work to its last reception of a batch.
+  std::int64_t run_ns = 0;
   std::vector<path_share> shares;  ///< shares of all activities, largest first; their sum is run_ns
   std::vector<preprocessing_on_path> made;  ///< preprocessings on the path; a batch may occur twice
   std::vector<path_segment> segments;       ///< segments of the path, in order of time

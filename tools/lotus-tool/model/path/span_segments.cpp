@@ -139,7 +139,7 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // If two operations are equal, the one in the later line of the log is the parent.
+    // If two operations have equal times, the one in the later line of the log is the parent.
     std::reverse(ops.begin(), ops.end());
     std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
       return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);

@@ -14,7 +14,7 @@ namespace lotus::tool {
 
 struct read_side {
   side_data data;
-  name_table names;  ///< the names to which the name numbers in `data` refer
+  name_table names;  ///< the names to which the name ids in `data` refer
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
 };

@@ -26,7 +26,8 @@ struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
   std::vector<passage> passages;
-  // Identifies items by number and pass, and batches by their id, which differs in every epoch.
+  // The items or batches in the stage. Items are identified by number and pass, and batches by
+  // their id, which differs in every epoch.
   std::set<std::tuple<std::int64_t, pass_number, optional_batch, consumer_id>> numbers;
   std::set<batch_id> batches;
   std::int64_t total_ns = 0;

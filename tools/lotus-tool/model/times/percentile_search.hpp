@@ -20,7 +20,7 @@ namespace lotus::tool {
 /// them, until each range contains only one value.
 class percentile_search {
  public:
-  /// @param counted  durations in buckets (are_all() is false).
+  /// @param counted  the durations, which must be in buckets (are_all() is false).
   /// @param shares  the percentiles to find, as shares 0..1.
   percentile_search(const kept_durations& counted, const std::vector<double>& shares);
 

@@ -13,7 +13,7 @@ namespace lotus::tool {
 /// A sample with the time that it represents. The times of a group's samples add up to the time of
 /// its threads, without the time for which they waited for a CPU.
 struct timed_sample {
-  std::size_t group = 0;  ///< index in the groups
+  std::size_t group = 0;  ///< index of the sample's group in the list of groups
   const thread_sample* of = nullptr;
   double time_s = 0;
 };

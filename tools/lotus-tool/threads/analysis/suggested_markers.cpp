@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t enough_samples = 20;
 
-/// Counts the samples at each place, and finds the most frequent place.
+/// Counts the samples at each source line, and finds the most frequent line.
 class place_votes {
  public:
   void add(const source_place& place, std::uint64_t count) {
@@ -29,8 +29,8 @@ class place_votes {
   void add_without_place(std::uint64_t count) { all_ += count; }
   bool is_enough() const { return all_ >= enough_samples; }
 
-  /// Returns the place of at least `share` of the samples; nullopt if there is none, or if it is
-  /// not in a source file of the user.
+  /// Returns the line that at least `share` of the samples have; nullopt if there is none, or if it
+  /// is not in a source file of the user.
   std::optional<source_place> winner(double share) const {
     const auto most =
         std::max_element(votes_.begin(), votes_.end(),

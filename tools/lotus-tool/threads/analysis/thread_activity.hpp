@@ -28,7 +28,7 @@ struct blocked_part {
 
 /// A function in which the threads of a group use the CPU, with its share of their CPU time.
 struct function_share {
-  source_place function;  ///< with the line that was sampled most often
+  source_place function;  ///< the function, with the line that was sampled most often
   double share = 0;       ///< share of the group's CPU time, 0..1
 };
 

@@ -207,7 +207,8 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   return evidence::none;
 }
 
-/// Returns the group that uses the object or the class in which `own` waits.
+/// Returns the group that uses the object in which `own` waits, or its class; nullopt if several
+/// groups do so.
 std::optional<waited_for::target> waited_for::user_of_object(const object_wait& own,
                                                              std::size_t own_group) const {
   const bool several = several_objects(own);

@@ -43,7 +43,7 @@ class waited_for {
     std::string scope;      ///< class or namespace; "" if there is none
     bool in_class = false;  ///< whether the scope is known to be a class
   };
-  /// Waits of one process at one address.
+  /// The waits of a group in one process at one address, in one function.
   struct object_wait {
     std::uint32_t pid = 0;
     std::uint64_t address = 0;

@@ -83,7 +83,7 @@ perf_event_attr attributes(std::uint64_t interval_ns) noexcept {
   return attr;
 }
 
-/// Reads the fields of a record one after another.
+/// Reads the fields of a record of the kernel one after another.
 class record_parts {
  public:
   explicit record_parts(std::string_view record) : rest_(record) {}

@@ -46,7 +46,7 @@ class cpu_sampler {
   ~cpu_sampler();
 
   bool works() const noexcept { return !rings_.empty(); }
-  /// The error of perf_event_open(2); 0 if sampling works.
+  /// Returns the error of perf_event_open(2), as an errno; 0 if sampling works.
   int error() const noexcept { return works() ? 0 : error_; }
   /// Returns how many of the given threads are not sampled although sampling works. Each thread
   /// needs one file descriptor per processor, and the number of descriptors of a process is

@@ -199,7 +199,8 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   if (error != 0 || !call.parse(before.c_str()) || !read_registers(before, wait.stack)) {
     return seen_state::runs;
   }
-  // After an exec, the open file still refers to the old memory, so open the file again.
+  // If the stack cannot be read, the process may have called exec: then the open file still refers
+  // to the old memory, so open it again.
   if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();
   describe(call, wait);
   wait.stack.bytes.resize(stack_copy::max_bytes);

@@ -131,8 +131,8 @@ const mapped_code* stack_unwinder::find(std::uint64_t address) const {
 
 /// Returns the probable value of the frame pointer of a waiting thread, which the kernel does not
 /// report. This is the address of the first words in the stack that look like the saved frame
-/// pointer and return address of a caller. A wrong value has no effect on functions that save the
-/// frame pointer. Returns 0 if there is no such address.
+/// pointer and return address of a caller. The value matters only until the unwinder reaches a
+/// function that saved the frame pointer. Returns 0 if there is no such address.
 std::uint64_t stack_unwinder::likely_frame_pointer(const stack_copy& copy) const {
   constexpr std::uint64_t word = sizeof(std::uint64_t);
   for (std::uint64_t at = copy.sp; at + 2 * word <= copy.sp + copy.bytes.size(); at += word) {
