@@ -19,7 +19,7 @@ enum class quantity : std::uint8_t { preprocess, wait, delay, step };
 inline constexpr quantity all_quantities[] = {quantity::preprocess, quantity::wait, quantity::delay,
                                               quantity::step};
 
-/// Returns "preprocess" and so on.
+/// Returns the name of a quantity, such as "preprocess".
 std::string_view quantity_name(quantity of) noexcept;
 
 /// Returns the value of one quantity of a batch. If no waits are recorded, no batch has a step,

@@ -18,7 +18,7 @@ namespace {
 /// Mean, variance and number of the logarithms of one group's values.
 struct spread {
   double mean = 0;
-  double variance = 0;  ///< variance of one value; 0 if there is only one value
+  double variance = 0;  ///< variance of a single value; 0 if there is only one value
   double count = 0;
 };
 

@@ -24,7 +24,7 @@ enum class path_kind : std::uint8_t {
   unrecorded,  ///< time of a worker outside all operations and stages, also between batches
 };
 
-/// Returns "operation", "hand-over" and so on.
+/// Returns the name of a kind, such as "operation" or "hand-over".
 std::string_view path_kind_name(path_kind kind) noexcept;
 
 /// Returns a text for users, such as "Decode", "stage Decode" or "the consumer's steps".

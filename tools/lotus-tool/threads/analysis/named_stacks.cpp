@@ -60,7 +60,7 @@ bool is_c_function(std::string_view function) {
          std::find(names.begin(), names.end(), function) != names.end();
 }
 
-/// A lambda in the name of a function.
+/// The position and the name of a lambda in the name of a function.
 struct found_lambda {
   std::size_t begin = 0;
   std::string_view name;  ///< "{lambda(int)#1}", or "$_0" of clang
@@ -174,8 +174,8 @@ std::string short_function(const std::string& function) {
   int depth = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     const char c = function[i];
-    // The '>' of "->" and the operators with < or > in their names do not begin or end template
-    // arguments.
+    // A name with an operator such as operator< is not shortened, because its '<' does not begin
+    // template arguments. The '>' of "->" does not end any either.
     const bool is_operator = text.size() >= 8 && text.compare(text.size() - 8, 8, "operator") == 0;
     if (depth == 0 && is_operator) return function;
     if (c == '>' && (i == 0 || function[i - 1] != '-') && --depth < 0) return function;

@@ -24,7 +24,7 @@ using sampled_stack = std::vector<std::uint32_t>;
 /// A process of the program.
 struct sampled_process {
   std::uint32_t pid = 0;
-  std::string program;  ///< path of the program that it ran last; "" if unknown
+  std::string program;  ///< path of the program that the process ran last; "" if unknown
 };
 
 /// A thread of the program. `wait_samples` counts the random times at which its state was read.

@@ -124,7 +124,7 @@ class thread_recorder {
   std::string not_permitted_;
   std::uint64_t wait_samples_ = 0;
   std::uint64_t rounds_ = 0;
-  double late_s_ = 0;  // sum over all rounds
+  double late_s_ = 0;  // sum of the times by which rounds began late
   clock::time_point begun_;
   clock::time_point next_round_;
   clock::time_point next_list_;
