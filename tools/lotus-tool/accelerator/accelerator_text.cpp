@@ -157,8 +157,8 @@ void write_device(json_writer& to, const device_figures& d) {
   to.end_object().end_object();
 }
 
-/// Writes a list of causes. If it is known what delayed the batches, the list divides the time of
-/// waiting for batches accordingly.
+/// Writes how long the devices were idle for each cause. If it is known which operations delayed
+/// the batches, the time of waiting for batches is divided among these operations.
 void write_causes(json_writer& to, const accelerator_analysis& of) {
   const cause_times causes = of.all_causes();
   to.newline().key("idle_causes").begin_array();

@@ -22,7 +22,7 @@ std::string accelerator_advice(const accelerator_analysis& of);
 void print_accelerator(const accelerator_analysis& of, std::ostream& out);
 
 /// Writes the analysis as a JSON object with times in microseconds.
-/// @param parts  whether to write every step and batch as well.
+/// @param parts  whether to write the idle times of every step and batch as well.
 void write_accelerator(json_writer& to, const accelerator_analysis& of, bool parts);
 
 /// Writes a time in microseconds, without decimals if it is a whole number.

@@ -19,7 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Launched work starts within this time, unless the device waits for something.
+/// Work normally starts within this time after its launch. If it takes longer, the device waits for
+/// something else.
 constexpr std::int64_t queue_ns = 30'000;
 /// If no cause takes a larger share of the time, the verdict is "device-busy".
 constexpr double verdict_share = 0.05;
@@ -34,11 +35,12 @@ class gap_attribution {
   void add(const device_gap& gap) {
     const device_work& next = trace_.work[gap.next];
     const std::size_t call = calls_.call_of(next);
-    // Before this time the next work was not launched yet, so the gap's cause is what the host did.
+    // Until this time, the work after the gap was not launched yet, so the cause of the gap is the
+    // activity of the host.
     const std::int64_t ordered_ns =
         call == SIZE_MAX ? gap.end_ns
                          : std::clamp(trace_.calls[call].start_ns, gap.start_ns, gap.end_ns);
-    refill_ = idle_cause::launch;
+    launch_cause_ = idle_cause::launch;
     bool first = true;
     host_.for_each_part(gap.start_ns, ordered_ns,
                         [&](std::int64_t start_ns, std::int64_t end_ns, idle_cause cause) {
@@ -51,24 +53,25 @@ class gap_attribution {
   std::vector<cause_range> take() { return std::move(parts_); }
 
  private:
-  /// If the device became idle because the host waited for it, the launches that give it new work
-  /// have the same cause.
+  /// Adds an interval of a gap during which the host did one thing. If the device became idle
+  /// because the host waited for it, the launches after that wait get the cause of the wait,
+  /// because they only refill the device.
   void add_part(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause, bool first) {
     const bool waits = cause == idle_cause::synchronization || cause == idle_cause::copy;
-    if (waits && (first || refill_ != idle_cause::launch)) {
-      refill_ = cause;
+    if (waits && (first || launch_cause_ != idle_cause::launch)) {
+      launch_cause_ = cause;
     } else if (cause == idle_cause::launch) {
-      cause = refill_;
+      cause = launch_cause_;
     } else {
-      refill_ = idle_cause::launch;
+      launch_cause_ = idle_cause::launch;
     }
     push(start_ns, end_ns, cause);
   }
 
-  /// Adds the part of a gap that comes after the launch of the next work.
+  /// Adds the part of a gap that comes after the launch of the work that ends the gap.
   void add_ordered(std::int64_t from_ns, const device_gap& gap, const runtime_call& call,
                    const device_work& next) {
-    idle_cause cause = refill_;
+    idle_cause cause = launch_cause_;
     if (next.copy == copy_kind::to_device) cause = idle_cause::copy;
     if (next.copy == copy_kind::to_host) cause = idle_cause::synchronization;
     const std::int64_t called_ns = std::clamp(call.end_ns, from_ns, gap.end_ns);
@@ -86,11 +89,12 @@ class gap_attribution {
   const device_trace& trace_;
   const call_starts& calls_;
   timeline_cursor host_;
-  idle_cause refill_ = idle_cause::launch;
+  idle_cause launch_cause_ = idle_cause::launch;
   std::vector<cause_range> parts_;
 };
 
-/// Calls `use(range, cause, ns)` for each overlap of a part and a range; both lists are in order.
+/// Calls `use(range, cause, ns)` for each part and range that overlap, with the part's cause and
+/// the length of the overlap. Both lists must be in order of time.
 template <class Range, class Use>
 void for_each_overlap(const std::vector<cause_range>& parts, std::vector<Range>& ranges, Use use) {
   std::size_t from = 0;
@@ -121,8 +125,9 @@ std::vector<idle_part> steps_of(const device_trace& trace) {
   return steps;
 }
 
-/// Returns the batches that a trace shows. A wait inside another one is the same wait: if both
-/// Lotus and PyTorch's profiler record, each wait occurs twice.
+/// Returns the starts of the batches that a trace shows: each wait begins a batch. A wait inside
+/// another wait is not counted, because both Lotus and PyTorch's profiler may have recorded the
+/// same wait.
 std::vector<batch_start> starts_of(std::vector<wait_range> waits) {
   std::sort(waits.begin(), waits.end(), [](const wait_range& a, const wait_range& b) {
     return std::tie(a.start_ns, b.end_ns) < std::tie(b.start_ns, a.end_ns);

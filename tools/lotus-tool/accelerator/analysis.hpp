@@ -1,4 +1,5 @@
-// Analyzes an accelerator trace: how busy the devices were, why they were idle, and the verdict.
+// Analyzes a profiler's trace of accelerators (such as GPUs): how busy they were, why they were
+// idle, and the verdict.
 #ifndef LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
 #define LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
 
@@ -40,7 +41,7 @@ class cause_times {
   std::array<std::int64_t, all_idle_causes.size()> ns_{};
 };
 
-/// The idle time of all devices during one step or batch of the host.
+/// The idle time of all devices during one step or batch.
 struct idle_part {
   std::uint64_t number = 0;  ///< number of the step or batch
   std::uint32_t epoch = 0;   ///< epoch of the batch
@@ -49,7 +50,7 @@ struct idle_part {
   cause_times causes;
 };
 
-/// What limits the accelerators.
+/// The main cause of the accelerators' idle time.
 enum class device_verdict : std::uint8_t {
   busy,  ///< no cause of idle time takes more than 5 % of the run
   batch_wait,
@@ -73,13 +74,13 @@ struct accelerator_analysis {
   bool without_last_step = false;  ///< whether the last step is left out
   bool rounded = false;            ///< whether times were rounded to whole microseconds
   std::vector<device_figures> devices;
-  /// One element per device; the sum of each is the device's idle_ns.
+  /// Idle time by cause, one element per device. The sum of an element is the device's idle_ns.
   std::vector<cause_times> causes;
-  /// While devices waited for batches: how long the run's critical path was in each operation,
-  /// stage or kind of activity. Empty without a run.
+  /// The time in which devices waited for batches, by the operation, stage or other activity that
+  /// was on the run's critical path then. Empty without a run.
   std::map<std::string, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
-  /// One element per wait for a batch; each lasts until the next wait.
+  /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
   std::vector<idle_part> batches;
   device_verdict is = device_verdict::busy;
 
@@ -100,17 +101,18 @@ struct analysis_options {
   bool with_last_step = false;
 };
 
-/// Calls a function for each trace in a file. The file is a Kineto trace, or an nsys database,
-/// which contains a trace for each process. Only one trace is in memory at a time. Throws
-/// input_error.
+/// Calls `use` for each trace in a file. The file is a Kineto trace (of PyTorch's profiler) or an
+/// nsys database, which contains a trace for each process. Only one trace is in memory at a time.
+/// Throws input_error.
 void for_each_trace(const std::string& path, time_rounding rounding,
                     const std::function<void(device_trace&&)>& use);
 
-/// Whether a trace and a run overlap in time.
+/// Returns whether a trace and a run overlap in time, so that they may be of the same execution.
 bool is_of_run(const device_trace& trace, const run_data& run) noexcept;
 
 /// Analyzes a trace.
-/// @param run  a run of the same program, read with run_parts::operations; may be nullptr.
+/// @param run  a run that Lotus recorded at the same time, read with run_parts::operations; may be
+///   nullptr.
 accelerator_analysis analyze_accelerator(device_trace trace, const analysis_options& options,
                                          const run_data* run);
 

@@ -11,7 +11,9 @@
 namespace lotus::tool {
 namespace {
 
-/// The value of consecutive_kernel_delay in HolisticTraceAnalysis.
+/// Gaps that are shorter than this count as kernel wait. This is the value of
+/// consecutive_kernel_delay in HolisticTraceAnalysis (a tool for PyTorch traces), so that both
+/// tools give equal results.
 constexpr std::int64_t kernel_wait_below_ns = 30'000;
 
 /// Computes the length of the union of ranges, which must be added in order of their starts. If
@@ -135,10 +137,10 @@ call_starts::call_starts(const device_trace& trace) {
 
 std::size_t call_starts::call_of(const device_work& work) const noexcept {
   if (work.correlation == 0) return SIZE_MAX;
-  const auto behind =
+  const auto after =
       std::upper_bound(calls_.begin(), calls_.end(), std::pair(work.correlation, UINT32_MAX));
-  if (behind == calls_.begin() || std::prev(behind)->first != work.correlation) return SIZE_MAX;
-  return std::prev(behind)->second;
+  if (after == calls_.begin() || std::prev(after)->first != work.correlation) return SIZE_MAX;
+  return std::prev(after)->second;
 }
 
 bool leave_out_last_step(device_trace& trace) {

@@ -13,11 +13,11 @@
 
 namespace lotus::tool {
 
-/// The idle time of a stream, divided as in HolisticTraceAnalysis. Before each kernel or copy there
-/// is a gap: the time since the end of the one that started before it. The gap is negative if the
-/// two overlap.
+/// The idle time of a stream, divided as in HolisticTraceAnalysis (a tool for PyTorch traces). The
+/// gap before a kernel or copy is the time since the previous kernel or copy of the stream ended.
+/// It is negative if the two overlap.
 struct stream_idle {
-  /// Gaps before work that was launched only after the previous work had ended.
+  /// Gaps before work that the host launched only after the previous work had ended.
   std::int64_t host_wait_ns = 0;
   std::int64_t kernel_wait_ns = 0;  ///< gaps below 30 us before work that was launched earlier
   std::int64_t other_ns = 0;
@@ -58,14 +58,14 @@ struct device_gap {
   std::size_t next = 0;  ///< index in device_trace::work of the work that ends the gap
 };
 
-/// What a device did, over all its streams.
+/// How a device spent its time, over all its streams.
 struct device_figures {
   std::int64_t device = 0;
   std::int64_t start_ns = 0;          ///< start of the first kernel or copy
   std::int64_t span_ns = 0;           ///< from start_ns to the end of the last kernel or copy
   std::int64_t compute_ns = 0;        ///< time in which at least one computing kernel ran
   std::int64_t communication_ns = 0;  ///< time in which at least one communicating kernel ran
-  /// communication_ns without the time of computing kernels.
+  /// communication_ns without the time in which computing kernels ran too.
   std::int64_t only_communication_ns = 0;
   /// Time in which data was copied from or to the host and no kernel ran.
   std::int64_t only_copies_ns = 0;
@@ -75,29 +75,31 @@ struct device_figures {
   std::vector<device_gap> gaps;  ///< gaps; the sum of their lengths is idle_ns
 
   std::int64_t busy_ns() const noexcept { return span_ns - idle_ns; }
-  /// Busy time without the time in which only communication ran, because that may be waiting.
+  /// Busy time without the time in which only communicating kernels ran, because these may only be
+  /// waiting for other devices.
   std::int64_t working_ns() const noexcept { return busy_ns() - only_communication_ns; }
 };
 
-/// Finds the call that launched a certain work.
+/// Finds the host's call that launched a kernel, copy or memset.
 class call_starts {
  public:
   explicit call_starts(const device_trace& trace);
 
-  /// Returns the index of this call in device_trace::calls; SIZE_MAX if it is unknown.
+  /// Returns the index in device_trace::calls of the call that launched `work`; SIZE_MAX if it is
+  /// unknown.
   std::size_t call_of(const device_work& work) const noexcept;
 
  private:
-  /// The correlation number and the index of each call, sorted.
+  /// The correlation number of each call, and its index in device_trace::calls; sorted.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> calls_;
 };
 
-/// If there are several steps, removes all work that was launched after the start of the last one,
-/// and returns true. HolisticTraceAnalysis does the same: the recording may have ended while the
-/// work of the last step was still running.
+/// If there are several profiler steps, removes all work that was launched after the start of the
+/// last step, and returns true. HolisticTraceAnalysis does the same, because the recording may have
+/// ended while the work of the last step was still running.
 bool leave_out_last_step(device_trace& trace);
 
-/// Returns the figures of every device, in order of the devices' numbers.
+/// Returns the measurements of every device, in order of the devices' numbers.
 std::vector<device_figures> figures_of_devices(const device_trace& trace, const call_starts& calls);
 
 }  // namespace lotus::tool

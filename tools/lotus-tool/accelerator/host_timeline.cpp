@@ -14,8 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-/// If the host does something else for a shorter time between two launches, this time counts as
-/// launch: the framework and its language need some microseconds between calls.
+/// If the host does something else between two launches for a shorter time, this time counts as
+/// launch, because frameworks and Python need some microseconds between calls.
 constexpr std::int64_t short_host_ns = 50'000;
 
 class range_collector {
@@ -63,7 +63,7 @@ class range_collector {
   }
 
   /// Returns the direction of a call that copies. If the trace does not contain the copy, assumes a
-  /// copy to the device, because most copies are batches. Returns `none` for other calls.
+  /// copy to the device, because most copies transfer batches. Returns `none` for other calls.
   copy_kind direction_of(const runtime_call& call) const {
     if (call.kind != call_kind::copy) return copy_kind::none;
     const auto at = directions_.find(call.correlation);
@@ -99,7 +99,8 @@ class range_collector {
     }
   }
 
-  /// Adds the outermost operators of the framework that launch work on the device.
+  /// Adds the framework's operators (such as aten::add) that launch work on the device, except
+  /// those inside other operators.
   void add_operators() {
     std::vector<thread_range> operators(trace_.operators.begin(), trace_.operators.end());
     std::sort(operators.begin(), operators.end(), [](const thread_range& a, const thread_range& b) {
@@ -120,7 +121,8 @@ class range_collector {
     }
   }
 
-  /// Returns what the host did at each time. If several causes apply, the first in idle_cause wins.
+  /// Divides the time of the host into ranges with one cause each. If several causes apply at one
+  /// time, the first of them in idle_cause is used.
   std::vector<cause_range> painted() {
     std::sort(edges_.begin(), edges_.end(),
               [](const edge& a, const edge& b) { return a.at_ns < b.at_ns; });

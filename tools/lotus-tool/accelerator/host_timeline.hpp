@@ -1,4 +1,5 @@
-// Finds what a program's host threads did for its accelerators at every moment.
+// Divides the time of a program's host threads by activity, which explains why its accelerators
+// were idle.
 #ifndef LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
 #define LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
 
@@ -13,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// Why a device was idle, which is what the host did at that time. If several threads did different
-/// things, the one that comes first in this list counts.
+/// Why a device was idle: the activity of the host at that time. If several host threads had
+/// different activities, the first of them in this list counts.
 enum class idle_cause : std::uint8_t { batch_wait, copy, synchronization, launch, host };
 inline constexpr std::array all_idle_causes{idle_cause::batch_wait, idle_cause::copy,
                                             idle_cause::synchronization, idle_cause::launch,
@@ -23,7 +24,7 @@ inline constexpr std::array all_idle_causes{idle_cause::batch_wait, idle_cause::
 /// Returns the name of a cause, such as "batch-wait".
 std::string_view idle_cause_name(idle_cause cause) noexcept;
 
-/// A range of the host's time or of a device's idle time, with its cause.
+/// A time range of the host or of a device's idle time, with the cause.
 struct cause_range {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -37,26 +38,28 @@ struct recorded_range {
   idle_cause cause = idle_cause::batch_wait;
 };
 
-/// Returns what the host did at each time, as adjacent ranges without gaps. Before the first and
-/// after the last range, the cause is `host`.
+/// Returns the activity of the host at each time, as adjacent ranges without gaps. Before the first
+/// and after the last range, the cause is `host`.
 ///
-/// - batch_wait: a thread that also launches work is in enumerate(DataLoader), a consumer is in
-/// Lotus's scope BatchWait, or `recorded` contains a wait
-/// - copy: in a call that copies from the host, or in a synchronization right after it; in a scope
-/// named Copy on a thread that also launches work; or `recorded` contains a copy
-/// - synchronization: in a call that synchronizes, or that copies to the host
-/// - launch: in another call that launches work, in an operator of the framework that contains one,
-/// or between two of these if less than 50 us lie between them
+/// - batch_wait: a thread that also launches work is in PyTorch's enumerate(DataLoader), a consumer
+///   is in Lotus's scope BatchWait, or `recorded` contains a wait
+/// - copy: a thread is in a call that copies from the host, or in a synchronization right after
+///   such a call; or a thread that also launches work is in a scope named Copy; or `recorded`
+///   contains a copy
+/// - synchronization: a thread is in a call that synchronizes or that copies to the host
+/// - launch: a thread is in another call that launches work, in an operator of the framework that
+///   contains such a call, or between two of these that are less than 50 us apart
 /// - host: everything else
 std::vector<cause_range> host_timeline(const device_trace& trace,
                                        const std::vector<recorded_range>& recorded);
 
-/// Looks up what the host did. The times must not decrease from one call to the next.
+/// Looks up the activity of the host. The times must not decrease from one call to the next.
 class timeline_cursor {
  public:
   explicit timeline_cursor(const std::vector<cause_range>& ranges) : ranges_(ranges) {}
 
-  /// Calls `use(start_ns, end_ns, cause)` for each part of a range that has one cause, in order.
+  /// Divides the range from start_ns to end_ns into parts with one cause each, and calls
+  /// `use(start_ns, end_ns, cause)` for each part, in order.
   template <class Use>
   void for_each_part(std::int64_t start_ns, std::int64_t end_ns, Use use) {
     while (at_ < ranges_.size() && ranges_[at_].end_ns <= start_ns) ++at_;

@@ -1,4 +1,5 @@
-// Finds the logs that belong to a trace: those of the same rank.
+// Finds the logs that belong to a profiler's trace: those of the same rank (process of a
+// distributed training).
 #ifndef LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
 #define LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
 
@@ -10,13 +11,14 @@
 
 namespace lotus::tool {
 
-/// The logs of all ranks of some runs. All ranks may record to one folder, or each to its own.
+/// The logs of all ranks in one or several runs. All ranks may record to one folder, or each rank
+/// to its own.
 class rank_logs {
  public:
   explicit rank_logs(const std::vector<run_files>& runs);
 
   /// Returns the logs that may belong to a trace. Searches the logs in the trace's folder or, if
-  /// there are none, all logs. Of these, takes those of the same rank, and prefers those of a
+  /// there are none, all logs. Among these, prefers logs of the trace's rank, and then logs of a
   /// process in the trace. The result points into this object.
   std::vector<const run_files*> of(const device_trace& trace) const;
 

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Differences and waits with a smaller share of the time are not reported.
+/// If a difference between ranks, or a wait for data, takes at most this share of the time, it is
+/// not reported.
 constexpr double named_share = 0.05;
 
 bool has_name_of_trace(std::string_view name) {
@@ -45,7 +46,7 @@ bool is_same_rank(const accelerator_analysis& a, const accelerator_analysis& b) 
   return !a.processes.empty() && a.processes == b.processes;
 }
 
-/// Returns a rank's name, which is used if no other rank has the same name.
+/// Returns the short name of a rank. It is used only if no other rank has the same name.
 std::string own_name(const accelerator_analysis& of) {
   if (of.rank) return "rank " + std::to_string(*of.rank);
   if (of.processes.size() == 1) return "process " + std::to_string(*of.processes.begin());

@@ -1,4 +1,5 @@
-// Analyzes the traces of several ranks of one training, and compares them.
+// Analyzes the traces of several ranks (processes of a distributed training), and compares the
+// ranks.
 #ifndef LOTUS_TOOL_ACCELERATOR_RANKS_HPP
 #define LOTUS_TOOL_ACCELERATOR_RANKS_HPP
 
@@ -17,7 +18,8 @@
 
 namespace lotus::tool {
 
-/// Returns the run of a trace, read with run_parts::operations; null if there is none.
+/// A function that returns the run that Lotus recorded of the program in a trace, read with
+/// run_parts::operations; null if there is none.
 using run_of_trace = std::function<std::shared_ptr<const run_data>(const device_trace&)>;
 
 /// Analyzes traces one after the other, so that only one is in memory at a time.
@@ -29,8 +31,8 @@ class rank_collector {
   /// Adds the traces in a file. Throws input_error.
   void add(const std::string& path);
 
-  /// Adds the traces in a folder. Ignores files that are no traces, with a note, and the output of
-  /// `viz`. If a rank has several traces, uses the last one in natural order.
+  /// Adds the traces in a folder. Ignores files that are not traces, with a note, and traces that
+  /// `lotus-tool viz` wrote. If a rank has several traces, uses the last one in natural order.
   /// @param below  whether to search all subfolders too.
   void add_folder(const std::string& dir, bool below);
 
@@ -52,12 +54,13 @@ class rank_collector {
 /// @param run  read with run_parts::operations.
 std::vector<accelerator_analysis> find_accelerators(const run_data& run);
 
-/// Whether the traces show that all devices worked during 90 % of the run, without communication.
+/// Returns whether all devices worked during at least 90 % of the run, not counting communication.
 /// Then a faster input pipeline could gain at most a tenth of the run's time.
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;
 
-/// Shows which ranks make the others wait. In communication, each rank waits for the slowest one.
-/// So all steps take equally long, and the slowest rank is the one that communicates least.
+/// Shows which rank makes the other ranks wait. When ranks communicate, each rank waits for the
+/// slowest one. Therefore all ranks take equally long for a step, and the slowest rank is the one
+/// that spends the least time in communication.
 struct rank_comparison {
   std::vector<std::string> names;    ///< "rank 3", or the process's number, or the file's name
   std::vector<std::int64_t> own_ns;  ///< time outside communication, in total or per step
@@ -65,9 +68,10 @@ struct rank_comparison {
   /// The rank with the longest own_ns, if that is 5 % above the median of the other ranks.
   std::optional<std::size_t> slowest;
   std::int64_t others_ns = 0;  ///< the median of the other ranks' own_ns
-  /// The rank whose device is idle longest because of batches, if that is at least 5 % of its time.
+  /// The rank whose device waits longest for batches, if it waits for more than 5 % of its time.
   std::optional<std::size_t> waits_for_data;
-  std::size_t decisive = 0;  ///< the slowest rank, or the one whose device is idle longest
+  /// The rank whose verdict is shown: `slowest`, or else the rank whose device is idle longest.
+  std::size_t decisive = 0;
 };
 
 /// Compares ranks.

@@ -12,18 +12,18 @@
 
 namespace lotus::tool {
 
-/// Returns the verdict as one sentence. If there are several ranks, it is the verdict of the
-/// slowest one or, if none is slowest, of the one whose device is idle longest.
+/// Returns the verdict as one sentence. If there are several ranks, this is the verdict of the
+/// slowest rank or, if no rank is much slower, of the rank whose device is idle longest.
 /// @param ranks  at least one; this applies to the functions below too.
 std::string accelerator_headline(const std::vector<accelerator_analysis>& ranks);
 
 /// Returns what the user should change; "" if the accelerators are busy.
 std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks);
 
-/// Prints all figures of one trace, or a table of several ranks.
+/// Prints all results of one trace, or a table of several ranks.
 void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out);
 
-/// Writes a single trace as in accelerator_text.hpp, and several traces as an object with a list.
+/// Writes a single trace as accelerator_text.hpp does, and several traces as an object with a list.
 void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks, bool parts);
 
 /// Returns the output of write_accelerator() without steps and batches.

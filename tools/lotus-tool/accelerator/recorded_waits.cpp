@@ -22,7 +22,8 @@ void sort_by_start(std::vector<Range>& ranges) {
             [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
 }
 
-/// The processes whose waits are used: the consumers in the trace or, if there are none, all.
+/// Decides which consumer processes' waits are used: those of the processes in the trace or, if the
+/// logs contain none of these processes, those of all processes.
 class counted_consumers {
  public:
   counted_consumers(const run_data& run, const device_trace& trace) : run_(run) {
@@ -41,7 +42,8 @@ class counted_consumers {
   std::set<std::uint64_t> numbers_;
 };
 
-/// Adds the consumers' scopes and stages named copy_scope_name. Logs contain both as operations.
+/// Adds the consumers' scopes and stages named copy_scope_name. Logs contain both kinds as
+/// operations.
 void add_copies(const run_data& run, const std::set<std::uint64_t>& consumers, std::int64_t base_ns,
                 std::vector<recorded_range>& ranges) {
   for (std::size_t f = 0; f < run.logs.size(); ++f) {

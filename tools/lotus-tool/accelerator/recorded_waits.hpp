@@ -1,4 +1,5 @@
-// Reads from Lotus's logs what a profiler's trace of the same program does not contain.
+// Reads data from Lotus's logs that a profiler's trace of the same program lacks: waits for
+// batches, copies and the critical path.
 #ifndef LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
 #define LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
 
@@ -12,7 +13,7 @@
 
 namespace lotus::tool {
 
-/// The activity on the critical path during a range of time.
+/// An interval of the critical path with one activity.
 struct path_part {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -26,15 +27,16 @@ struct batch_start {
   std::uint32_t epoch = 0;
 };
 
-/// Waits and other data from logs, in order of time and on the trace's clock.
+/// Data from logs, in order of time. All times are on the trace's clock.
 struct recorded_waits {
   std::vector<recorded_range> ranges;  ///< waits for batches, and scopes named Copy
   std::vector<path_part> path;
   std::vector<batch_start> batches;
 };
 
-/// @param run  if several processes consumed batches, only those are used that are in the trace, or
-///   all if none of them is.
+/// Returns the waits for batches, the copies and the critical path of a run.
+/// @param run  if several processes consumed batches, only those in the trace are used, or all of
+///   them if none is in the trace.
 recorded_waits find_recorded_waits(const run_data& run, const device_trace& trace);
 
 }  // namespace lotus::tool

@@ -1,5 +1,6 @@
-// Statistics of an operation or of a quantity (preprocess time, wait, delay, step). Each single
-// value, such as the mean, is called a figure; all outputs use the list of figures in this file.
+// Defines the statistics of an operation or of a quantity (preprocess time, wait, delay, step).
+// Each single value, such as the mean, is called a figure. All outputs use the list of figures in
+// this file.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
@@ -17,10 +18,10 @@
 
 namespace lotus::tool {
 
-/// Statistics of the durations of an operation, a stage or a quantity. Figures that do not exist
-/// for it are missing.
+/// Statistics of the durations of an operation, a stage or a quantity. Members that do not apply to
+/// it, such as the self time of a quantity, are nullopt.
 struct figures {
-  std::string name;  ///< decoded name of the operation, with the S that logs put before it
+  std::string name;  ///< decoded name; for operations, with the S that begins all names in logs
   distribution time;
   /// Total self time of the operation; missing for quantities.
   std::optional<std::int64_t> self_ns;
@@ -42,14 +43,14 @@ std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 /// Returns the statistics of any durations. Changes the order of `durations_ns`.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
-/// The value of one figure, such as the mean; monostate if it is missing. Counts and whole
+/// The value of one figure, such as the mean; monostate if the value is missing. Counts and whole
 /// nanoseconds are exact.
 using figure = std::variant<std::monostate, std::int64_t, double>;
 
 enum class figure_unit : std::uint8_t { count, time_ns, share };
 
-/// The outputs that may contain a figure, as bits. Text tables have op_column and quantity_column
-/// in figure_field instead.
+/// The outputs that may contain a figure, as bits. The text tables have no bit; figure_field has
+/// their column numbers (op_column and quantity_column) instead.
 enum figure_output : unsigned {
   op_json = 1U,
   quantity_json = 2U,
@@ -69,7 +70,8 @@ struct figure_field {
   /// `quantity_column` is the same for the table of quantities.
   unsigned op_column;
   unsigned quantity_column;
-  /// Whether the figure exists even if there are no durations, as the count does.
+  /// Whether the figure has a value even if there are no durations; only counts and totals have
+  /// one.
   bool of_none = false;
   std::string_view missing = {};  ///< text that tables show for a missing value
   bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured

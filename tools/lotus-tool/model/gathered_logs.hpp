@@ -1,4 +1,4 @@
-// Combines the logs of a run in a fixed order, while several threads read one log each.
+// Combines the logs of a run in a fixed order, while several threads read different logs.
 #ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 #define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
@@ -38,11 +38,11 @@ struct log_data {
 
   batch_records records;
   name_table names;
-  // Statistics of operations, indexed by the number of the name in `names`.
+  // Statistics of operations, indexed by the id of the name in `names`.
   std::vector<log_op> ops;
-  // Like `ops`: the operations' durations in blocks; empty unless asked for.
+  // Like `ops`: the durations of each operation in blocks; empty if run_parts::blocks is false.
   std::vector<value_blocks> blocks;
-  std::vector<cpu_split> cpu;  // like `ops`: CPU splits of operations; empty if unknown
+  std::vector<cpu_split> cpu;  // like `ops`: how the operations' time was spent; empty if unknown
   packed_operations packed;
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
@@ -52,7 +52,8 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Combines logs as they are read, so that only a few complete logs are in memory at a time.
+/// Combines the logs of a run into one run_data while they are read, so that only a few complete
+/// logs are in memory at a time.
 class gathered_logs {
  public:
   /// @param side  the side data of the run.
@@ -60,8 +61,8 @@ class gathered_logs {
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds one log. If `index` is far ahead of the first log that is still missing, waits for that
-  /// log. Thread-safe.
+  /// Adds one log. Waits if `max_ahead` logs before it are still missing, so that few logs are in
+  /// memory at a time. Thread-safe.
   /// @param index  the index of the log; each index is added once.
   void take(std::size_t index, std::unique_ptr<log_data> log);
 
@@ -80,11 +81,13 @@ class gathered_logs {
   diagnostic_log& diagnostics_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  // Logs that wait, because a log before them is still being read; the key is the index of the log.
+  // Logs that cannot be added yet, because a log before them is still being read; the key is the
+  // index of the log.
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  // For each name's number: whether CPU time is unknown for a thread.
+  // For each operation, by the id of its name: whether a thread that ran the operation has no CPU
+  // times.
   std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };

@@ -1,4 +1,5 @@
-// Types that identify the parts of a run: one type for each kind of part.
+// Defines types that identify parts of a run: one type for each kind of part, so that they cannot
+// be confused.
 #ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 #define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 
@@ -13,11 +14,12 @@ namespace lotus::tool {
 using file_id = strong_index<struct file_tag>;
 using optional_file = optional_index<file_id>;
 
-/// A batch, as its index in run_batches::all(). The program's number of the batch is batch::index.
+/// A batch, as its index in run_batches::all(). The number that the program gave the batch is
+/// batch::index.
 using batch_id = strong_index<struct batch_tag>;
 using optional_batch = optional_index<batch_id>;
 
-/// A stage, as the number of its name in run_data::names, or preprocess_stage.
+/// A stage, as the id of its name in run_data::names; or preprocess_stage.
 using stage_id = strong_index<struct stage_tag>;
 /// The stage to which the workers' preprocess spans belong. It has no name in the program.
 inline constexpr stage_id preprocess_stage{UINT32_MAX};

@@ -27,7 +27,7 @@ class operation_store {
   explicit operation_store(std::size_t max_bytes = in_memory) : max_bytes_(max_bytes) {}
 
   /// Writes `bytes` to the file and returns their position in it. Returns nullopt if the memory
-  /// limit is not reached yet; then the caller keeps the bytes in memory.
+  /// limit is not reached yet; then the caller must keep the bytes in memory.
   std::optional<std::uint64_t> put_away(std::string_view bytes) {
     if (kept_.fetch_add(bytes.size()) < max_bytes_) return std::nullopt;
     return file_.put(bytes);
@@ -40,13 +40,13 @@ class operation_store {
   spill_file file_;
 };
 
-/// The operations of one log in the order in which they were added, each in about 8 bytes, at most
-/// 25. Memory grows by blocks, because a growing vector would temporarily take three times the
-/// memory. Not thread-safe.
+/// The operations of one log in the order in which they were added. Each takes about 8 bytes, at
+/// most 25. Memory grows by blocks, because a vector would temporarily take three times the memory
+/// while it grows. Not thread-safe.
 class packed_operations {
  public:
   packed_operations() = default;
-  /// @param store  shared by all logs of the run.
+  /// @param store  receives the blocks that do not fit in memory; all logs of the run share it.
   explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
 
   void push(const operation& op) {

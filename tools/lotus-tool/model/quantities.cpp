@@ -64,12 +64,15 @@ std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip) 
 
 namespace {
 
-/// Adds up CPU splits. The sum is missing if one of the splits is missing.
+/// Adds up how the time of intervals was spent. The sum is missing if this is unknown for one of
+/// the intervals.
 class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
-  /// @param whole_batch  whether the interval is a complete wait, batch or step.
+  /// @param whole_batch  whether the interval is a complete wait, batch or step. For such
+  ///   intervals, CPU times are known even if the program read CPU clocks only at the ends of waits
+  ///   and batches.
   void add(optional_file file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
     const off_cpu_time* const off = side_.off_cpu_of(file, whole_batch);
     if (off == nullptr) {

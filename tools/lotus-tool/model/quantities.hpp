@@ -19,7 +19,7 @@ enum class quantity : std::uint8_t { preprocess, wait, delay, step };
 inline constexpr quantity all_quantities[] = {quantity::preprocess, quantity::wait, quantity::delay,
                                               quantity::step};
 
-/// Returns "preprocess" and so on.
+/// Returns the name of a quantity, such as "preprocess".
 std::string_view quantity_name(quantity of) noexcept;
 
 /// Returns the value of one quantity of a batch. If no waits are recorded, no batch has a step,
@@ -30,11 +30,13 @@ std::optional<std::int64_t> value_of(const run_batches& batches, const batch& b,
 /// @param skip  the number of batches to leave out at the beginning of each epoch.
 std::vector<std::int64_t> values_of(const run_batches& batches, quantity wanted, std::size_t skip);
 
-/// Returns how the wall time of one quantity was spent, summed over all batches that have it.
-/// Missing if this is unknown for one of the threads, and for delays, in which no thread works.
+/// Returns how much of one quantity's time the threads ran, waited for a CPU or were blocked,
+/// summed over all batches that have the quantity. Missing if this is unknown for one of the
+/// threads, and for delays, because no thread works during a delay.
 std::optional<cpu_split> cpu_of(const run_data& run, quantity wanted, std::size_t skip);
 
-/// Returns how the time for building a batch was spent, summed over the batch's spans.
+/// Returns how much of the time for building a batch the threads ran, waited for a CPU or were
+/// blocked, summed over the batch's spans.
 std::optional<cpu_split> preprocessing_cpu(const run_data& run, const batch& b);
 
 /// Returns for each batch of run_batches::all() whether it counts in statistics: false for the

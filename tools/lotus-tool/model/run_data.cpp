@@ -34,7 +34,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Appends the arguments of calls to the names of operations in one log.
+/// Appends the arguments of calls to the names of operations in one log, so that calls with
+/// different arguments become different operations.
 class argument_names {
  public:
   /// @param side  the side logs, which contain the arguments. Must outlive this object.
@@ -44,8 +45,9 @@ class argument_names {
     }
   }
 
-  /// Returns the number of a new name, which also contains the arguments of the call that began at
-  /// `start_ns`; `name` itself if the call has no arguments.
+  /// Returns the id of a name that also contains the arguments of the call that began at
+  /// `start_ns`, and adds this name to `names` if it is new. Returns `name` itself if the call has
+  /// no arguments.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
     const auto at = std::lower_bound(
         all_.begin(), all_.end(), start_ns,
@@ -155,10 +157,11 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
   return logs.finish();
 }
 
-/// Computes statistics of operations whose durations are not all in memory: reads the logs again.
+/// Computes the percentiles of operations with so many calls that their durations are not all in
+/// memory. This reads the operations again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
-  // For each operation, indexed by the number of its name: its index in `searches`.
+  // For each operation, indexed by the id of its name: its index in `searches`.
   std::vector<std::optional<std::size_t>> search_of(data.names.size());
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (data.ops[name].durations.are_all()) continue;
@@ -187,7 +190,7 @@ void describe_many(run_data& data) {
   }
 }
 
-/// Adds the names of the side logs to the names of the run, after those of the logs.
+/// Moves the data of the side logs into `data`. Adds the names in it to the names of the run.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
   number.reserve(side.names.size());

@@ -1,4 +1,4 @@
-// The data of a run, which all commands of lotus-tool use.
+// Defines the data of a run, which all commands of lotus-tool use, and reads it from the logs.
 #ifndef LOTUS_TOOL_MODEL_RUN_DATA_HPP
 #define LOTUS_TOOL_MODEL_RUN_DATA_HPP
 
@@ -26,14 +26,16 @@
 
 namespace lotus::tool {
 
-/// The data that read_run() keeps, besides batch records and the number of operations.
+/// Which data read_run() keeps in memory. Batch records and the number of operations are always
+/// kept.
 struct run_parts {
-  bool totals = false;      ///< keep run_data::ops with self times and the time of each worker
-  bool durations = false;   ///< keep what `totals` and `operations` keep, and op_samples::durations
+  bool totals = false;  ///< keep run_data::ops with self times and the time of each worker
+  /// Keep the data of `totals` and `operations`, and op_samples::durations.
+  bool durations = false;
   bool operations = false;  ///< make run_data::for_each_operation() available
   /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
   bool by_arguments = false;
-  bool blocks = false;  ///< keep what `totals` keeps, and op_details::blocks
+  bool blocks = false;  ///< keep the data of `totals`, and op_details::blocks
 };
 
 /// The time that one worker spent on one operation.
@@ -43,9 +45,9 @@ struct worker_share {
   std::int64_t max_ns = 0;
 };
 
-/// The shares of workers, indexed by log; may be shorter than the list of logs. Most operations are
-/// in only one log, so the share of the last log is stored in this object, and only other shares
-/// need allocated memory.
+/// How much time each worker spent on one operation, indexed by log; may be shorter than the list
+/// of logs. Most operations are in only one log, so the share of the last log is stored in this
+/// object, and only other shares need allocated memory.
 class worker_shares {
  public:
   std::size_t size() const noexcept { return size_; }
@@ -53,7 +55,7 @@ class worker_shares {
     if (file + 1 == size_) return last_;
     return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
   }
-  /// @param file  the index of a log, higher than in all calls before.
+  /// @param file  the index of a log, which must be higher than in all earlier calls.
   void set(std::size_t file, const worker_share& share);
 
  private:
@@ -64,19 +66,22 @@ class worker_shares {
   std::unique_ptr<std::vector<worker_share>> before_;
 };
 
-/// Data about an operation that is missing for most operations of a run with many names.
+/// Data about an operation that most operations of a run with many names do not have. It is stored
+/// separately, so that op_samples stays small.
 struct op_details {
-  distribution time;             ///< distribution of the durations, if they are not all in memory
-  value_blocks blocks;           ///< the durations in blocks, if run_parts::blocks is set
-  std::optional<cpu_split> cpu;  ///< split of all calls' time; missing if unknown for one thread
+  distribution time;    ///< distribution of the durations, if they are not all in memory
+  value_blocks blocks;  ///< the durations in blocks, if run_parts::blocks is set
+  /// How all calls' time was spent; missing if unknown for one of the threads.
+  std::optional<cpu_split> cpu;
   std::optional<heap_use> heap;  ///< heap use of all calls; missing if allocations were not counted
 };
 
-/// An operation. There may be a million of them, so it is small.
+/// The calls of one operation. A run may have a million operations, so this struct is small.
 struct op_samples {
-  std::string_view name;     ///< decoded name with the leading S, stored in run_data::names
+  /// Decoded name with the S that begins it in logs, stored in run_data::names.
+  std::string_view name;
   kept_durations durations;  ///< durations of the calls, in the order of the logs
-  std::int64_t self_ns = 0;  ///< total time without the operations inside
+  std::int64_t self_ns = 0;  ///< total time without the operations inside the calls
   worker_shares by_file;
 
   const op_details& details() const noexcept;
@@ -96,12 +101,12 @@ struct run_data {
 
   const run_files* files = nullptr;  ///< the logs that were read; they must outlive this object
   name_table names;  ///< names of operations, in the order in which they first occur
-  /// Data about operations, indexed by the number of the name in `names`.
+  /// Data about operations, indexed by the id of the name in `names`.
   std::vector<op_samples> ops;
   run_batches batches{{}};
   side_data side;  ///< contents of the side logs
-  /// Statistics of calls that were only counted, not recorded one by one. They always cover the
-  /// whole run, even if only a part of the run is read.
+  /// Statistics of aggregated operations, whose calls are counted instead of recorded. They always
+  /// cover the whole run, even if only a part of the run is read.
   std::vector<aggregated_op> aggregated;
   record_counts records;  ///< numbers of stored and dropped records, as reported by the processes
   std::uint64_t damaged_lines = 0;  ///< number of damaged log lines, which were skipped
@@ -131,18 +136,18 @@ struct run_data {
 
   bool has_operations(std::size_t file) const noexcept { return !logs[file].packed.empty(); }
 
-  /// The operations of one log. Each log numbers its names itself, because logs are read in
+  /// The operations of one log. Each log has its own ids of names, because logs are read in
   /// parallel.
   struct log_operations {
     packed_operations packed;
-    /// Converts the number of a name in this log (the index) to its number in run_data::names.
+    /// The id in run_data::names of each name in this log, indexed by the name's id in this log.
     std::vector<std::uint32_t> names;
   };
   std::vector<log_operations> logs;  ///< operations of each log, in the order of `files`
 };
 
-/// Returns how many records the processes of a run stored and dropped. Warns if records were
-/// dropped.
+/// Returns how many records the processes of a run stored and dropped. Warns about dropped and lost
+/// records, and if the files that describe the processes could not be read completely.
 record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics);
 
 /// Reads all logs of a run, several at a time. The diagnostics are in the order of the logs,

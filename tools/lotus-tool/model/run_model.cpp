@@ -21,9 +21,10 @@
 namespace lotus::tool {
 namespace {
 
-/// The spans that belong to the preprocessing of a batch. Spans after the reception, such as those
-/// of a stage that the consumer runs, do not belong to it. If all spans come after the reception,
-/// the logs are inconsistent; then all are kept, so that the anomaly stays visible.
+/// The spans that belong to the preprocessing of a batch. Spans that begin after the consumer
+/// received the batch, such as those of a stage that the consumer runs, do not belong to it. If all
+/// spans begin after that time, the logs are inconsistent; then all spans are kept, so that the
+/// inconsistency stays visible.
 class preprocessing_of_batch {
  public:
   preprocessing_of_batch(const run_batches& batches, const batch& b) {
@@ -81,8 +82,8 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_length();
 }
 
-/// Combines consumer processes that ran one after another into one consumer. This happens if the
-/// program was run again and appended to the same logs.
+/// Combines consumer processes that ran one after another into one consumer. Such processes occur
+/// if the program was run again and appended to the same logs.
 bool run_batches::join_successive_consumers() {
   struct span {
     std::int64_t first_ns = INT64_MAX;
@@ -207,7 +208,8 @@ void run_batches::find_deliveries() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // A buffered batch has no wait. Assume the same time between wait and reception as on average.
+  // The consumer does not wait for a buffered batch. Assume that the time between wait and
+  // reception would be the mean of the other batches.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(delivered) / static_cast<double>(waited_for);
   constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless

@@ -1,4 +1,4 @@
-// Assembles the batches of a run from its records and computes their quantities.
+// Combines the records of a run into batches and computes the quantities of each batch.
 #ifndef LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 #define LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 
@@ -14,7 +14,8 @@
 
 namespace lotus::tool {
 
-/// A batch record, with the times and number that are in the log.
+/// A record of one event of a batch, such as a wait, with the times and the batch number in the
+/// log.
 struct batch_record {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -27,7 +28,8 @@ struct batch_record {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
   /// Returns the time when the consumer had the batch: the end of a wait, otherwise the start of
-  /// the record, because the durations of markers and of SBatchConsumed records are placeholders.
+  /// the record. In SBatchConsumed records, and in wait records that only mark an early arrival,
+  /// the duration is a placeholder.
   std::int64_t consumer_had_it_ns() const noexcept {
     return kind == record_kind::wait && !is_marker() ? end_ns() : start_ns;
   }
@@ -37,11 +39,12 @@ struct batch_record {
 /// would temporarily take three times the memory.
 using batch_records = std::deque<batch_record>;
 
-/// A span of work on a batch or an item: in a named stage, or a preprocess span of a worker.
+/// A span of work on a batch or an item: either in a named stage, or the preprocess span of a
+/// worker.
 struct preprocessing_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// The number in the log: that of the batch, or of an item that became part of the batch.
+  /// The number in the log: of the batch, or of an item that became part of the batch.
   std::int64_t number = 0;
   stage_id stage = preprocess_stage;
   optional_file file = {};
@@ -66,7 +69,8 @@ struct time_span {
 struct batch {
   std::int64_t index = 0;
   std::uint32_t epoch = 0;  ///< epoch of the batch, counted from 0
-  /// The batch's preprocess record; the last one if the batch was built in several parts.
+  /// The batch's preprocess record; the one that ended last if several threads built the batch
+  /// together.
   optional_record preprocessed;
   optional_record wait;
   optional_record consumed;
@@ -84,8 +88,9 @@ struct epoch_times {
   std::size_t delivered = 0;
   std::int64_t first_ns = 0;  ///< time of the first reception of a batch
   std::int64_t last_ns = 0;
-  /// The time from the last reception to the first wait (or else reception) of the next epoch: the
-  /// last step, validation, checkpoints, pauses. Missing for a consumer's last epoch.
+  /// The time from the last reception to the consumer's next wait, or to its next reception if it
+  /// never waits. It contains the last step, and also validation, checkpoints and pauses. Missing
+  /// for a consumer's last epoch.
   std::optional<std::int64_t> between_ns;
 };
 
@@ -94,17 +99,18 @@ struct epoch_times {
 ///
 /// Batch numbers restart with every epoch. Therefore the k-th preprocessing of batch number i
 /// belongs to the k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i record, and to epoch k. If
-/// the receptions show that an epoch did not contain a number, consumer_passes corrects the epochs.
-/// If more batches were preprocessed than received, because an epoch was left early, each reception
-/// belongs to the last preprocessing before it. If several processes consume at the same time, each
-/// has its own batches, and the epochs of one process are numbered after those of another.
+/// some epochs did not contain all numbers, this assignment is wrong; consumer_passes then corrects
+/// it by the order in which batches were received. If more batches were preprocessed than received,
+/// because the consumer stopped an epoch early, each reception belongs to the last preprocessing
+/// before it. If several processes consume at the same time, each has its own batches, and the
+/// epochs of one process are numbered after those of another.
 ///
 /// One preprocessing of batch i is an SBatchPreprocessed_i record, or a pass of number i through
 /// the stages. A new pass begins when all spans of the pass have ended and its first stage begins
-/// with number i again. Several threads may build parts of one batch. This class assumes so if most
-/// receptions of a number come after several preprocess records of the number, considering only
-/// numbers that were received in every epoch. Then all preprocess records since the previous
-/// reception of the number belong to one batch.
+/// with number i again. Several threads may also build each batch together. This class assumes so
+/// if the numbers that were received in every epoch mostly have several preprocess records before
+/// each reception. Then all preprocess records since the previous reception of the number belong to
+/// one batch.
 class run_batches {
  public:
   /// @param stages   spans of named stages. item_stages() decides whether the numbers of a stage
@@ -122,21 +128,22 @@ class run_batches {
   /// Returns whether the consumers' waits are recorded. If they are not, steps cannot be measured,
   /// because they would contain waiting.
   bool waits_known() const noexcept { return waits_known_; }
-  /// Returns whether the run has stages, but neither workers nor a consumer. Then a batch is done
-  /// when its last stage ends.
+  /// Returns whether the run has stages, but neither workers nor a consumer. Such a program pushes
+  /// its batches through the stages, and a batch is done when its last stage ends.
   bool pushed() const noexcept { return pushed_; }
-  /// Returns the number of batches that were at least partly built but not received, because an
-  /// epoch was left early or the program ended. 0 if no batch was received.
+  /// Returns the number of batches that were at least partly built but not received, because the
+  /// consumer stopped an epoch early or the program ended. Returns 0 if no batch was received.
   std::size_t discarded() const noexcept;
-  /// Returns whether batches were preprocessed in several parts, which this class combines.
+  /// Returns whether several threads build each batch together. This class then combines their
+  /// spans into one preprocessing.
   bool in_parts() const noexcept { return in_parts_; }
-  /// Returns the share of the consumers' time between the end of a wait and the SBatchConsumed
-  /// record after it. An epoch counts from its first wait to its last reception. 0 if there are
-  /// fewer than three such batches.
+  /// Returns the share of the consumers' time that lies between the end of a wait and the
+  /// SBatchConsumed record after it. The consumers' time is from the first wait to the last
+  /// reception of each epoch. Returns 0 if fewer than three batches have such a time.
   double late_share() const noexcept { return late_share_; }
-  /// Returns whether the program records SBatchConsumed after the step (late_share above 20 %).
-  /// Then a batch counts as received at the end of its wait or, if it was buffered, at the previous
-  /// SBatchConsumed.
+  /// Returns whether the program records SBatchConsumed only after the step, which is assumed if
+  /// late_share() is above 20 %. Then a batch counts as received at the end of its wait or, if it
+  /// was buffered, at the previous SBatchConsumed.
   bool consumed_late() const noexcept { return late_share_ > 0.2; }
   /// Returns the mean time from the end of a wait to the reception, which is not part of any step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
@@ -175,8 +182,8 @@ class run_batches {
     return preprocessing_spans_;
   }
 
-  /// Returns the preprocess time; for a batch that was built in several parts, the time during
-  /// which at least one part was being built.
+  /// Returns the preprocess time. If several threads built the batch together, this is the time
+  /// during which at least one of them worked on it.
   std::optional<std::int64_t> preprocess_ns(const batch& b) const;
   /// Returns how long the consumer waited for the batch; 0 for a batch that arrived out of order.
   std::optional<std::int64_t> wait_ns(const batch& b) const noexcept;
@@ -184,8 +191,8 @@ class run_batches {
   std::optional<std::int64_t> delay_ns(const batch& b) const;
   /// Returns the time when the consumer received the batch.
   std::optional<std::int64_t> delivery_ns(const batch& b) const noexcept;
-  /// Returns the time when the batch left the loader: when it was received or, if batches are
-  /// pushed(), when its preprocessing ended.
+  /// Returns the time when the batch left the loader: when it was received or, if pushed() is true,
+  /// when its preprocessing ended.
   std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
   /// Returns the step's duration: from the reception to the consumer's next wait or reception.
   /// LOTUS_BATCH_ARRIVED does not end a step. Missing for an epoch's last batch.
@@ -198,7 +205,8 @@ class run_batches {
   std::optional<time_span> made(const batch& b) const;
   /// Returns the sum of the batch's spans. If spans overlap, the sum may exceed the latency.
   std::int64_t service_ns(const batch& b) const;
-  /// Returns how much of the batch's latency none of its spans covers: it waited between stages.
+  /// Returns the part of the batch's latency that none of its spans covers, because the batch
+  /// waited between stages.
   std::int64_t queueing_ns(const batch& b) const;
 
  private:

@@ -32,8 +32,8 @@ std::vector<stage_stats> describe_stages(const run_data& run) {
 
 namespace {
 
-/// Extends the life of a batch to the start of the first item that became part of it. Returns
-/// whether there is such an item.
+/// Makes the latency of a batch begin with the first item that became part of it. Returns whether
+/// there is such an item.
 bool begin_with_items(const run_batches& batches, item& it) {
   const optional_batch batch = batches.preprocessing_spans()[it.spans.front()].batch;
   if (!batch) return false;

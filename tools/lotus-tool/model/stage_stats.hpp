@@ -37,13 +37,13 @@ struct async_stats : figures {
   std::int64_t running_ns = 0;
 };
 
-/// Returns the statistics of the stages in the order of measure_stages(). Empty if the program
-/// names no stage and has only the workers' batches.
+/// Returns the statistics of the stages in the order of measure_stages(). Empty if the program has
+/// no named stages.
 std::vector<stage_stats> describe_stages(const run_data& run);
 
-/// Returns the statistics of batches and of items that went through stages, each only if there are
-/// any. Empty if the program names no stage. `slowest` is the number of items or batches with the
-/// longest latency to describe in detail.
+/// Returns the statistics of the batches, and those of the items, that went through stages, each
+/// only if there are any. Empty if the program has no named stages. `slowest` is the number of
+/// items or batches with the longest latency to describe in detail.
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest);
 
 /// Returns statistics of the asynchronous operations, in the order in which names first occur.

@@ -31,8 +31,8 @@ std::string role_name(file_role role) {
   return "log";
 }
 
-/// Returns the name of a thread. A thread without its own name has the name of its program, which
-/// Linux cuts to 15 characters; this function completes such a name.
+/// Returns the complete name of a thread. A thread that was not named has the name of its program,
+/// which Linux cuts to 15 characters; such a name is completed from the program's command line.
 std::string whole_name(const std::string& name, const std::string& command) {
   constexpr std::size_t cut = 15;
   const std::string program = fs::path(command.substr(0, command.find(' '))).filename().string();

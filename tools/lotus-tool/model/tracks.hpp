@@ -13,8 +13,8 @@
 
 namespace lotus::tool {
 
-/// The track of a trace viewer on which a slice is drawn. The pair is unique in an output file,
-/// even if the file contains several runs.
+/// The numbers of a track, which is a row of a trace viewer on which spans are drawn as bars
+/// (slices). The pair is unique in an output file, even if the file contains several runs.
 struct track {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
@@ -39,10 +39,10 @@ struct process_track {
   std::string name;
 };
 
-/// The tracks of a run: a process for each recorded process (one if none is recorded), and a thread
-/// for each log. Slices on one track must nest, but a consumer's step may partly overlap operations
-/// of the same thread. Therefore, if a thread has a consumer's and a worker's log, only the
-/// consumer's log keeps the number of the thread.
+/// The tracks of a run: a process for each recorded process (or one process if none is recorded),
+/// and a thread for each log. Slices on one track must nest, but a consumer's step may partly
+/// overlap with operations of the same thread. Therefore, if a thread has one log as a consumer and
+/// one as a worker, only the consumer's log keeps the number of the thread.
 struct run_tracks {
   std::uint32_t pid = 0;  ///< pid of the first process, which shows the run's counters
   std::vector<process_track> processes;
@@ -62,8 +62,8 @@ std::string log_title(const log_file& file, const process_info* process = nullpt
 
 /// Assigns tracks to all runs.
 /// @param dir    the directory as given by the user; runs are named by their path below it.
-/// @param taken  numbers that are not assigned, because a trace that is merged with this one uses
-///   them. Slices of both traces on one track would not nest.
+/// @param taken  numbers that another trace uses, which is merged with this one. They are not
+///   assigned, because slices of both traces on one track would not nest.
 std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
                                    const std::set<std::uint64_t>& taken);
 

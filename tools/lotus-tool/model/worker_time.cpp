@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view whole_transform = "STransform";
 constexpr std::size_t slow_samples_shown = 5;
 
-/// The batches that the thread of one log preprocessed, without skipped ones, in order of time.
+/// The batches that the thread of one log preprocessed, in order of time, without the batches that
+/// statistics leave out.
 class batch_spans {
  public:
   batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
@@ -74,7 +75,7 @@ struct long_operation {
   std::size_t file;
 };
 
-/// Keeps only the longest of all added calls.
+/// Keeps only the longest of all added calls, from which the slow samples are chosen.
 class longest_operations {
  public:
   void add(const long_operation& op) {
@@ -93,7 +94,7 @@ class longest_operations {
 };
 
 /// Calls `on_operation(operation, index of its batch, index of its log)` for each operation inside
-/// a batch that is not skipped.
+/// a batch that statistics count (see `counted`).
 template <class OnOperation>
 void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
                          OnOperation&& on_operation) {
@@ -107,8 +108,8 @@ void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
   }
 }
 
-/// Returns the median duration of each operation for which `wanted` is true, indexed by the number
-/// of its name.
+/// Returns the median duration of each operation for which `wanted` is true, indexed by the id of
+/// its name.
 std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
                                std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
@@ -140,7 +141,8 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
-  // All lists here are indexed by the number of the name; `appeared` keeps the order of appearance.
+  // These vectors are indexed by the id of an operation's name; only `appeared` lists these ids in
+  // order of first appearance.
   std::vector<kept_durations> durations(run.names.size());
   std::vector<std::int64_t> total_ns(run.names.size());
   std::vector<std::uint32_t> appeared;

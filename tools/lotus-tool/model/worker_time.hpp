@@ -1,4 +1,4 @@
-// Measures in which operations the workers spend their time while they preprocess.
+// Measures how the workers divide their time among operations while they build batches.
 #ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 #define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 

@@ -44,7 +44,8 @@ std::string_view copy_kind_name(copy_kind kind) noexcept {
   return "other";
 }
 
-// The patterns and their order are those of HolisticTraceAnalysis 0.5 (hta/common/types.py).
+// The patterns in this function, and their order, are those of HolisticTraceAnalysis 0.5
+// (hta/common/types.py), so that both tools classify work in the same way.
 work_kind work_kind_of(std::string_view name) noexcept {
   const bool copies = begins_with_one_of(name, {"Memcpy", "hipMemcpy"});
   const bool sets = begins_with_one_of(name, {"Memset", "hipMemset"});

@@ -1,4 +1,5 @@
-// Reads a profiler's trace: the work of accelerators, and the calls that launched this work.
+// Defines the contents of a profiler's trace (the work of accelerators and the calls that launched
+// this work), and reads it from PyTorch's profiler.
 #ifndef LOTUS_TOOL_ACCELERATOR_TRACE_DEVICE_TRACE_HPP
 #define LOTUS_TOOL_ACCELERATOR_TRACE_DEVICE_TRACE_HPP
 
@@ -22,14 +23,16 @@ enum class copy_kind : std::uint8_t { none, to_device, to_host, on_device, betwe
 /// Returns the short name of a direction, such as "HtoD".
 std::string_view copy_kind_name(copy_kind kind) noexcept;
 
-/// The kind of host memory in a copy. A copy of pageable memory needs a buffer of the driver.
+/// The kind of host memory in a copy. Copies of pageable memory are slower, because they need a
+/// buffer of the driver.
 enum class host_memory : std::uint8_t { unknown, pageable, pinned };
 
 /// A kernel, copy or memset on a device.
 struct device_work {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// The number that the trace gives to the call that launched this work; 0 if it is unknown.
+  /// The number with which the trace identifies the call that launched this work; 0 if it is
+  /// unknown.
   std::uint64_t correlation = 0;
   std::uint64_t bytes = 0;   ///< size of a copy or memset
   std::uint32_t stream = 0;  ///< index in device_trace::streams
@@ -63,7 +66,7 @@ struct thread_range {
 
 struct wait_range : thread_range {
   std::optional<std::uint64_t> batch;  ///< number of the batch, if it is known
-  bool of_consumer = false;  ///< whether Lotus recorded the wait; if so, its thread is a consumer
+  bool of_consumer = false;  ///< whether Lotus recorded the wait, so that its thread is a consumer
 };
 
 /// A step of the training, which the profiler names "ProfilerStep#12".
@@ -78,8 +81,8 @@ struct host_thread {
   std::uint64_t thread = 0;
 };
 
-/// What a trace contains. All times are relative to base_ns. Lists have the order of the trace; the
-/// long ones are deques, because a growing vector temporarily needs three times its memory.
+/// The contents of a trace. All times are relative to base_ns. Lists have the order of the trace;
+/// the long lists are deques, because a growing vector temporarily needs three times its memory.
 struct device_trace {
   std::string path;
   std::int64_t base_ns = 0;  ///< base of all times, in ns since the Unix epoch
@@ -88,12 +91,13 @@ struct device_trace {
   std::vector<device_stream> streams;
   std::deque<runtime_call> calls;
   std::deque<thread_range> operators;  ///< operators of the framework, such as aten::add
-  std::vector<wait_range> waits;       ///< enumerate(DataLoader), and scopes BatchWait of Lotus
-  std::vector<thread_range> copies;    ///< scopes of Lotus with the name Copy
+  /// PyTorch's enumerate(DataLoader) ranges, and Lotus's scopes BatchWait.
+  std::vector<wait_range> waits;
+  std::vector<thread_range> copies;  ///< scopes of Lotus with the name Copy
   std::vector<profiler_step> steps;
   std::vector<host_thread> threads;
   bool fractional = false;  ///< whether times have fractions of microseconds
-  /// Whether the recording may have ended before the last step's work did, which is the case for
+  /// Whether the recording may have ended while work of the last step was still running, as with
   /// PyTorch's profiler.
   bool ends_early = false;
   bool merged = false;  ///< whether `viz` has merged a run's events into the trace
@@ -104,7 +108,8 @@ work_kind work_kind_of(std::string_view name) noexcept;
 copy_kind copy_kind_of(std::string_view name) noexcept;
 host_memory host_memory_of(std::string_view name) noexcept;
 call_kind call_kind_of(std::string_view name) noexcept;
-/// Whether an annotation is PyTorch's "enumerate(DataLoader)#…", which is a wait for the loader.
+/// Returns whether an annotation is PyTorch's "enumerate(DataLoader)#…", which is a wait for the
+/// loader.
 bool is_wait_of_loader(std::string_view name) noexcept;
 
 /// The name of the consumer's scope or stage that copies a batch to the device.
@@ -112,7 +117,7 @@ inline constexpr std::string_view copy_scope_name = "Copy";
 /// The name of the scope with which Lotus shows a wait for a batch in profilers.
 inline constexpr std::string_view wait_scope_name = "BatchWait";
 
-/// How times with fractions of microseconds are read.
+/// How the reader treats times with fractions of microseconds.
 enum class time_rounding : std::uint8_t {
   whole_us,  ///< as HolisticTraceAnalysis does: rounds starts up and ends down
   exact

@@ -27,7 +27,7 @@ struct trace_time {
   bool fractional = false;
 };
 
-/// Converts a decimal number of microseconds without loss, if it has at most three decimals.
+/// Converts a decimal number of microseconds; without loss if it has at most three decimals.
 std::optional<trace_time> time_of(std::string_view text) {
   trace_time time;
   if (std::from_chars(text.data(), text.data() + text.size(), time.us).ec != std::errc()) {
@@ -37,7 +37,7 @@ std::optional<trace_time> time_of(std::string_view text) {
   std::int64_t whole_us = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole_us);
   std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  // This is a number with a sign or an exponent, such as "-.5" or "1e6".
+  // The text is not a plain decimal number, but has a sign or an exponent, such as "-.5" or "1e6".
   if (error != std::errc() || (!rest.empty() && rest.front() != '.')) {
     time.ns = std::llround(time.us * 1000);
   } else {
@@ -54,14 +54,15 @@ std::optional<trace_time> time_of(std::string_view text) {
   return time;
 }
 
-/// Receives the events of a trace and stores in a device_trace what the analysis needs.
+/// Receives the events of a trace while the file is read, and stores the data that the analysis
+/// needs in a device_trace.
 class kineto_handler final : public json_events {
  public:
   kineto_handler(device_trace& trace, time_rounding rounding)
       : trace_(trace), rounding_(rounding) {}
 
   bool found_events() const noexcept { return found_; }
-  /// Whether the text begins like JSON: with an object or an array.
+  /// Returns whether the text begins with an object or an array, as JSON does.
   bool began() const noexcept { return began_; }
 
   bool begin_object() override { return open(); }
@@ -108,13 +109,14 @@ class kineto_handler final : public json_events {
         break;
       case field::name:
         event_.name.assign(text);
-        // Only lotus-tool and the script of the original Lotus write events with such names.
+        // Only lotus-tool and the original Lotus (the Python tool of the paper) write such names,
+        // so one of them has merged a run into this trace.
         trace_.merged = trace_.merged || text.substr(0, 6) == "SBatch";
         break;
       case field::category:
         event_.category.assign(text);
         break;
-      case field::stream:  // some profiler versions write numbers as texts
+      case field::stream:  // some profiler versions write this number as a text, which is ignored
       case field::device:
       case field::correlation:
       case field::none:
@@ -272,7 +274,8 @@ class kineto_handler final : public json_events {
     if (!start.fractional && !length.fractional) return {start.ns, start.ns + length.ns};
     trace_.fractional = true;
     if (rounding_ == time_rounding::exact) return {start.ns, start.ns + length.ns};
-    // HolisticTraceAnalysis calculates with doubles, so the same is done here to get equal results.
+    // HolisticTraceAnalysis (a tool for PyTorch traces) calculates with doubles. The same is done
+    // here, so that both tools give equal results.
     return {static_cast<std::int64_t>(std::ceil(start.us)) * 1000,
             static_cast<std::int64_t>(std::floor(start.us + length.us)) * 1000};
   }

@@ -36,8 +36,8 @@ bool is_sqlite(const std::string& path) {
 
 namespace {
 
-/// Converts a number of CUPTI's enumeration, which the tables ENUM_CUDA_MEMCPY_OPER and
-/// ENUM_CUDA_MEM_KIND list.
+/// Converts a number of CUPTI's enumeration of copies. Databases list these numbers in the table
+/// ENUM_CUDA_MEMCPY_OPER, and those of kinds of memory in ENUM_CUDA_MEM_KIND.
 copy_kind copy_kind_of_number(std::int64_t number) noexcept {
   if (number == 1 || number == 3) return copy_kind::to_device;
   if (number == 2 || number == 4) return copy_kind::to_host;
@@ -111,7 +111,8 @@ constexpr const char* range_types = "(59, 60, 70, 71)";
 /// Value of NVTX_EVENTS.eventType for the name of a domain.
 constexpr const char* domain_type = "75";
 
-/// Words in the names of training steps; only the first of them that occurs in the trace is used.
+/// Words that may precede the number in the names of training steps, the preferred ones first. Only
+/// the first word that occurs in the trace is used.
 constexpr std::array<std::string_view, 7> step_words{
     "profilerstep", "step", "train_step", "training_step", "iteration", "iter", "batch"};
 
@@ -138,8 +139,8 @@ std::optional<named_step> step_of(std::string_view text) {
   return step;
 }
 
-/// Extracts the process from nsys's number of a process or thread: the upper bits are the machine
-/// and the process, the lower 24 bits the thread.
+/// Returns the process in nsys's number of a process or thread. The upper bits of such a number are
+/// the machine and the process, the lower 24 bits the thread.
 std::uint64_t process_of(std::int64_t serialized) noexcept {
   return static_cast<std::uint64_t>(serialized) >> 24U;
 }
@@ -192,8 +193,8 @@ class nsys_reader {
  private:
   static constexpr int first_special = 5;
 
-  /// Reads the work in a table.
-  /// @param special  SQL for four more columns, of which the first has the bytes.
+  /// Reads the kernels, copies or memsets in a table.
+  /// @param special  SQL for four more columns, the first of which has the number of bytes.
   template <class Make>
   void read_work(const std::string& table, const std::string& special, const std::string& join,
                  Make make) {
@@ -228,7 +229,7 @@ class nsys_reader {
         });
   }
 
-  /// Whether a thread belongs to the process whose trace is read.
+  /// Returns whether a thread belongs to the process whose trace is read.
   bool counts(std::int64_t global_thread) const noexcept {
     return !process_ || process_of(global_thread) == process_of(*process_);
   }
@@ -247,7 +248,7 @@ class nsys_reader {
         std::string(by_id ? "LEFT JOIN StringIds ON StringIds.id = textId" : "") +
         " WHERE eventType ";
     const std::string text = by_id ? "COALESCE(text, value)" : "text";
-    // Pairs of process and domain in which Lotus records.
+    // The NVTX domains in which Lotus records, as pairs of a process and a domain's number.
     std::set<std::pair<std::uint64_t, std::int64_t>> of_lotus;
     database_.for_each("SELECT globalTid, " + domain + ", " + text + from + "= " + domain_type,
                        [&](sqlite3_stmt* row) {

@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// Whether the file begins like a SQLite database.
+/// Returns whether the file begins like a SQLite database.
 bool is_sqlite(const std::string& path);
 
 /// Returns the processes that used an accelerator, by their numbers in the column globalPid. If the
@@ -19,9 +19,9 @@ bool is_sqlite(const std::string& path);
 std::vector<std::optional<std::int64_t>> processes_of_nsys(const std::string& path);
 
 /// Reads the tables CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY, _MEMSET, _RUNTIME and NVTX_EVENTS; a
-/// missing table counts as empty. NVTX ranges are used if they are Lotus's waits and scopes named
-/// Copy, PyTorch's waits and operators, or steps: "ProfilerStep#3", "step 3", "iteration 3", "batch
-/// 3". Throws input_error.
+/// missing table counts as empty. Of the NVTX ranges, it uses Lotus's waits and scopes named Copy,
+/// PyTorch's waits and operators, and training steps: "ProfilerStep#3", "step 3", "iteration 3",
+/// "batch 3". Throws input_error.
 /// @param process  an element of the result of processes_of_nsys().
 device_trace read_nsys_database(const std::string& path, std::optional<std::int64_t> process);
 

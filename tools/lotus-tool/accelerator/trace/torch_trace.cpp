@@ -25,14 +25,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Finds the events of a trace and the numbers that they use. Recognizes lotus-tool's own output.
+/// Finds where the events of a trace begin and end, and which process and thread numbers they use.
+/// Recognizes lotus-tool's own output.
 class trace_handler final : public json_events {
  public:
   trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
 
-  /// Whether lotus-tool or the original Lotus's script has written the trace. If the run had no
-  /// batches, the script's output has no batch names. Then it is recognized because it contains
-  /// only annotations, while a profiler also writes other events and keys.
+  /// Returns whether the trace was written by lotus-tool or by the script of the original Lotus
+  /// (the Python tool of the paper). If a run has no batches, the script's output has no batch
+  /// names. It is then recognized because it contains only annotations, while a profiler also
+  /// writes other events and keys.
   bool is_ours() const noexcept {
     const bool as_original = trace_.is_object && found_ && !other_keys_ && annotations_ && !others_;
     return ours_ || as_original;
@@ -50,7 +52,7 @@ class trace_handler final : public json_events {
   }
 
   bool text(std::string_view text) override {
-    // Only lotus-tool and the original Lotus's script write such names.
+    // Only lotus-tool and the script of the original Lotus write such names.
     ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
     if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
     return value() && !ours_;

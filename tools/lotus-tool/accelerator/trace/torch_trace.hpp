@@ -1,4 +1,4 @@
-// Reads PyTorch profiler traces, into which a run's events are merged.
+// Reads PyTorch profiler traces, so that a run's events can be merged into them.
 #ifndef LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
 #define LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
 
@@ -15,8 +15,9 @@
 
 namespace lotus::tool {
 
-/// The result of one pass over a Chrome trace: an object with traceEvents or a bare array, perhaps
-/// compressed with gzip. The trace itself stays on disk, because it may be larger than the memory.
+/// The parts of a Chrome trace that merging needs, found by reading the file once. The trace is an
+/// object with traceEvents or a bare array, perhaps compressed with gzip. It stays on disk, because
+/// it may be larger than the memory.
 struct torch_trace {
   std::string path;
   std::uint64_t key_at = 0;      ///< offset after the object's first '{', where a key may be added
@@ -35,8 +36,10 @@ struct torch_trace {
 };
 
 enum class json_kind : std::uint8_t {
-  trace,      ///< a trace that a run can be merged into
-  ours,       ///< output of this tool or of the original Lotus, which is never used as input
+  trace,  ///< a trace that a run can be merged into
+  /// Output of this tool or of the original Lotus (the Python tool of the paper), which is never
+  /// used as input.
+  ours,
   not_trace,  ///< JSON without events
   broken      ///< not valid JSON
 };
@@ -47,8 +50,9 @@ struct json_scan {
   std::string what;  ///< if the kind is `broken`: the error and its position
 };
 
-/// Reads the file as a stream, so that the memory used does not depend on its size. Throws
-/// input_error if the file cannot be read.
+/// Checks whether a file is a profiler's trace, and finds the parts that merging needs. Reads the
+/// file as a stream, so that the memory used does not depend on its size. Throws input_error if the
+/// file cannot be read.
 json_scan scan_json(const std::string& path);
 
 /// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores lotus-tool's own

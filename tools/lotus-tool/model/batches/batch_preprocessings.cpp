@@ -47,11 +47,11 @@ class preprocessing_finder {
 
   batch_preprocessings find() && {
     const std::vector<span_number> order = in_order();
-    // Decide whether batches are built in parts. Consider only numbers that were received in every
-    // epoch: if an epoch was left early, a batch may also be built several times before it is
-    // received.
+    // Decide whether several spans, such as those of several threads, build each batch together
+    // (`in_parts`). Consider only numbers that were received in every epoch: if the consumer
+    // stopped an epoch early, a batch may have been built several times before it was received.
     std::size_t epochs = 0;
-    std::size_t deliveries = 0;  // receptions of numbers that were received in all epochs
+    std::size_t deliveries = 0;  // how often these numbers were received
     for (auto at = deliveries_.cbegin(); at != deliveries_.cend();) {
       const delivery_range of = deliveries_of(at->first);
       deliveries = of.size() > epochs ? 0 : deliveries;
@@ -108,8 +108,9 @@ class preprocessing_finder {
 
   static number_key key_of(const preprocessing_span& s) { return {s.consumer, s.number}; }
 
-  /// Splits the spans of one batch or item number into passes (see pass_number). A new pass begins
-  /// when all spans have ended and the first stage begins again, or with a second preprocess span.
+  /// Splits the spans of one batch or item number into passes: a pass is one occurrence of the
+  /// number in the pipeline (see pass_number). A new pass begins when all spans have ended and the
+  /// first stage begins again, or with a second preprocess span.
   void split(const span_number* first, const span_number* last) {
     pass_number pass;
     stage_id began_with = found_.spans[*first].stage;
@@ -139,7 +140,7 @@ class preprocessing_finder {
     delivery_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
-    /// Returns the index of the first reception after `time_ns`.
+    /// Returns the index of the first time that is later than `time_ns`.
     std::size_t index_after(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
@@ -152,9 +153,10 @@ class preprocessing_finder {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Counts the receptions of one number that follow several passes, which suggests that each batch
-  /// is built in parts. Passes that consist of preprocess spans count only if they are on several
-  /// threads: one worker that builds a batch twice does not build it in parts.
+  /// Counts how often the consumer received a batch with one number after several passes of this
+  /// number. If this is frequent, several spans build each batch together. Passes that consist of
+  /// preprocess spans count only if they are on several threads, because one worker that builds a
+  /// batch twice does not build it in parts.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -175,9 +177,9 @@ class preprocessing_finder {
     return joint;
   }
 
-  /// Calls on_segments(first, last) for each reception of a batch number, with the spans of this
-  /// number that began since the previous reception; finally for the spans after the last
-  /// reception.
+  /// Calls on_segments(first, last) once for each time that a batch with one number was received,
+  /// with the spans of this number that began since the previous time. The last call has the spans
+  /// that began after the last batch with this number was received, if there are any.
   template <class OnSegments>
   void for_each_delivery(const span_number* first, const span_number* last,
                          OnSegments&& on_segments) const {
@@ -203,9 +205,10 @@ class preprocessing_finder {
     usual_segments_ = *middle;
   }
 
-  /// Splits the spans of one number into preprocessings, one for each reception. If there are twice
-  /// as many spans as usual before one reception, and one half begins after the other half ended,
-  /// the batch was built twice, and the first result was discarded.
+  /// Splits the spans of one number into preprocessings, one for each time that a batch with this
+  /// number was received. If there are twice as many spans as usual before a reception, and one
+  /// half begins after the other half ended, the batch was built twice, and the first result was
+  /// discarded.
   void split_by_deliveries(const span_number* first, const span_number* last) {
     pass_number pass;
     for_each_delivery(first, last, [&](const span_number* from, const span_number* to) {
@@ -277,9 +280,9 @@ class preprocessing_finder {
     });
   }
 
-  /// Returns the preprocessing of a batch of which an item became part at `time_ns`: the first one
-  /// that ended after that time. A batch without own spans has one preprocessing for each
-  /// reception.
+  /// Returns the preprocessing of a batch to which an item was added at `time_ns`: the first
+  /// preprocessing that ended after that time. A batch without spans of its own gets one
+  /// preprocessing for each time that it was received.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {
@@ -318,8 +321,8 @@ class preprocessing_finder {
   const std::vector<batch_inclusion>& inclusions_;
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
-  delivery_list deliveries_;        // receptions, sorted by number, then by time
-  // Preprocessings of each number, sorted by start; empty if there are no inclusions.
+  delivery_list deliveries_;        // when batches were received, sorted by number, then by time
+  // Preprocessings of each number, sorted by start; empty if no item became part of a batch.
   std::map<number_key, std::vector<batch_id>> by_number_;
   std::map<std::pair<number_key, std::size_t>, batch_id> of_delivery_;
 };

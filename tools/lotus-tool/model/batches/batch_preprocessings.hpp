@@ -21,21 +21,25 @@ struct batch_preprocessing {
 };
 
 struct batch_preprocessings {
-  /// All spans of work. Their member `batch` is an index in `all`, not in run_batches::all().
+  /// All spans in which batches and items were preprocessed. Their member `batch` is an index in
+  /// `all`, not in run_batches::all().
   std::vector<preprocessing_span> spans;
-  /// Numbers of the preprocess records. Their spans come first in `spans`, in the same order.
+  /// The preprocess records, as indices in the batch records. The spans of these records come first
+  /// in `spans`, in the same order.
   std::vector<record_number> records;
-  std::vector<batch_preprocessing> all;  ///< preprocessings, sorted by consumer, number and start
-  bool in_parts = false;  ///< whether batches were built in parts; see run_batches::in_parts()
+  /// The preprocessings, sorted by consumer, number and start.
+  std::vector<batch_preprocessing> all;
+  bool in_parts = false;  ///< whether several spans build each batch; see run_batches::in_parts()
 };
 
 /// Groups spans into preprocessings by the rules described at run_batches, and decides for each
-/// stage whether its numbers are those of items or of batches. `inclusions`: the events that an
-/// item became part of a batch. A stage processes items if more of its numbers are items than
-/// batches in these events. If the counts are equal, it processes items if most of its spans ended
-/// before their item became part of a batch. Without inclusions, it processes items if most of its
-/// numbers occur in no batch record. An item belongs to the first batch of which it became part
-/// after work on it began, unless work on the same number began again in between.
+/// stage whether its numbers identify items or batches. Each element of `inclusions` reports that
+/// an item became part of a batch. A stage processes items if more of its numbers occur in
+/// `inclusions` as items than as batches. If both occur equally often, it processes items if most
+/// of its spans ended before their item became part of a batch. If `inclusions` is empty, it
+/// processes items if most of its numbers occur in no batch record. An item belongs to the first
+/// batch of which it became part after work on the item began, unless work on the same number began
+/// again in between.
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
                                          const std::vector<batch_inclusion>& inclusions);

@@ -29,7 +29,8 @@ class same_number {
   void add(batch_preprocessing& m) { preprocessings_.push_back(&m); }
 
   /// Sets the epoch of all records and preprocessings. Returns the epoch after the last one.
-  /// @param cut_off  whether the records are only a part of a run.
+  /// @param cut_off  whether the records are only a part of a run. Then the first records may be of
+  ///   batches that were built before this part.
   std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
     const std::size_t missing = cut_off ? consumed_before_built() : 0;
     std::size_t epochs = preprocessings_.size() + missing;
@@ -64,7 +65,7 @@ class same_number {
   }
 
   /// Sets the epoch of each record to that of the last preprocessing that ended before the consumer
-  /// received the batch. No two records get the same epoch.
+  /// received the batch. All records get different epochs.
   void match_to_earlier(const records_in_time& records, std::uint32_t first) const {
     std::size_t end = preprocessings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
@@ -76,7 +77,7 @@ class same_number {
   }
 
   /// Sets the epoch of each record to that of the first preprocessing that began after the record.
-  /// No two records get the same epoch.
+  /// All records get different epochs.
   void match_to_later(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
@@ -90,8 +91,8 @@ class same_number {
   std::vector<batch_preprocessing*> preprocessings_;
 };
 
-/// Numbers the epochs of each consumer in the order in which it received batches, by means of
-/// consumer_passes.
+/// Numbers the epochs of each consumer in the order in which it received batches; consumer_passes
+/// describes how.
 void number_passes(batch_records& records, batch_preprocessings& found,
                    std::vector<std::uint32_t>& first_epochs) {
   std::map<consumer_id, consumer_passes> passes;

@@ -15,14 +15,14 @@ namespace {
 struct votes {
   std::size_t items = 0;
   std::size_t batches = 0;
-  std::size_t before_taking = 0;
-  std::size_t behind_taking = 0;
+  std::size_t ended_before = 0;
+  std::size_t ended_after = 0;
 };
 
-/// Finds the stages that process items, with the events that an item became part of a batch. A
-/// stage processes items if more of its numbers occur in these events as items than as batches. If
-/// both occur equally often, it processes items if most of its spans end before the event of their
-/// item.
+/// Finds the stages that process items in a run that records which items became part of which batch
+/// (`inclusions`). A stage processes items if more of its numbers occur in these records as items
+/// than as batches. If both occur equally often, it processes items if most of its spans end before
+/// their item became part of a batch.
 std::set<stage_id> by_inclusions(const std::vector<stage_span>& stages,
                                  const std::vector<batch_inclusion>& inclusions) {
   // For each item: the times when it became part of a batch.
@@ -42,19 +42,18 @@ std::set<stage_id> by_inclusions(const std::vector<stage_span>& stages,
     if (times == times_of_item.end()) continue;
     const std::size_t k = seen[{stage_id(s.name), s.number}]++;
     if (k >= times->second.size()) continue;
-    ++(s.end_ns() <= times->second[k] ? v.before_taking : v.behind_taking);
+    ++(s.end_ns() <= times->second[k] ? v.ended_before : v.ended_after);
   }
   std::set<stage_id> found;
   for (const auto& [stage, v] : of_stage) {
-    const bool items =
-        v.items != v.batches ? v.items > v.batches : v.before_taking > v.behind_taking;
+    const bool items = v.items != v.batches ? v.items > v.batches : v.ended_before > v.ended_after;
     if (items) found.insert(stage);
   }
   return found;
 }
 
-/// Finds the stages that process items, for a run without such events: most numbers of these stages
-/// do not occur in batch records.
+/// Finds the stages that process items in a run that does not record which items became part of
+/// which batch: most numbers of these stages do not occur in batch records.
 std::set<stage_id> by_records(const batch_records& records, const std::vector<stage_span>& stages) {
   std::unordered_set<std::int64_t> batches;
   for (const batch_record& r : records) batches.insert(r.index);

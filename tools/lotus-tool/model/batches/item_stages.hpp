@@ -1,4 +1,4 @@
-// Decides for each stage whether the numbers of its spans are those of items or of batches.
+// Decides for each stage whether the numbers of its spans identify items or batches.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 
@@ -11,7 +11,8 @@
 
 namespace lotus::tool {
 
-/// Returns the stages that process items, not batches, by the rules of find_preprocessings().
+/// Returns the stages that process items rather than batches, by the rules described at
+/// find_preprocessings().
 std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
                                const std::vector<batch_inclusion>& inclusions);
 

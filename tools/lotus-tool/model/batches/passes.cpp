@@ -20,9 +20,9 @@ bool is_reception(const batch_record& r) {
   return r.kind == record_kind::consumed;
 }
 
-/// Batches that were built between two passes and never received.
+/// Batches that were built between two passes (epochs) and never received.
 struct discarded_group {
-  std::uint32_t after = 0;  ///< number of received passes before the discarded batches
+  std::uint32_t after = 0;  ///< number of passes received before these batches were built
   std::set<std::int64_t> numbers;
 };
 
@@ -56,7 +56,8 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   return next;
 }
 
-/// Returns whether the receptions of each epoch come after those of all earlier epochs.
+/// Returns whether the batches of each epoch were received after those of all earlier epochs. If
+/// so, the preliminary epochs are right.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {
@@ -112,7 +113,8 @@ void consumer_passes::find_received_passes() {
     const std::int64_t number = received[i]->number;
     bool is_new = seen.empty() || seen.count(number) != 0;
     if (!is_new && in_order && number < *seen.rbegin()) {
-      // If a larger number follows, this batch is only late and does not begin a new pass.
+      // If a larger number follows, this batch was only received late and does not begin a new
+      // pass.
       is_new = i + 1 < received.size() && received[i + 1]->number < *seen.rbegin();
     }
     if (is_new) {
@@ -136,7 +138,8 @@ void consumer_passes::place_discarded() {
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
             [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
-  // For each instance: the pass of the next received instance, or `passes_` if none follows.
+  // For each instance in the order of preprocessing: the pass of the next instance that was
+  // received, or `passes_` if none follows.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
     next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]
@@ -159,7 +162,7 @@ void consumer_passes::place_discarded() {
     if (!left_early && after < passes_ && is_free(after)) {
       of.epoch = after;
     } else if (left_early || lost) {
-      // The batch belongs to the previous pass, but was discarded, lost or built again.
+      // The batch belongs to the previous pass, but it was discarded, lost or built again.
       of.epoch = before - 1;
     } else {
       const bool joins = !groups.empty() && groups.back().after == before &&

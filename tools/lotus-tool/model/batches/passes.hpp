@@ -1,4 +1,5 @@
-// Finds the epochs of one consumer if counting how often a batch number occurs is not enough.
+// Finds the epochs of the batches of one consumer in runs in which some epochs do not contain all
+// batch numbers.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 
@@ -12,11 +13,11 @@ namespace lotus::tool {
 
 /// The records and preprocessings of one consumer. Each is added with a preliminary epoch: how
 /// often its batch number occurred before. This epoch is wrong if an earlier epoch does not contain
-/// the number, because that epoch was left early or prefetched batches were discarded. Preliminary
-/// epochs then overlap in time, and number_epochs() numbers the epochs again in the order in which
-/// batches were received: a number that repeats, or a smaller number after a larger one, begins a
-/// new pass (epoch). Batches that were never received belong to the pass in which they were built.
-/// A pass of which no batch was received is an epoch too.
+/// the number, because the consumer stopped that epoch early or prefetched batches were discarded.
+/// Then the times of the preliminary epochs overlap, and number_epochs() numbers the epochs again
+/// in the order in which batches were received: a number that repeats, or a smaller number after a
+/// larger one, begins a new pass (epoch). Batches that were never received belong to the pass in
+/// which they were built. A pass of which no batch was received is an epoch too.
 class consumer_passes {
  public:
   void add(batch_record& r) { records_.push_back(&r); }
@@ -24,7 +25,7 @@ class consumer_passes {
 
   /// Sets the final epoch of all records and preprocessings. Returns the epoch after the last one.
   /// @param counted_from  the lowest preliminary epoch of this consumer.
-  /// @param first  the number of the first final epoch.
+  /// @param first  the number that the first final epoch gets.
   std::uint32_t number_epochs(std::uint32_t counted_from, std::uint32_t first);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace lotus::tool {
 
-/// Returns the numbers of the records, sorted by `key`; records with equal keys keep the order of
+/// Returns the indices of the records, sorted by `key`; records with equal keys keep the order of
 /// the logs.
 template <class Key>
 std::vector<record_number> numbers_by(const batch_records& records, Key key) {

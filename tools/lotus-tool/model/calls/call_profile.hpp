@@ -1,4 +1,5 @@
-// Profiles operations as if they were functions: which one called which, and for how long.
+// Profiles operations as if they were functions: how often and for how long one operation called
+// another.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
@@ -22,12 +23,12 @@ struct call_times {
 
 struct called_operation {
   call_times all;
-  /// Times by caller. The key is the number of the caller's name; nullopt: no caller.
+  /// Times by caller. The key is the id of the caller's name; nullopt: no caller.
   std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 
-/// Returns the operations of the run, indexed by the number of their name. call_stack defines which
-/// operation is the caller of another.
+/// Returns the operations of the run, indexed by the id of their name in run_data::names.
+/// call_stack defines which operation is the caller of another.
 /// @param run  read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 

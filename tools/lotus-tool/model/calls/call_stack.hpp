@@ -1,4 +1,4 @@
-// Tracks the open operations of a thread, and which operation called which.
+// Tracks which operations of a thread have begun but not ended, and which operation called which.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 
@@ -14,29 +14,29 @@
 
 namespace lotus::tool {
 
-/// The open operations of one thread. The caller of an operation is the innermost operation of its
-/// thread that contains it completely; an operation that contains only a part of it is not its
-/// caller.
+/// The open operations of one thread, which have begun but not ended. The caller of an operation is
+/// the innermost operation of its thread that contains it completely; an operation that contains
+/// only a part of it is not its caller.
 class call_stack {
  public:
   struct call {
     operation what;
-    optional_index<std::uint32_t> caller;  ///< number of the caller's name; nullopt: no caller
-    std::size_t depth = 0;  ///< number of callers above the call; 0 if it has no caller
-    /// Duration without the calls inside it, recorded ones as well as calls that were only counted.
-    /// Complete when the call ends.
+    optional_index<std::uint32_t> caller;  ///< id of the caller's name; nullopt: no caller
+    std::size_t depth = 0;  ///< number of direct and indirect callers; 0 if there are none
+    /// Self time: the duration without the calls inside it, whether these are recorded or
+    /// aggregated (only counted). It is final when the call ends.
     std::int64_t self_ns = 0;
     std::optional<std::size_t> parent;  ///< index of the caller in the stack
-    /// Index in the stack of a caller several levels up, with which callers are found faster; see
-    /// jump_behind(). A call without a caller has its own index here.
+    /// Index in the stack of a caller several levels up, which lets searches skip levels; see
+    /// jump_behind(). For a call without a caller, this is its own index.
     std::size_t jump = 0;
   };
 
-  /// Adds the next operation, in the order of nesting_order. Calls `on_end(const call&)` for each
-  /// call that has ended; the callers of that call are still in the stack then. Time: amortized
-  /// O(1) per operation, even if operations overlap arbitrarily.
-  /// @param worked_ns  the operation's duration minus the calls inside it that were counted but not
-  ///   logged.
+  /// Adds the next operation; operations must be added in the order of nesting_order. Calls
+  /// `on_end(const call&)` for each call that has ended; the callers of that call are still in the
+  /// stack then. Time: amortized O(1) per operation, even if operations overlap arbitrarily.
+  /// @param worked_ns  the operation's duration minus the time of aggregated operations inside it,
+  ///   which are counted instead of recorded.
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
@@ -68,11 +68,11 @@ class call_stack {
 
   /// Returns whether an operation with the given name called `of` directly or indirectly. If
   /// `caller` is given, only operations that `caller` called directly count.
-  /// @param name  the number of a name of which at least one operation has begun.
+  /// @param name  the id of a name; at least one operation with this name must have begun.
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Search for an operation that is in two lists: the callers of `of`, and the open operations
+    // Find an operation that is in both of two lists: the callers of `of`, and the open operations
     // with this name. Both lists are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);
@@ -96,8 +96,9 @@ class call_stack {
     on_end(last);
   }
 
-  /// Returns call::jump for a call whose direct caller is at index `parent`. With these jumps, any
-  /// caller is reached in O(log depth) steps (Myers, An applicative random-access stack, 1983).
+  /// Returns the value of call::jump for a call whose direct caller is at index `parent`. With
+  /// these jumps, any caller is reached in O(log depth) steps (Myers, An applicative random-access
+  /// stack, 1983).
   std::size_t jump_behind(std::size_t parent) const {
     const std::size_t first = open_[parent].jump;
     const std::size_t second = open_[first].jump;
@@ -118,10 +119,10 @@ class call_stack {
   }
 
   std::vector<call> open_;
-  // Indices in `open_` of the calls that end later than all calls that began after them.
+  // Indices in `open_` of the calls that end later than all calls that began after them. Only these
+  // can be callers of the next call.
   std::vector<std::size_t> longest_;
-  std::vector<std::vector<std::size_t>>
-      open_of_name_;  // for each name's number: indices in `open_`
+  std::vector<std::vector<std::size_t>> open_of_name_;  // by the id of a name: indices in `open_`
 };
 
 /// Calls `on_end(const call_stack::call&, const call_stack&)` for each call of one log in the order

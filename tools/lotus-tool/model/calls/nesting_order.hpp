@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// An operation of one thread. Its `name` is a number of a name_table.
+/// An operation of one thread. Its `name` is an id of a name_table.
 struct operation {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -19,10 +19,10 @@ struct operation {
 };
 
 /// Sorts operations so that parents come before their children, which trace viewers require. A log
-/// has the opposite order, because a record is written when its operation ends. This class holds
-/// the last tens of thousands of operations and inserts each new one at its place. Memory use is
-/// constant; an operation that contains more operations than this may therefore be emitted too
-/// late. Time: O(log window) per operation, for any order of the log.
+/// has the opposite order, because a record is written when its operation ends. This class keeps
+/// the latest `window` operations in memory and inserts each new one at its position. An operation
+/// that contains more than `window` operations may be emitted too late. Time: O(log window) per
+/// operation, for any order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
@@ -48,7 +48,7 @@ class nesting_order {
     }
   }
 
-  /// Calls `emit` for all operations that are still held, in order.
+  /// Calls `emit` for all operations that were not emitted yet, in order.
   template <class Emit>
   void finish(Emit&& emit) {
     settle(held_.size() + far_.size(), emit);
@@ -61,7 +61,7 @@ class nesting_order {
   };
 
   /// Orders operations by start. If two start together, the longer one is the parent and comes
-  /// first. If both are equally long, the one in the later line of the log is the parent.
+  /// first. If both are equally long, the operation in the later line of the log is the parent.
   static bool comes_before(const entry& a, const entry& b) noexcept {
     if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
     if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;

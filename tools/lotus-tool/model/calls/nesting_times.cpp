@@ -8,8 +8,8 @@
 namespace lotus::tool {
 namespace {
 
-// The maximum number of operations that are kept while their parent may still follow. Real programs
-// do not have more operations directly inside one operation.
+// The maximum number of operations that are kept in memory because their parent may still follow in
+// the log. Real programs do not have more operations directly inside one operation.
 constexpr std::size_t max_ended = std::size_t{1} << 16U;
 constexpr std::ptrdiff_t far_distance = 64;
 

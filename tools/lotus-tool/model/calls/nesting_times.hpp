@@ -17,8 +17,8 @@ class nesting_times {
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
     return self_ns(start_ns, duration_ns, duration_ns);
   }
-  /// @param worked_ns  the operation's duration minus the calls inside it that were counted but not
-  ///   logged.
+  /// @param worked_ns  the operation's duration minus the time of aggregated operations inside it,
+  ///   which are counted instead of recorded.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns, std::int64_t worked_ns);
 
  private:
@@ -30,7 +30,7 @@ class nesting_times {
   };
   std::int64_t self_in_tree_ns(const span& next);
 
-  // Operations whose parent has not been seen yet, sorted by start.
+  // Operations whose parent has not been added yet, sorted by start.
   std::vector<span> ended_;
   // Used instead of `ended_` after an operation had to be inserted far before the end of `ended_`.
   // Logs that scopes write never need this.

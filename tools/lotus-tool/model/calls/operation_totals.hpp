@@ -11,9 +11,9 @@
 namespace lotus::tool {
 
 struct operation_total {
-  std::string name;  ///< name of the operation, with the S that logs put before it
+  std::string name;  ///< name as in the log, with the S that begins every name there
   std::uint64_t calls = 0;
-  std::int64_t self_ns = 0;  ///< total time without the operations inside it
+  std::int64_t self_ns = 0;  ///< total time of the calls without the operations inside them
   std::int64_t max_ns = 0;   ///< duration of the longest call
 };
 

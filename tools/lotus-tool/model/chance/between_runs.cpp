@@ -15,10 +15,10 @@
 namespace lotus::tool {
 namespace {
 
-/// Mean, variance and number of the logarithms of one side's values.
+/// Mean, variance and number of the logarithms of one group's values.
 struct spread {
   double mean = 0;
-  double variance = 0;  ///< variance of one value; 0 if there is only one value
+  double variance = 0;  ///< variance of a single value; 0 if there is only one value
   double count = 0;
 };
 
@@ -38,8 +38,8 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// Returns the sum of the logarithms of the chosen runs, which form one side. The sum over all runs
-/// is fixed, so this sum determines how much the two sides differ.
+/// Returns the sum of the logarithms of the runs that were assigned to one group. The sum over both
+/// groups is fixed, so this sum determines how much the groups differ.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
@@ -75,7 +75,7 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
   double degrees = 0;
   if (a.size() == 1 || b.size() == 1) {
     degrees = from.count + to.count - 2;
-    // The side with one run has variance 0. Assign the other side's variance to it.
+    // The group with one run has variance 0. Assume that it has the variance of the other group.
     from.variance = to.variance = from.variance + to.variance;
   }
   const double of_a = from.variance / from.count;
@@ -102,7 +102,8 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  // Allow for rounding, because the order in which numbers are added affects their sum.
+  // Subtract a tolerance for rounding, because the order in which numbers are added affects their
+  // sum.
   const double observed = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_extreme = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= observed; };
   constexpr int max_assignments = 20'000;

@@ -23,8 +23,8 @@ double mean_of(const std::vector<value_block>& blocks) {
 double drawn_mean(const std::vector<value_block>& blocks, std::mt19937_64& random) {
   value_block all;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    // Scale the upper half of the random bits to an index of a block. This is cheaper than a
-    // division and as uniform.
+    // Scale the upper half of the random bits to an index of a block. This is cheaper than the
+    // remainder of a division, and the indices are as evenly distributed.
     const value_block& b = blocks[((random() >> 32U) * blocks.size()) >> 32U];
     all = {all.sum + b.sum, all.count + b.count};
   }

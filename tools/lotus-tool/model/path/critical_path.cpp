@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The event that the consumer received a batch.
+/// The reception of a batch by the consumer.
 struct delivered {
   std::int64_t at_ns = 0;
   batch_id batch;
@@ -73,8 +73,8 @@ class path_walker {
     std::int64_t end_ns;
   };
 
-  /// Adds the times of the operations inside the path's spans to the totals of the path. Call it
-  /// after all epochs were walked.
+  /// Adds the times of the operations inside the spans on the path to `sum_`. Call it after all
+  /// epochs were walked.
   void add_operations() {
     std::sort(intervals_.begin(), intervals_.end(),
               [](const preprocessing_interval& a, const preprocessing_interval& b) {
@@ -139,8 +139,9 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Walks back from the reception with the index reception_. Returns the span at whose end the
-  /// walk continues; nullopt if it continues at another reception, which reception_ then denotes.
+  /// Walks back from the reception with the index `reception_`. Returns the span at whose end the
+  /// walk continues; nullopt if it continues at an earlier reception, to whose index `reception_`
+  /// is set.
   optional_span at_delivery() {
     const delivered& h = (*deliveries_)[reception_];
     const batch& b = batches_.at(h.batch);
@@ -160,7 +161,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the batch's span that ended last, of those that began before `used_ns`.
+  /// Returns the span of the batch that ended last, of those that began before `used_ns`.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -183,8 +184,9 @@ class path_walker {
     return n;
   }
 
-  /// Finds what allowed span `n` to begin. Returns the span at whose end the walk continues;
-  /// nullopt if it continues at another reception, to whose index reception_ is set.
+  /// Finds the event that allowed span `n` to begin, such as the end of the thread's previous span.
+  /// Returns the span at whose end the walk continues; nullopt if it continues at another
+  /// reception, to whose index `reception_` is set.
   optional_span at_start(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
@@ -216,8 +218,8 @@ class path_walker {
     return latest(before, earlier, reception);
   }
 
-  /// Returns the consumer's wait for the batch that it received after the reception with this
-  /// index; nullptr if it did not wait.
+  /// Returns the consumer's wait for the batch that it received next after `reception`; nullptr if
+  /// it did not wait for that batch.
   const batch_record* wait_after(std::size_t reception) const {
     if (reception + 1 >= deliveries_->size()) return nullptr;
     const batch& next = batches_.at((*deliveries_)[reception + 1].batch);
@@ -226,8 +228,9 @@ class path_walker {
   }
 
   /// Returns whether a span belongs to the batch that the consumer received after `reception`, and
-  /// began when the consumer began to wait for this batch: then the consumer's step before the wait
-  /// delayed the span, and not a limit on the batches in flight.
+  /// began when the consumer began to wait for this batch. If so, the span could not begin earlier
+  /// because of the consumer's step before the wait, not because of a limit on the batches in
+  /// flight.
   bool was_asked_for(const preprocessing_span& s, std::size_t reception) const {
     const batch_record* const wait = wait_after(reception);
     return wait != nullptr && s.batch && *s.batch == (*deliveries_)[reception + 1].batch &&
@@ -235,8 +238,9 @@ class path_walker {
            links_.just_before(wait->start_ns, s.start_ns);
   }
 
-  /// Finds what allowed a span of the next stage to begin: the end of the previous span of its
-  /// thread, or of the previous span of its batch or item.
+  /// Finds the event that allowed `fetching` to begin, a span of the next stage that took an item
+  /// out of a full queue: the end of the previous span of its thread, or of the previous span of
+  /// its batch or item.
   optional_span at_start_of_fetching(span_number fetching) {
     const optional_span before = links_.before(fetching);
     const optional_span earlier = links_.earlier(fetching);
@@ -248,8 +252,9 @@ class path_walker {
     return latest(before, std::nullopt, delivery_before(now_ns_));
   }
 
-  /// Continues the walk if it is not clear what allowed a span to begin: at the last event before
-  /// the span, which is the end of `before` or `earlier`, or the reception `reception`.
+  /// Continues the walk if it is not clear which event allowed a span to begin. The walk then
+  /// continues at the last event before the span: the end of `before` or `earlier`, or the
+  /// reception `reception`.
   optional_span latest(optional_span before, optional_span earlier,
                        std::optional<std::size_t> reception) {
     std::int64_t at_ns = INT64_MIN;
@@ -297,7 +302,7 @@ class path_walker {
   const run_data& run_;
   const run_batches& batches_;
   const std::vector<preprocessing_span>& spans_;
-  std::vector<bool> is_segmented_;  // whether each span is split; see segmented_spans()
+  std::vector<bool> is_segmented_;  // for each span: whether it is split into segments
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
@@ -305,7 +310,7 @@ class path_walker {
   const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch
   std::int64_t begin_ns_ = 0;
   std::int64_t now_ns_ = 0;
-  std::size_t reception_ = 0;  // index of the reception at which the walk is or last was
+  std::size_t reception_ = 0;  // index of the reception that the walk reached last
   bool finished_ = false;
 };
 

@@ -19,40 +19,45 @@ enum class path_kind : std::uint8_t {
   stage,       ///< time in a stage, outside the operations in it
   step,        ///< the consumer's work on a batch
   delivery,    ///< time for passing data from one thread to the next
-  prefetch,    ///< a worker's wait, because no more batches were allowed in flight
+  prefetch,    ///< time in which a worker waited because no more batches were allowed in flight
   start_up,    ///< time before the work on the first batch began
-  unrecorded,  ///< a worker's time outside any operation or stage, even between batches
+  unrecorded,  ///< time of a worker outside all operations and stages, also between batches
 };
 
-/// Returns "operation", "hand-over" and so on.
+/// Returns the name of a kind, such as "operation" or "hand-over".
 std::string_view path_kind_name(path_kind kind) noexcept;
 
 /// Returns a text for users, such as "Decode", "stage Decode" or "the consumer's steps".
-/// @param name  name of an operation or stage without the leading S; not used for other kinds.
+/// @param name  name of an operation or stage, without the S that begins it in logs; not used for
+///   other kinds.
 std::string path_title(path_kind kind, std::string_view name);
 
-/// The part of the critical path that one activity takes.
+/// How much of the critical path consists of one activity, such as one operation.
 struct path_share {
   path_kind kind = path_kind::unrecorded;
-  std::string name;  ///< name of the operation or stage without the leading S; "" for other kinds
+  /// Name of the operation or stage, without the S that begins it in logs; "" for other kinds.
+  std::string name;
   std::int64_t ns = 0;
-  /// How a thread spent the time; missing if unknown or if none worked.
+  /// How much of this time the threads ran, waited for a CPU or were blocked; missing if this is
+  /// unknown or if no thread worked.
   std::optional<cpu_split> cpu;
-  /// Start of the longest interval, in ns after run_data::first_ns.
+  /// Start of the longest uninterrupted interval of this activity, in ns after run_data::first_ns.
   std::int64_t longest_at_ns = 0;
   std::int64_t longest_ns = 0;
   optional_file longest_file;  ///< log of the thread that worked in that interval, if any
 };
 
-/// An interval of the path, either of one thread or between the work of two threads.
+/// An interval of the critical path: the work of one thread, or the time between the work of two
+/// threads.
 struct path_segment {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  path_kind kind = path_kind::unrecorded;  ///< path_kind::operation means any preprocessing here
-  optional_file file;                      ///< log of the thread that worked, if any
+  /// The kind. Here, path_kind::operation stands for all preprocessing.
+  path_kind kind = path_kind::unrecorded;
+  optional_file file;  ///< log of the thread that worked, if any
 };
 
-/// The part of the critical path in a range of time in which the same activity was on the path.
+/// An interval of the critical path with one activity, such as one operation.
 struct path_activity {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -61,28 +66,30 @@ struct path_activity {
   optional_file file;  ///< log of the thread; nullopt if no thread worked
 };
 
-/// The part of the critical path that is inside the preprocessing of one batch.
+/// How much of the critical path is preprocessing of one batch.
 struct preprocessing_on_path {
   optional_batch batch;  ///< the batch; nullopt for an item that became part of no batch
   std::int64_t ns = 0;
 };
 
 struct critical_path {
-  std::int64_t run_ns = 0;  ///< sum of the epochs' lengths, each from first work to last reception
+  /// Sum of the lengths of all epochs, each from its first work to its last reception of a batch.
+  std::int64_t run_ns = 0;
   std::vector<path_share> shares;  ///< shares of all activities, largest first; their sum is run_ns
   std::vector<preprocessing_on_path> made;  ///< preprocessings on the path; a batch may occur twice
   std::vector<path_segment> segments;       ///< segments of the path, in order of time
 };
 
-/// Finds the critical path by walking each epoch backwards from its last reception of a batch. At a
-/// reception, if the consumer waited and the batch was not ready when the wait began, the walk
-/// continues in the preprocessing of that batch; otherwise at the previous reception, and the time
-/// in between is the consumer's step. In a preprocessing span, the walk goes back to the start of
-/// the span, and continues at the event just before the start that allowed the span to begin. This
-/// is the end of the thread's previous span; or the end of the batch's previous stage; or, if the
-/// output queue was full, the start of the next stage's span that made room; or a reception, if the
-/// number of batches in flight is limited. If there was no earlier event, the rest is start-up.
-/// Every nanosecond belongs to exactly one activity.
+/// Finds the critical path by walking each epoch backwards from the moment when its last batch was
+/// received. If the consumer waited for that batch, and the batch was not ready when the wait
+/// began, the walk continues in the preprocessing of the batch. Otherwise it continues at the
+/// moment when the previous batch was received, and the time in between is the consumer's step. In
+/// a preprocessing span, the walk goes back to the start of the span, and continues at the event
+/// just before the start that allowed the span to begin. This is one of: the end of the thread's
+/// previous span; the end of the batch's previous stage; if the output queue was full, the start of
+/// the next stage's span that took an item out of it; if the number of batches in flight is
+/// limited, the moment when a batch was received. If there was no earlier event, the rest is
+/// start-up. Every nanosecond belongs to exactly one activity.
 /// @param run         read with run_parts::operations; must contain only one consumer.
 /// @param activities  receives the activities of the path, in unspecified order; may be nullptr.
 critical_path find_critical_path(const run_data& run,

@@ -15,7 +15,7 @@
 
 namespace lotus::tool {
 
-/// Sums up the critical path by kind and name.
+/// Adds up the time of each activity, which is identified by its kind and name.
 class path_sum {
  public:
   /// @param activities  receives each added interval, in the order of calls; may be nullptr.

@@ -11,7 +11,7 @@
 namespace lotus::tool {
 
 /// Relations between the spans of run_batches::preprocessing_spans(). Spans that are nested in
-/// another span of their thread are left out.
+/// another span of the same thread are left out.
 class span_links {
  public:
   /// @param batches      must outlive this object.
@@ -22,8 +22,8 @@ class span_links {
   optional_span before(span_number span) const noexcept { return before_[span]; }
   /// Returns the last span of the same item or batch in the previous stage.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
-  /// Returns a span of the next stage that began just before `span` and so made room in the queue
-  /// between the two stages; nullopt if there is none.
+  /// Returns a span of the next stage that began just before `span`, and so took an item out of the
+  /// queue between the two stages, which may have been full; nullopt if there is none.
   optional_span fetching_span(const preprocessing_span& span) const;
 
   /// Returns whether an earlier event may be the cause of a later one: the time between them is at

@@ -17,7 +17,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Splits a span into segments. Add operations in order of start, and parents before children.
+/// Splits a span into segments: one for each interval in which the innermost operation is the same.
+/// Add operations in order of start, and parents before children.
 class cutter {
  public:
   cutter(const preprocessing_span& span, std::vector<span_segment>& to)
@@ -101,7 +102,7 @@ class thread_cutter {
 
   void add(const operation& op) {
     const span_number* const of = span_of(op);
-    // Drop an operation that comes much too late, because its span is already split.
+    // Drop an operation whose line comes so late in the log that its span is already split.
     if (of == outer_.second || of < outer_.first) return;
     const auto index = static_cast<std::size_t>(of - outer_.first);
     if (index >= held_.size()) held_.resize(index + 1);
@@ -138,7 +139,7 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // If two operations are equal, the one in the later line of the log is the parent.
+    // If two operations have equal times, the one in the later line of the log is the parent.
     std::reverse(ops.begin(), ops.end());
     std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
       return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
@@ -146,7 +147,8 @@ class thread_cutter {
     segments_.clear();
     cutter cut(spans_[n], segments_);
     for (const operation& op : ops) {
-      // Leave out operations that end after the span, because they contain the span.
+      // Leave out operations that end after the span: they contain the span, not the other way
+      // around.
       if (op.end_ns() <= spans_[n].end_ns()) cut.add(op);
     }
     cut.finish();

@@ -21,9 +21,9 @@ struct span_segment {
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// Returns, for each span of run_batches::preprocessing_spans(), whether it is split into segments:
-/// if it has a duration and is not nested in another span of its thread. A nested span is one
-/// segment of the span that contains it.
+/// Returns, for each span of run_batches::preprocessing_spans(), whether it is split into segments.
+/// This is true if it has a duration and is not nested in another span of its thread. Nested spans
+/// are not split, because they are segments of the span that contains them.
 std::vector<bool> segmented_spans(const run_batches& batches);
 
 /// Calls `on_segments(span, segments)` for each span that is split; the segments cover the span

@@ -1,5 +1,5 @@
-// Assembles asynchronous operations from their segments. Such an operation pauses and continues,
-// perhaps on another thread.
+// Combines the segments of asynchronous operations. Such an operation can be suspended and continue
+// later, perhaps on another thread; each interval in which it runs is a segment.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ASYNC_OPERATIONS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ASYNC_OPERATIONS_HPP
 

@@ -12,7 +12,7 @@
 namespace lotus::tool {
 
 struct counter_figures {
-  std::string name;  ///< name of the counter, without the S that logs put before it
+  std::string name;  ///< name of the counter, without the S that begins it in logs
   std::size_t count = 0;
   std::int64_t min = 0;
   std::int64_t max = 0;

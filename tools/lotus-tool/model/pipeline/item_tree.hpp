@@ -13,7 +13,7 @@
 namespace lotus::tool {
 
 struct item_node {
-  /// Name of a stage, or of an operation with the S that logs put before it.
+  /// Name of a stage, or name of an operation with the S that begins it in logs.
   std::string name;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -23,7 +23,8 @@ struct item_node {
 
 /// Returns, for each item, its spans in order of start. Each span is followed by the operations
 /// inside it on the same thread. The depth of an operation is one more than that of the span or
-/// operation that contains it. The operation that a log contains for the stage itself is left out.
+/// operation that contains it. Logs also contain the span of a stage as an operation; that
+/// operation is left out.
 /// @param run  read with run_parts::operations; otherwise the result contains only spans.
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items);
 

@@ -20,7 +20,8 @@ std::vector<item> items_of(const run_batches& batches) {
   const std::vector<preprocessing_span>& spans = batches.preprocessing_spans();
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
-  // The spans of a batch have the same `batch`, those of an item the same `pass`.
+  // Spans with equal keys form one entry of the result: spans of a batch with the same `batch`, and
+  // spans of an item with the same `pass`.
   const auto key = [&](span_number n) {
     const preprocessing_span& s = spans[n];
     return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,

@@ -22,18 +22,18 @@ std::vector<optional_span> next_spans(const run_batches& batches) {
                : owner{s.batch, false, {}, 0, {}};
   };
   for (span_number m = 0; m < all.size(); ++m) spans_of[owner_of(all[m])].push_back(m);
-  for (auto& [who, way] : spans_of) {
-    std::stable_sort(way.begin(), way.end(), [&all](span_number a, span_number b) {
+  for (auto& [key, route] : spans_of) {
+    std::stable_sort(route.begin(), route.end(), [&all](span_number a, span_number b) {
       return all[a].start_ns < all[b].start_ns;
     });
   }
-  const auto next_of = [&](const owner& who, std::int64_t end_ns) -> optional_span {
-    const auto way = spans_of.find(who);
-    if (way == spans_of.end()) return std::nullopt;
+  const auto next_of = [&](const owner& key, std::int64_t end_ns) -> optional_span {
+    const auto route = spans_of.find(key);
+    if (route == spans_of.end()) return std::nullopt;
     const auto at =
-        std::lower_bound(way->second.begin(), way->second.end(), end_ns,
+        std::lower_bound(route->second.begin(), route->second.end(), end_ns,
                          [&all](span_number m, std::int64_t ns) { return all[m].start_ns < ns; });
-    if (at == way->second.end()) return std::nullopt;
+    if (at == route->second.end()) return std::nullopt;
     return *at;
   };
   std::vector<optional_span> next(all.size());

@@ -1,4 +1,4 @@
-// Computes when a thread was off the CPU, and for how much of a span.
+// Computes when a thread was off the CPU, and for how much of each span.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
 
@@ -11,8 +11,8 @@
 
 namespace lotus::tool {
 
-/// How the wall time of a span was spent. `run_queue_ns` and `blocked_ns` are missing if it is
-/// unknown why the thread was off the CPU.
+/// How much of the wall time of a span the thread ran, waited for a CPU or was blocked.
+/// `run_queue_ns` and `blocked_ns` are missing if it is unknown why the thread was off the CPU.
 struct cpu_split {
   std::int64_t cpu_ns = 0;                   ///< time during which the thread ran
   std::optional<std::int64_t> run_queue_ns;  ///< time during which the thread waited for a CPU
@@ -22,8 +22,8 @@ struct cpu_split {
   cpu_split& operator+=(const cpu_split& other);
 };
 
-/// A time off the CPU that one record reports. The interval may stand for several shorter ones
-/// between which the thread ran; their exact positions are unknown and not needed.
+/// Time off the CPU that one record reports. The thread may have been off the CPU several times,
+/// and have run in between; the record has only the sum, which is stored as one interval.
 struct off_cpu_interval {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -32,7 +32,7 @@ struct off_cpu_interval {
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// What a thread mostly waited for in an interval off the CPU.
+/// The main reason why a thread was off the CPU in an interval: it was blocked, or no CPU was free.
 enum class off_cpu_reason : std::uint8_t { blocked, no_cpu, unknown };
 constexpr off_cpu_reason reason_of(const off_cpu_interval& s) noexcept {
   if (s.run_queue_ns < 0) return off_cpu_reason::unknown;
@@ -41,13 +41,13 @@ constexpr off_cpu_reason reason_of(const off_cpu_interval& s) noexcept {
 
 /// The intervals off the CPU of one thread, in order of time; they do not overlap.
 ///
-/// An off_cpu line in a log, with time t and length n, means: the thread was off the CPU for n ns
-/// since the last begin or end of a span before t, or since the previous off_cpu line. Therefore no
-/// span began or ended during [t - n, t]. This class assumes that the thread was off the CPU in
-/// this interval, and splits it among the spans that overlap with it. A wait for a CPU is assumed
-/// at the end of the interval, because a blocked thread waits for a CPU after it is woken. The
-/// clocks for wall time and for time off the CPU may disagree by microseconds; therefore intervals
-/// are cut where they overlap with the previous one, and where they exceed a span.
+/// An off_cpu line in a log has a time t and a length n. It means that the thread was off the CPU
+/// for n ns since the last begin or end of a span before t, or since the previous off_cpu line.
+/// Therefore no span began or ended during [t - n, t]. This class assumes that the thread was off
+/// the CPU in this interval, and splits it among the spans that overlap with it. A wait for a CPU
+/// is assumed at the end of the interval, because a blocked thread waits for a CPU after it is
+/// woken. The clocks for wall time and for time off the CPU may disagree by microseconds; therefore
+/// an interval is shortened where it overlaps with the previous interval or exceeds a span.
 class off_cpu_time {
  public:
   off_cpu_time() = default;
@@ -57,12 +57,12 @@ class off_cpu_time {
 
   /// Returns whether the process measured time off the CPU, so that it is known for every span.
   bool known() const noexcept { return measure_ == cpu_measure::switches; }
-  /// Returns whether time off the CPU is known for complete waits, batches and steps, or for every
-  /// span.
+  /// Returns whether time off the CPU is known at least for complete waits, batches and steps.
   bool known_of_batches() const noexcept { return known() || measure_ == cpu_measure::batches; }
 
-  /// Splits the wall time [start_ns, end_ns] so that 0 <= cpu <= wall. Takes logarithmic time, or
-  /// constant time if called for spans in order of their ends. Not thread-safe.
+  /// Returns how the time from start_ns to end_ns was spent; the result's CPU time is never
+  /// negative. Takes logarithmic time, or constant time if called for spans in order of their ends.
+  /// Not thread-safe.
   cpu_split split(std::int64_t start_ns, std::int64_t end_ns) const;
 
   const std::vector<off_cpu_interval>& intervals() const noexcept { return intervals_; }
@@ -80,7 +80,8 @@ class off_cpu_time {
 
   std::vector<sums> sums_;
   cpu_measure measure_ = cpu_measure::unknown;
-  mutable std::size_t hint_ = 0;  // index that the last call of before() found
+  // The result of the last search in before(); the next search begins there.
+  mutable std::size_t hint_ = 0;
 };
 
 }  // namespace lotus::tool

@@ -31,7 +31,8 @@ struct stage_span {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A segment of an asynchronous operation. The thread's log also contains it as an operation.
+/// An interval in which an asynchronous operation ran on one thread. The thread's log also contains
+/// the segment as an operation.
 struct async_segment {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -73,7 +74,8 @@ struct named_range {
 /// The arguments of the operation that began at `start_ns` on this thread.
 struct operation_arguments {
   std::int64_t start_ns = 0;
-  std::uint32_t text = 0;  ///< index in run_data::names of the arguments' text with an S before it
+  /// The text of the arguments, as an index in run_data::names, where an S precedes the text.
+  std::uint32_t text = 0;
   optional_file file = {};
 };
 
@@ -88,13 +90,14 @@ struct side_data {
   /// When each thread was off the CPU, by index in run_files::files.
   std::vector<off_cpu_time> off_cpu;
   heap_data heap;
-  /// For each thread, by index in run_files::files: the time in calls that are only counted,
-  /// without the recorded scopes inside these calls.
+  /// For each thread, by index in run_files::files: the time in aggregated operations (which are
+  /// counted instead of recorded), without the recorded scopes inside them.
   std::vector<off_cpu_time> aggregated;
 
   /// Returns when the thread was off the CPU; nullptr if that is unknown.
-  /// @param whole_batch  also accept data that is valid only for complete waits, batches and steps,
-  ///   because the program read CPU clocks only at the ends of waits and batches.
+  /// @param whole_batch  whether the caller asks only about complete waits, batches and steps. Then
+  ///   the result may come from a program that read CPU clocks only at the ends of waits and
+  ///   batches.
   const off_cpu_time* off_cpu_of(optional_file file, bool whole_batch = false) const noexcept {
     if (!file || file->value() >= off_cpu.size()) return nullptr;
     const off_cpu_time& of = off_cpu[file->value()];

@@ -15,8 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the log that contains the operations of the thread with this number; otherwise any log
-/// of that thread.
+/// Returns the log that contains the operations of the thread with this number. If there is no such
+/// log, returns any log of the thread.
 optional_file log_of(const run_files& run, std::uint64_t number) {
   optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {
@@ -60,7 +60,8 @@ class side_reader {
     const process_info* const process = processes_.process_of(file.number);
     const std::uint64_t pid = process == nullptr ? 0 : process->pid;
     side_data& data = found_.data;
-    // For spans of stages, by name and start: the number of the batch or item.
+    // The numbers of batches and items that are stored in lines of their own, because they do not
+    // fit in the line of the stage's span. The key is the name and start of that span.
     std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
       if (line.kind == event_kind::off_cpu) return add_off_cpu(file, line);
@@ -77,7 +78,7 @@ class side_reader {
           std::int64_t number = line.number();
           if (number < 0) {
             const auto whole = numbers.find({name, line.time_ns});
-            if (whole == numbers.end()) break;  // the record is an operation, not a stage's span
+            if (whole == numbers.end()) break;  // without a number, the record is an operation
             number = whole->second;
             numbers.erase(whole);
           }

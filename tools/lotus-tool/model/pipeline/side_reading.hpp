@@ -14,13 +14,13 @@ namespace lotus::tool {
 
 struct read_side {
   side_data data;
-  name_table names;  ///< the names whose numbers `data` contains
+  name_table names;  ///< the names to which the name ids in `data` refer
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
 };
 
-/// Reads the side logs of the run. From the side logs of the program's other loaders, reads only
-/// when threads were off the CPU, because one thread may work for several loaders. Reports
+/// Reads the side logs of the run. If the program has other loaders, reads from their side logs
+/// only when threads were off the CPU, because one thread may work for several loaders. Reports
 /// malformed lines in the run's own side logs to `diagnostics`. Throws input_error.
 /// @param read  the time range of the run to read.
 read_side read_side_logs(const run_files& run, const run_processes& processes,

@@ -21,7 +21,7 @@ struct window {
 struct moment {
   std::int64_t length_ns;
   std::size_t busy;
-  std::size_t unfetched;  ///< number of finished items that nothing has fetched yet
+  std::size_t unfetched;  ///< number of finished items that the next stage has not fetched yet
   bool ready;             ///< whether the item that starts next is ready
   bool starts_more;       ///< whether another item will start in this epoch
 };
@@ -71,9 +71,9 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   std::vector<change> changes;
   for (const passage& p : passages) {
     changes.push_back({p.start_ns, 1, 0});
-    const bool lies = p.fetched_ns && *p.fetched_ns > p.end_ns;
-    changes.push_back({p.end_ns, -1, lies ? 1 : 0});
-    if (lies) changes.push_back({*p.fetched_ns, 0, -1});
+    const bool is_queued = p.fetched_ns && *p.fetched_ns > p.end_ns;
+    changes.push_back({p.end_ns, -1, is_queued ? 1 : 0});
+    if (is_queued) changes.push_back({*p.fetched_ns, 0, -1});
     if (p.ready_ns) changes.push_back({*p.ready_ns, 0, 0});
   }
   for (const window& w : windows) {
@@ -105,14 +105,16 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
 
 /// How many items the stage's output (the queue after it) can hold; see measure_slots().
 struct output_bound {
-  /// A lower limit of this number: the output held that many items.
+  /// A lower limit of the number of items that the output can hold: it held so many items for a
+  /// noticeable time.
   std::size_t least = 0;
-  /// The exact number: with it in the output, slots were idle although an item was ready.
+  /// The number of items that the output can hold, if it is known. It is known if slots were idle
+  /// although an item was ready, because then the output was full.
   std::optional<std::size_t> exact;
 };
 
-/// States that last for less than this share of the time are ignored, because waking up takes time
-/// and an item is fetched a little before work on it begins.
+/// States that last for less than this share of the time are ignored: they occur because a thread
+/// takes time to wake up, and fetches an item a little before its work on the item begins.
 constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,
@@ -192,7 +194,8 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       starved_or_blocked += ns * static_cast<double>(above(bound.least));
     }
   });
-  // Count half of this time as blocked, half as starved, so at most half is counted incorrectly.
+  // It is unknown whether slots were starved or blocked during this time. If half of it counts as
+  // each, at most half of it is counted incorrectly.
   times.blocked += starved_or_blocked / 2;
   times.starved -= starved_or_blocked / 2;
   slot_shares shares = times.shares();

@@ -1,5 +1,5 @@
-// Measures how the slots of a stage spent their time: busy, starved or blocked. A slot is the place
-// for one item that a stage can process at a time; usually this is one of its threads.
+// Measures how the slots of a stage spent their time: busy, starved or blocked. A stage has one
+// slot for each item that it can process at the same time; usually a slot is one of its threads.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
 
@@ -14,9 +14,9 @@ namespace lotus::tool {
 struct passage {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Time when it left the previous stage; nullopt if there is no previous stage.
+  /// Time when the item left the previous stage; nullopt if there is no previous stage.
   std::optional<std::int64_t> ready_ns;
-  /// Time when the next stage or the consumer fetched it; nullopt if neither did.
+  /// Time when the next stage or the consumer fetched the item; nullopt if neither did.
   std::optional<std::int64_t> fetched_ns;
   std::uint32_t epoch = 0;
 };
@@ -24,7 +24,7 @@ struct passage {
 /// Shares of the slots' time, 0..1. The sum of the shares is 1, or 0 if the stage never worked.
 struct slot_shares {
   double busy = 0;
-  /// Missing, like `blocked`, if the logs do not show whether slots were starved or blocked.
+  /// `starved` and `blocked` are missing if the logs do not show which of the two the slots were.
   std::optional<double> starved = 0.0;
   std::optional<double> blocked = 0.0;
 };
@@ -34,15 +34,15 @@ struct slot_shares {
 /// A slot is starved if it waits for input. It is blocked if it holds a finished item because the
 /// queue after the stage (the output) is full. The logs do not show this, so it is derived:
 /// - While an item is ready, an idle slot is blocked, because otherwise it would start this item.
-/// - At such times the output is full: it holds as many items (its bound) as there are finished
-/// items minus idle slots (the median over these times).
+/// - At such times the output is full. It then holds as many items as are finished, minus those in
+///   idle slots. The median of this number is the bound of the output.
 /// - At other times, the finished items above the bound are in blocked slots; other idle slots are
-/// starved.
+///   starved.
 /// - A source (a stage without a previous stage, for most items) is never starved: its idle slots
-/// are blocked, and do not count after its last start.
-/// - If slots are idle while an item is ready for less than 0.1 % of the time, they may just be
-/// waking up, and the bound may be higher. Then half of the time of idle slots beyond the bound
-/// counts as blocked; if this time exceeds 4 %, both shares are missing.
+///   are blocked, and do not count after its last start.
+/// - If slots are idle although an item is ready for less than 0.1 % of the time, they may just be
+///   waking up, and the bound may be higher. Then half of the time of idle slots beyond the bound
+///   counts as blocked, and half as starved. If this time exceeds 4 %, both shares are missing.
 /// @param passages  sorted by start.
 slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slots);
 

@@ -27,8 +27,10 @@ std::vector<interval> intervals_of(const std::vector<thread_span>& spans) {
   return all;
 }
 
-/// Whether threads are short-lived. Once 64 threads have had logs, a new thread goes on with the
-/// log of one that ended, so the time between both seems to be a life.
+/// Returns whether threads are short-lived, so that the times from first to last span of a log
+/// (`lives`) do not show how many threads existed at the same time. After 64 threads have had logs
+/// of their own, a new thread continues the log of a thread that ended, so one log covers several
+/// threads and the time between them.
 bool share_logs(const std::vector<interval>& lives) {
   constexpr std::size_t own_logs = 64;
   return lives.size() > own_logs && 2 * max_at_once(lives) < lives.size();
@@ -66,7 +68,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   }
   stage_pools found;
   found.stages.resize(stages.size());
-  // A union-find forest that joins the stages that share threads.
+  // A union-find forest whose trees are the groups of stages that share threads.
   std::vector<std::size_t> group(stages.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<bool> shared(stages.size());

@@ -33,7 +33,7 @@ struct stage_pools {
 };
 
 /// Returns the maximum number of intervals that overlap at one time. An interval reaches from
-/// `first` to `second`. Intervals that only touch do not overlap.
+/// `first` to `second`. Intervals of which one ends when the other begins do not overlap.
 std::size_t max_at_once(const std::vector<std::pair<std::int64_t, std::int64_t>>& intervals);
 
 /// Finds the slots and pools of the stages by the rules described at measure_stages().

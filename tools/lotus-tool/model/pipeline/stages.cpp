@@ -26,12 +26,13 @@ struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
   std::vector<passage> passages;
-  // Identifies items by number and pass, and batches by their id, which differs in every epoch.
+  // The items or batches in the stage. Items are identified by number and pass, and batches by
+  // their id, which differs in every epoch.
   std::set<std::tuple<std::int64_t, pass_number, optional_batch, consumer_id>> numbers;
   std::set<batch_id> batches;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
-  double start_sum_ns = 0;  // sum of the times from the batch's start to each of the stage's spans
+  double start_sum_ns = 0;  // sum of the times from the start of a batch to the stage's spans in it
   bool cpu_missing = false;
 };
 
@@ -83,8 +84,9 @@ class stage_reader {
     }
   }
 
-  /// Finds for each span when its item or batch was ready, and when the next stage fetched it. Both
-  /// follow from the previous and the next span of the same item, and then of its batch.
+  /// Finds for each span when its item or batch was ready for the stage, and when the next stage
+  /// fetched it. Both times follow from the previous and the next span of the same item or, after
+  /// the last span of an item, of its batch.
   void find_passages() {
     passages_.resize(spans_.size());
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -92,7 +94,8 @@ class stage_reader {
       passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    // For each batch: its own spans (not those of items). They show when its items were fetched.
+    // For each batch: the spans of the batch itself, without those of its items. They show when the
+    // items were fetched.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
@@ -134,8 +137,9 @@ class stage_reader {
     }
   }
 
-  /// Links an item to its batch. The first span of the batch that starts after the item's end
-  /// fetches the item; therefore that span was not ready to start before the item ended.
+  /// Links an item to its batch: the first span of the batch that starts after the item's end
+  /// fetches the item. Sets ready_ns of that span, which needed the item, and fetched_ns of the
+  /// item's spans.
   void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
     for (const span_number b : batch_spans) {
       const preprocessing_span& next = spans_[b];

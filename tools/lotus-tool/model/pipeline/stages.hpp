@@ -22,12 +22,13 @@ struct stage_figures {
   std::size_t numbers = 0;                 ///< how many items or batches went through the stage
   double numbers_per_batch = 1;            ///< mean number of items per batch, if of_items
   std::vector<std::int64_t> durations_ns;  ///< durations of the stage's spans, unordered
-  /// Sum of the stage's spans without nested spans of other stages on the same thread.
+  /// Total duration of the stage's spans, without nested spans of other stages on the same thread.
   std::int64_t self_ns = 0;
-  /// The maximum number of the stage's spans that may run at the same time; see measure_stages().
+  /// The number of items or batches that the stage can process at the same time; see
+  /// measure_stages().
   std::size_t slots = 0;
-  /// The pool of a stage that shares its threads with others; nullopt for a stage with its own
-  /// threads.
+  /// The pool of threads that the stage shares with other stages, as a number; nullopt for a stage
+  /// with its own threads.
   std::optional<std::size_t> pool;
   /// Mean time that one item or batch spends in spans of this stage.
   double mean_service_ns = 0;
@@ -42,15 +43,17 @@ struct stage_figures {
 /// Returns the stages in the order in which a batch passes through them (by their mean start within
 /// their batches).
 ///
-/// Slots: a thread belongs only to this stage if at least 95 % of its time in stages is spent in
-/// this one. The slots are the maximum number of such threads that existed at the same time, each
-/// from its first to its last span. If these threads do less than 90 % of the stage's work, the
-/// stage shares the threads of a pool with other stages. Then the slots are the maximum number of
-/// the stage's spans that overlap, at most the threads of the pool. Capacity: slots / mean service
-/// time; for the stages of a pool, at most threads / sum of their service times for a batch. Busy:
-/// relative to the time from the stage's first start to its last end in each epoch. Starved and
-/// blocked: see measure_slots(). Each stage of a pool has its own busy share, but the starved and
-/// blocked shares are those of the whole pool.
+/// - Slots: a thread belongs only to this stage if it spends at least 95 % of its time in stages in
+///   this stage. The slots are the maximum number of such threads that existed at the same time,
+///   each from its first to its last span. If these threads do less than 90 % of the stage's work,
+///   the stage shares a pool of threads with other stages. Then the slots are the maximum number of
+///   the stage's spans that overlap, at most the threads of the pool.
+/// - Capacity: slots / mean service time; for the stages of a pool, at most threads / sum of their
+///   service times for a batch.
+/// - Busy: relative to the time from the stage's first start to its last end in each epoch. Each
+///   stage of a pool has its own busy share.
+/// - Starved and blocked: see measure_slots(). The stages of a pool have the shares of the whole
+///   pool.
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool

@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// Adds up spans, which must be given in order of start.
+/// Adds up the spans of one batch or item. Spans must be added in order of start.
 class work_time {
  public:
   void add(const preprocessing_span& s) {

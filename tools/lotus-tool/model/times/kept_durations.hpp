@@ -75,7 +75,8 @@ class kept_durations {
   // The following functions are only valid if are_all() is false.
   std::uint64_t below_100us() const noexcept { return more_->below_100us; }
   std::uint64_t below_10ms() const noexcept { return more_->below_10ms; }
-  /// Returns the distribution of the durations without percentiles, which are 0.
+  /// Returns the distribution of the durations. Its percentiles are 0, because sums do not
+  /// determine them.
   distribution sums() const;
 
  private:

@@ -13,8 +13,9 @@
 namespace lotus::tool {
 namespace {
 
-// One pass splits a range into at most 2^13 parts. This resolves ranges of up to 8 us (buckets of
-// durations up to 2 ms) to 1 ns. A range takes 64 KiB of memory; a name has at most ten ranges.
+// Each pass over the durations splits a range into at most 2^13 parts. This resolves ranges of up
+// to 8 us (the buckets of durations up to 2 ms) to 1 ns. The counters of a range take 64 KiB of
+// memory, and an operation needs at most ten ranges.
 constexpr unsigned max_parts_bits = 13;
 
 double position_of(double share, std::uint64_t count) {

@@ -20,7 +20,7 @@ namespace lotus::tool {
 /// them, until each range contains only one value.
 class percentile_search {
  public:
-  /// @param counted  durations in buckets (are_all() is false).
+  /// @param counted  the durations, which must be in buckets (are_all() is false).
   /// @param shares  the percentiles to find, as shares 0..1.
   percentile_search(const kept_durations& counted, const std::vector<double>& shares);
 
@@ -81,7 +81,7 @@ void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   }
 }
 
-/// Returns the shares of the percentiles that a distribution contains.
+/// Returns the percentiles that a distribution contains, such as the median, as shares 0..1.
 const std::vector<double>& described_shares();
 /// Describes durations that are not all in memory. `search` is a completed search for
 /// described_shares().

@@ -14,7 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns a text that can be one element of a line.
+/// Returns the text as one element of a line: without control characters, and without ';', which
+/// separates the elements.
 std::string element(const std::string& text) {
   std::string clean = printable_line(text);
   for (char& c : clean) {

@@ -1,4 +1,4 @@
-// The samples of a group of threads.
+// Holds the samples of a group of threads, which are threads that began with the same function.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_GROUP_SAMPLES_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_GROUP_SAMPLES_HPP
 

@@ -57,7 +57,8 @@ std::string clause(const thread_activity& group) {
   return waits ? waiting_clause(group) : working_clause(group);
 }
 
-/// Returns the group, other than the subject, that uses the CPU most; null if none does.
+/// Returns the group that uses the CPU most, other than the subject of the sentence; null if no
+/// other group uses the CPU for at least 5 % of its time.
 const thread_activity* busiest(const std::vector<thread_activity>& groups, std::size_t subject) {
   for (std::size_t i = 1; i < groups.size(); ++i) {
     if (i == subject) continue;

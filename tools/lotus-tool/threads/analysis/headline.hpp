@@ -1,4 +1,4 @@
-// Summarizes in one sentence what a program without markers (Lotus macros) spends its time on.
+// Summarizes in one sentence how a program without markers (Lotus macros) spends its time.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 
@@ -14,7 +14,8 @@ namespace lotus::tool {
 /// are too few samples.
 std::string headline_of(const std::vector<thread_activity>& groups);
 
-/// Returns what threads wait for, such as "for a lock" or "for the file /data/train.tar".
+/// Returns a text about the reason of a wait, such as "for a lock" or "for the file
+/// /data/train.tar".
 std::string shown_wait(const blocked_part& part);
 
 }  // namespace lotus::tool

@@ -35,7 +35,7 @@ bool is_of_cpp_library(std::string_view function) {
   return begins_with_any(function, starts);
 }
 
-/// Whether the module is the C or C++ library, or the loader.
+/// Returns whether the module is the C library, the C++ library or the dynamic loader.
 bool is_runtime_module(std::string_view path) {
   static constexpr std::array<std::string_view, 9> starts{"libc.so",    "libc-",     "ld-",
                                                           "libpthread", "libstdc++", "libc++",
@@ -43,7 +43,8 @@ bool is_runtime_module(std::string_view path) {
   return begins_with_any(file_name(path), starts);
 }
 
-/// Functions of the C library in programs that are linked statically.
+/// Returns whether a function is one of the C library. Needed for programs that are linked
+/// statically, which have no separate C library.
 bool is_c_function(std::string_view function) {
   static constexpr std::array<std::string_view, 12> starts{
       "__libc_",    "__pthread_",        "pthread_",    "__lll_",
@@ -59,7 +60,7 @@ bool is_c_function(std::string_view function) {
          std::find(names.begin(), names.end(), function) != names.end();
 }
 
-/// A lambda in the name of a function.
+/// The position and the name of a lambda in the name of a function.
 struct found_lambda {
   std::size_t begin = 0;
   std::string_view name;  ///< "{lambda(int)#1}", or "$_0" of clang
@@ -101,15 +102,16 @@ std::string owner_of(std::string_view function, const found_lambda& lambda) {
   return bare_function(owner);
 }
 
-/// Returns the function that contains the outermost lambda of a function's name; "" of names
-/// without a lambda.
+/// Returns the name of the function that contains the outermost lambda in a function's name; "" for
+/// names without a lambda.
 std::string owner_of_lambda(std::string_view function) {
   const std::vector<found_lambda> found = lambdas_of(function);
   return found.empty() ? std::string() : owner_of(function, found.front());
 }
 
-/// Returns what the name of a lambda says of a thread that began with it; without a symbol if it is
-/// no lambda, or one of the C++ library.
+/// Returns the start of a thread that began with the innermost lambda in a function's name. The
+/// symbol of the result is "" if the name contains no lambda, or if the function belongs to the C++
+/// library.
 thread_start start_in_lambda(std::string_view function) {
   const std::vector<found_lambda> found = lambdas_of(function);
   if (found.empty() || is_of_cpp_library(function)) return {};
@@ -135,8 +137,9 @@ std::string shown_function(const source_frame& frame, const std::string& module)
   return std::string(without_version(function));
 }
 
-/// Returns the type of the function object that a function of std::thread calls. This is the first
-/// argument of a std::tuple; of libc++, the one after the thread's data. "" if there is none.
+/// Returns the type of the function object that a thread runs, from the name of a function with
+/// which std::thread calls it: the first argument of a std::tuple or, with libc++, the argument
+/// after the thread's data. Returns "" if there is none.
 std::string_view function_object_of(std::string_view function) {
   constexpr std::string_view tuple = "tuple<";
   constexpr std::string_view data = "std::__1::unique_ptr<std::__1::__thread_struct";
@@ -171,7 +174,8 @@ std::string short_function(const std::string& function) {
   int depth = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     const char c = function[i];
-    // "->" and the operators with < or > in their names open and close nothing.
+    // A name with an operator such as operator< is not shortened, because its '<' does not begin
+    // template arguments. The '>' of "->" does not end any either.
     const bool is_operator = text.size() >= 8 && text.compare(text.size() - 8, 8, "operator") == 0;
     if (depth == 0 && is_operator) return function;
     if (c == '>' && (i == 0 || function[i - 1] != '-') && --depth < 0) return function;

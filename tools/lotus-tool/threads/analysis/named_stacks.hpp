@@ -1,4 +1,5 @@
-// Names the functions of sampled stacks, and chooses those that explain what a thread does.
+// Finds the names of the functions in sampled stacks, and chooses the functions that explain what a
+// thread was doing.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
 
@@ -15,18 +16,19 @@
 
 namespace lotus::tool {
 
-/// A place in the source of a program.
+/// A position in the source code of a program.
 struct source_place {
-  /// Such as "Loader::next", or "libz.so.1+0x5a20" if the function at this address has no name.
+  /// Name of the function, such as "Loader::next"; "libz.so.1+0x5a20" if the function at this
+  /// address has no name.
   std::string function;
   std::string module;    ///< path of the program or library
   std::string file;      ///< "" without debug information
   int line = 0;          ///< 0: unknown
   bool has_name = true;  ///< whether the function has a name
-  // What the debug information says about the function; the same for all of its lines.
+  // From the debug information; equal for all lines of the function.
   std::string defined_in{};  ///< file that defines the function; "" if unknown
   int defined_at = 0;        ///< first line of the function; 0: unknown
-  bool has_object = false;   ///< whether the function is known to be called for an object
+  bool has_object = false;   ///< whether the function is known to be called on an object
 
   friend bool operator<(const source_place& a, const source_place& b) {
     return std::tie(a.function, a.module, a.file, a.line) <
@@ -56,44 +58,45 @@ class named_stacks {
   std::vector<named_stack> stacks_;
 };
 
-/// Whether a call belongs to the C or C++ library, or starts a program or thread.
+/// Returns whether a call belongs to the C or C++ library, or starts a program or thread.
 bool is_of_runtime(const source_place& place);
 
-/// Returns the index of the call that a running thread works in: the innermost one that is not in
+/// Returns the index of the call in which a running thread works: the innermost one that is not in
 /// the C++ library.
 std::size_t working_call(const named_stack& stack);
 
-/// Returns the index of the call that a waiting thread waits in: the innermost one outside of the C
-/// and C++ libraries.
+/// Returns the index of the call in which a waiting thread waits: the innermost one outside of the
+/// C and C++ libraries.
 std::size_t waiting_call(const named_stack& stack);
 
-/// Whether a waiting thread waits in the C++ library for a std::future.
+/// Returns whether a waiting thread waits in the C++ library for a std::future.
 bool waits_for_future(const named_stack& stack);
 
 /// The function with which a thread began.
 struct thread_start {
-  /// Differs for any two functions. "" if the stack does not reach the thread's beginning.
+  /// A name that no other function has; "" if the stack does not reach the beginning of the thread.
   std::string symbol;
-  std::string function;  ///< name; of a lambda, the name of the function that contains it
-  std::string lambda;    ///< such as "{lambda()#1}" or "$_0"; "" if the function is no lambda
-  std::string file;      ///< file that contains the lambda; "" if unknown
-  int line = 0;          ///< first line of the lambda; 0: unknown
+  std::string function;  ///< name of the function; for a lambda, of the function that contains it
+  /// Name of the lambda, such as "{lambda()#1}" or "$_0"; "" if the function is no lambda.
+  std::string lambda;
+  std::string file;  ///< file that contains the lambda; "" if unknown
+  int line = 0;      ///< first line of the lambda; 0: unknown
 };
 
 thread_start start_of_thread(const named_stack& stack);
 
-/// Whether the function is a lambda.
+/// Returns whether the function is a lambda.
 bool is_lambda(const source_place& place);
 
-/// Returns the function's name; of a lambda, the name of the function that contains it.
+/// Returns the name of the function; for a lambda, of the function that contains it.
 std::string containing_function(const std::string& function);
 
-/// Returns "a::Queue<int>" of "a::Queue<int>::next", and of a lambda in this function; "" of a
-/// function without a class or namespace.
+/// Returns the class or namespace of a function or of the lambdas in it, such as "a::Queue<int>"
+/// for "a::Queue<int>::next"; "" if the function has none.
 std::string class_of(const std::string& function);
 
-/// Returns "a::Queue<>::next" of "a::Queue<int>::next", the name that all instances of a template
-/// have in common.
+/// Returns the name that all instances of a template have in common, such as "a::Queue<>::next" for
+/// "a::Queue<int>::next".
 std::string without_arguments(const std::string& function);
 
 /// Returns the file's name without folders.

@@ -22,7 +22,7 @@ namespace {
 using protozero::pbf_tag_type;
 using protozero::pbf_writer;
 
-// Field numbers of Profile.
+// Field numbers of the message Profile in pprof's profile.proto.
 constexpr pbf_tag_type profile_sample_type = 1;
 constexpr pbf_tag_type profile_sample = 2;
 constexpr pbf_tag_type profile_mapping = 3;
@@ -34,7 +34,7 @@ constexpr pbf_tag_type profile_duration_nanos = 10;
 constexpr pbf_tag_type profile_period_type = 11;
 constexpr pbf_tag_type profile_period = 12;
 constexpr pbf_tag_type profile_default_sample_type = 14;
-// Field numbers of ValueType, Sample, Label, Mapping, Location, Line and Function.
+// Field numbers of the messages ValueType, Sample, Label, Mapping, Location, Line and Function.
 constexpr pbf_tag_type type_name = 1;
 constexpr pbf_tag_type type_unit = 2;
 constexpr pbf_tag_type sample_location_ids = 1;
@@ -58,7 +58,7 @@ constexpr pbf_tag_type function_name = 2;
 constexpr pbf_tag_type function_system_name = 3;
 constexpr pbf_tag_type function_filename = 4;
 
-/// Numbers values from `first` on, and calls a function for each new one.
+/// Assigns numbers to values, from `first` on, and calls a function for each new value.
 template <class Value>
 class ids {
  public:
@@ -79,16 +79,16 @@ class ids {
 
 class profile {
  public:
-  profile() { text(""); }  // the string with the number 0 must be empty
+  profile() { text(""); }  // pprof requires that the string with the number 0 is empty
 
-  /// Returns the number of a string in the profile's table.
+  /// Returns the number of a string in the profile's table. Adds the string if it is new.
   std::uint64_t text(const std::string& what) {
     return strings_.of(what, [&](std::uint64_t) {
       pbf_writer(strings_text_).add_string(profile_string_table, printable_line(what));
     });
   }
 
-  /// Returns the number of the place of a call.
+  /// Returns the number of the location of a call. Adds the location if it is new.
   std::uint64_t location(const source_place& place) {
     return locations_.of(place, [&](std::uint64_t id) {
       const std::uint64_t module = mapping(place.module);
@@ -132,7 +132,8 @@ class profile {
     }
   }
 
-  /// Makes a module the first mapping, which readers take for the program.
+  /// Returns the number of a module (a program or library) in the list of mappings. Adds the module
+  /// if it is new; readers take the first one for the program.
   std::uint64_t mapping(const std::string& module) {
     return mappings_.of(module, [&](std::uint64_t id) {
       const std::uint64_t path = text(module);

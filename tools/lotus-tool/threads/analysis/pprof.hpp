@@ -1,4 +1,4 @@
-// Writes sampled stacks as a profile of pprof.
+// Writes sampled stacks in the format of pprof, a viewer for profiles.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_PPROF_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_PPROF_HPP
 
@@ -11,10 +11,10 @@
 
 namespace lotus::tool {
 
-/// Returns a profile that `pprof` reads once it is compressed with gzip: a message Profile of
-/// profile.proto. Each sample has three values: their number, and the time for which threads ran or
-/// waited with this stack, in ns. The label "group" names the threads; "reason" and "what" say what
-/// they waited for.
+/// Returns a message Profile of profile.proto; `pprof` reads it once it is compressed with gzip.
+/// Each stack has three values: the number of its samples, the time for which threads ran with this
+/// stack, and the time for which they waited with it, in ns. The label "group" names the threads;
+/// the labels "reason" and "what" show what they waited for.
 std::string pprof_of(const thread_samples& samples, const named_stacks& stacks,
                      const std::vector<thread_activity>& groups);
 

@@ -10,15 +10,15 @@
 
 namespace lotus::tool {
 
-/// A sample with its time. The times of a group's samples add up to the time of its threads,
-/// without the time for which they waited for a CPU.
+/// A sample with the time that it represents. The times of a group's samples add up to the time of
+/// its threads, without the time for which they waited for a CPU.
 struct timed_sample {
-  std::size_t group = 0;  ///< index in the groups
+  std::size_t group = 0;  ///< index of the sample's group in the list of groups
   const thread_sample* of = nullptr;
   double time_s = 0;
 };
 
-/// @param samples  must outlive the result.
+/// Returns the samples of all groups with their times. The result points into `samples`.
 std::vector<timed_sample> sample_times(const thread_samples& samples,
                                        const std::vector<thread_activity>& groups);
 

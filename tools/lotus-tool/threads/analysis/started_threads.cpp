@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the element of a map of counts with the largest count.
+/// Returns the element with the largest count.
 template <class Counts>
 typename Counts::const_iterator most_frequent(const Counts& counts) {
   return std::max_element(counts.begin(), counts.end(),

@@ -1,4 +1,4 @@
-// Finds out with which functions the threads of a program began.
+// Finds the functions with which the threads of a program began, and groups the threads by them.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
 
@@ -15,7 +15,7 @@
 
 namespace lotus::tool {
 
-/// What the threads of a group have in common.
+/// The properties by which threads are grouped; all threads of a group have the same key.
 struct group_key {
   int kind = 0;  ///< 0: the main thread, 1: main threads of other processes, 2: other threads
   std::string program;  ///< path; "" if unknown
@@ -30,11 +30,11 @@ class started_threads {
  public:
   started_threads(const thread_samples& samples, const named_stacks& stacks);
 
-  /// Whether anything is known of a thread.
+  /// Returns whether there are samples or times of a thread.
   bool is_seen(std::size_t thread) const { return seen_[thread]; }
   const group_key& key(std::size_t thread) const { return key_[thread]; }
-  /// Returns the function with which the threads of a group began. Of a lambda, it has the line
-  /// that most of the samples say.
+  /// Returns the function with which the threads of a group began. For a lambda, the result has the
+  /// line that occurs in most samples.
   thread_start start(const group_key& key) const;
 
  private:
@@ -48,8 +48,8 @@ class started_threads {
   const thread_samples& samples_;
   std::vector<bool> seen_;
   std::vector<group_key> key_;
-  std::map<std::string, lines_of_start> starts_;  // by symbol
-  std::map<std::uint32_t, std::string> program_;  // of each process
+  std::map<std::string, lines_of_start> starts_;  // the key is thread_start::symbol
+  std::map<std::uint32_t, std::string> program_;  // path of each process's program, by pid
 };
 
 }  // namespace lotus::tool

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t enough_samples = 20;
 
-/// Counts the samples at each place, and finds the most frequent place.
+/// Counts the samples at each source line, and finds the most frequent line.
 class place_votes {
  public:
   void add(const source_place& place, std::uint64_t count) {
@@ -29,8 +29,8 @@ class place_votes {
   void add_without_place(std::uint64_t count) { all_ += count; }
   bool is_enough() const { return all_ >= enough_samples; }
 
-  /// Returns the place of at least `share` of the samples; nullopt if there is none, or if it is
-  /// not in a source file of the user.
+  /// Returns the line that at least `share` of the samples have; nullopt if there is none, or if it
+  /// is not in a source file of the user.
   std::optional<source_place> winner(double share) const {
     const auto most =
         std::max_element(votes_.begin(), votes_.end(),
@@ -48,11 +48,12 @@ class place_votes {
   std::uint64_t all_ = 0;
 };
 
-/// The functions of the program that are open while the consumer works.
+/// The functions of the program that were active in samples of the consumer while it used the CPU.
 class consumer_work {
  public:
   void add(const named_stack& stack, std::uint64_t count) {
-    std::set<std::pair<std::string, std::string>> calls;  // with the next inner function
+    // Each function with the function that it calls.
+    std::set<std::pair<std::string, std::string>> calls;
     std::string callee;
     for (const source_place& call : stack) {
       if (is_of_runtime(call)) continue;
@@ -62,12 +63,13 @@ class consumer_work {
     for (const auto& call : calls) calls_[call] += count;
   }
 
-  /// Whether a function calls others that do work.
+  /// Returns whether a function calls other functions of the program that use the CPU.
   bool calls_others(const std::string& function) const { return calling_.count(function) != 0; }
 
-  /// Returns the share of the consumer's CPU time that it spends in a function and in others that
-  /// this function calls, without those in `callee`: a share of the time in `root`, because the
-  /// rest is spent at the start and the end of the program. 0 if there are few samples.
+  /// Returns the share of the consumer's CPU time that it spends in `function` and in the functions
+  /// that `function` calls, except `callee`. The share is relative to the time in `root`, because
+  /// the rest of the time is spent at the start and the end of the program. Returns 0 if there are
+  /// few samples.
   double share_of(const std::string& function, const std::string& callee,
                   const std::string& root) const {
     std::uint64_t all = 0;
@@ -85,9 +87,10 @@ class consumer_work {
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
 };
 
-/// Returns the index of the call with which a class begins to wait: the innermost call outside the
-/// class of the function that waits. If that function has no class, returns its own call if it also
-/// calls functions that do work, because then it contains the loop; otherwise returns its caller's.
+/// Returns the index of the call from which the program enters the class that waits: the innermost
+/// call outside the class of the function that waits. If that function has no class, returns its
+/// own index if it also calls functions that do work, because then it contains the loop over
+/// batches; otherwise returns the index of its caller.
 std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
@@ -103,9 +106,9 @@ std::optional<std::size_t> waiting_api_call(const named_stack& stack, const cons
   return scope.empty() ? std::optional(waits_in) : std::nullopt;
 }
 
-/// Returns the call from which the consumer's loop waits. A loader may consist of several classes
-/// that call each other, so this is the call in the function that does most of the consumer's work;
-/// if that is unclear, the call with which the waiting class begins to wait.
+/// Returns the call in the consumer's loop that waits for a batch. A loader may consist of several
+/// classes that call each other, so this is the call in the function that does most of the
+/// consumer's work. If that is unclear, it is the call that waiting_api_call() finds.
 std::optional<source_place> consumer_call(const named_stack& stack, const consumer_work& work) {
   std::optional<std::size_t> best = waiting_api_call(stack, work);
   if (!best) return std::nullopt;
@@ -128,8 +131,9 @@ std::optional<source_place> consumer_call(const named_stack& stack, const consum
   return stack[*best];
 }
 
-/// Returns the call in a task that a function of the class `scope` made for other threads: the task
-/// is a lambda that the function itself does not call. nullopt if the stack has none.
+/// Returns the call in a task for other threads. A task is a lambda in a function of the class
+/// `scope`, if this function itself is not among the lambda's callers. Returns nullopt if the stack
+/// contains no task.
 std::optional<source_place> task_call(const named_stack& stack, const std::string& scope) {
   for (std::size_t i = stack.size(); !scope.empty() && i-- > 1;) {
     const std::string containing = containing_function(stack[i].function);
@@ -143,9 +147,10 @@ std::optional<source_place> task_call(const named_stack& stack, const std::strin
   return std::nullopt;
 }
 
-/// Returns the call that builds a batch: the outermost call of a function of the program by another
-/// one. The loop of a pool of threads calls tasks through the C++ library, such as std::function;
-/// then it is the call in the task. Returns nullopt if there is no such call.
+/// Returns the call in a worker's loop that builds a batch: the outermost call by which one
+/// function of the program calls another directly. The loop of a thread pool calls its tasks
+/// through the C++ library, such as std::function; then the result is the outermost such call in
+/// the task. Returns nullopt if there is no call.
 std::optional<source_place> loop_call(const named_stack& stack) {
   std::optional<std::size_t> first;
   std::optional<std::size_t> caller;
@@ -196,26 +201,29 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       if (call) consumer.add(*call, s.count);
       if (!call) consumer.add_without_place(s.count);
     } else if (workers.members.count(s.thread) != 0) {
-      // Where the unwinding of a library's code failed, the calls of the program are missing.
+      // Ignore incomplete stacks, because functions of the program may be missing in them.
       if (start_of_thread(stack).symbol.empty()) continue;
       const auto task = task_call(stack, scope);
       const auto call = task ? task : loop_call(stack);
       if (!s.waits && call) worker.add(*call, s.count);
       if (!s.waits && !call) worker.add_without_place(s.count);
-      // Waits for the consumer, or for work, are no part of a batch's preprocessing.
+      // While a worker waits for the consumer or for work, it does not preprocess a batch.
       const bool is_idle =
           s.waits && (stack.empty() || !call || *call == stack[waiting_call(stack)] ||
                       (!scope.empty() && class_of(stack[waiting_call(stack)].function) == scope));
       if (call && !is_idle) blocked_worker.add(*call, s.count);
     }
   }
-  // A std::future is waited for once: this is no loop, but the end of all work.
+  // If the consumer waits for only one std::future, it does not wait for batches in a loop, but for
+  // the end of all work.
   if (waits_at_future && addresses.size() <= 1) return {};
   const auto consumed = consumer.winner(most);
-  // Threads that use the CPU little may read files, or wait for threads of their own.
+  // If the workers use the CPU so little that there are not enough CPU samples, use samples of
+  // their waits, such as for files or for threads of their own.
   const auto preprocessed = (worker.is_enough() ? worker : blocked_worker).winner(most);
   if (!consumed || !preprocessed) return {};
-  // A marker in code that several pools run, such as a template, would mark work of another kind.
+  // Suggest nothing if other threads run this line too, such as code of a template, because the
+  // marker would also record their work.
   for (const thread_sample& s : samples.samples) {
     if (workers.members.count(s.thread) != 0) continue;
     for (const source_place& call : stacks.of(s.stack)) {

@@ -1,4 +1,4 @@
-// Suggests where a program without markers should have its first ones.
+// Suggests the lines at which a user should add the first markers (Lotus macros) to a program.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 
@@ -18,9 +18,9 @@ struct suggested_marker {
   bool sure = false;
 };
 
-/// Returns a marker for the consumer and one for the workers, if the main thread waits for batches
-/// that the threads of another group preprocess. Returns nothing if the samples do not show this,
-/// or if the program has no debug information at these places.
+/// Returns markers for the consumer and for the workers, if the main thread waits for batches that
+/// the threads of another group preprocess. Returns nothing if the samples do not show this, or if
+/// the program has no debug information for these lines.
 std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
                                                 const named_stacks& stacks,
                                                 const std::vector<thread_activity>& groups);

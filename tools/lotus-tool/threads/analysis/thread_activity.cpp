@@ -37,7 +37,8 @@ class analysis {
       add_functions(group);
     }
     name_programs();
-    // What a group waits for depends on what the others do.
+    // This comes last, because finding out for which group another group waits requires the states
+    // of all groups.
     const waited_for others(samples, stacks, groups_);
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i, others);
   }
@@ -68,7 +69,8 @@ class analysis {
   void collect() {
     const started_threads found(samples_, stacks_);
     std::map<group_key, std::size_t> known;
-    std::vector<std::size_t> group_of(samples_.threads.size());  // by the thread's index
+    // Index of the group of each thread.
+    std::vector<std::size_t> group_of(samples_.threads.size());
     std::vector<thread_start> starts;
     for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
       if (!found.is_seen(i)) continue;
@@ -101,8 +103,9 @@ class analysis {
     name_starts(starts);
   }
 
-  /// Sets the names of the functions with which the groups' threads began. A lambda has the name
-  /// that the compiler gave it if its place is unknown, or is the one of another lambda.
+  /// Sets the names of the functions with which the groups' threads began. The name of a lambda
+  /// contains its line. If the line is unknown, or another lambda has the same name, it also
+  /// contains the name that the compiler gave the lambda.
   void name_starts(const std::vector<thread_start>& starts) {
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> same;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -125,14 +128,14 @@ class analysis {
     return " at " + std::string(file_name(start.file)) + ':' + std::to_string(start.line);
   }
 
-  /// Sets `of_program` of groups that have the name of another one, or belong to another program
-  /// than the main thread.
+  /// Sets `of_program` of the groups that need the name of their program, because another group has
+  /// the same name, or because they belong to another program than the main thread.
   void name_programs() {
     for (group_samples& group : groups_) {
       thread_activity& of = group.of;
       if (of.is_main) continue;
       bool is_needed = !of.is_process && of.program != groups_.front().of.program;
-      bool same_file = false;  // whether the programs' files have the same name
+      bool same_file = false;  // whether another program's file has the same name
       for (const group_samples& other : groups_) {
         if (other.of.program == of.program) continue;
         is_needed = is_needed || (other.of.start == of.start && !other.of.is_main &&
@@ -147,12 +150,14 @@ class analysis {
     thread_activity& of = group.of;
     constexpr double min_span_s = 0.1;
     if (of.wait_samples == 0 && static_cast<double>(group.span_ns) * 1e-9 < min_span_s) {
-      // Only CPU samples have seen these threads, which were short-lived.
+      // These threads were so short-lived that they are only in CPU samples. Assume that they
+      // always ran.
       of.running = 1;
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
-    // The threads' clocks are exact, whereas there may be too few wait samples.
+    // Calculate the shares from the threads' CPU times, which are exact. There may be too few wait
+    // samples.
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);
     of.time_s = static_cast<double>(group.span_ns) * 1e-9;

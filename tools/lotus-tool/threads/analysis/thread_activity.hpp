@@ -1,4 +1,5 @@
-// Finds out what the groups of threads of a program do: run, wait for a CPU, or wait for others.
+// Computes for each group of a program's threads for how much of its time it ran, waited for a CPU
+// or was blocked, and in which functions.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
 
@@ -15,34 +16,35 @@
 
 namespace lotus::tool {
 
-/// A reason for which the threads of a group wait, in one function.
+/// The waits of a group's threads that have the same reason and are in the same function.
 struct blocked_part {
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
-  std::string what;               ///< path, name of a system call; "" if unknown
-  source_place function;          ///< the function in which they wait
+  std::string what;               ///< path of a file or name of a system call; "" if unknown
+  source_place function;          ///< the function in which the threads wait
   double share = 0;               ///< share of the group's time, 0..1
   std::optional<std::size_t> of;  ///< index of the group that holds the lock or that is waited for
   bool sure = false;              ///< whether `of` was observed; otherwise it is a guess
 };
 
-/// A function in which the threads of a group use the CPU.
+/// A function in which the threads of a group use the CPU, with its share of their CPU time.
 struct function_share {
-  source_place function;  ///< with the line that was sampled most often
+  source_place function;  ///< the function, with the line that was sampled most often
   double share = 0;       ///< share of the group's CPU time, 0..1
 };
 
-/// Threads of one program that began with the same function.
+/// A group: the threads of one program that began with the same function.
 struct thread_activity {
-  /// Name of the function; "main" for the main thread. Of a lambda, such as "a lambda at load.cpp:8
-  /// in Loader::Loader".
+  /// Name of the group: the name of the function, "main" for the main thread, or a text such as "a
+  /// lambda at load.cpp:8 in Loader::Loader".
   std::string start;
-  std::string lambda;       ///< such as "a lambda at load.cpp:8"; "" if the function is no lambda
-  std::string function;     ///< name of the function; of a lambda, of the one that contains it
-  std::string program;      ///< path of the program whose threads they are; "" if unknown
+  std::string lambda;  ///< such as "a lambda at load.cpp:8"; "" if the function is no lambda
+  /// Name of the function; for a lambda, of the function that contains it.
+  std::string function;
+  std::string program;      ///< path of the threads' program; "" if unknown
   bool is_main = false;     ///< whether this is the main thread of the started program
   bool is_process = false;  ///< whether these are the main threads of other processes
-  /// What tells these threads from those of other programs that began with a function of the same
-  /// name: name or path of the program. "" if nothing is needed.
+  /// Name or path of the program, if the group's name needs it: another program may have threads
+  /// that began with a function of the same name. Otherwise "".
   std::string of_program;
   std::size_t threads = 0;
   std::size_t processes = 0;      ///< the number of processes to which the threads belong
@@ -50,7 +52,7 @@ struct thread_activity {
   std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
   double time_s = 0;  ///< sum of the threads' times in seconds
-  // Shares of this time, 0..1; together with those of `blocked` their sum is 1.
+  // Shares of `time_s`, 0..1. The sum of these and of the shares in `blocked` is 1.
   double running = 0;
   double run_queue = 0;
   std::vector<blocked_part> blocked;      ///< the largest share first
@@ -63,8 +65,9 @@ struct thread_activity {
 /// without samples are left out.
 std::vector<thread_activity> activity_of(const thread_samples& samples, const named_stacks& stacks);
 
-/// Returns the index of the group that the user asks about: the main thread, or, if it only waits
-/// for child processes, as a shell does, the main threads of the processes that ran longest.
+/// Returns the index of the group that interests the user: the main thread. If the main thread only
+/// waits for child processes, as that of a shell does, it is the group of main threads of other
+/// processes that ran longest.
 std::size_t subject_of(const std::vector<thread_activity>& groups);
 
 /// Returns a text such as "4 threads in `worker_loop`" or "main".

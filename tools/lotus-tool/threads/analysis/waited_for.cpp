@@ -21,22 +21,25 @@ namespace {
 
 using lotus::detail::wait_reason;
 
-// A condition variable of glibc has two words at which threads wait, one after the other.
+// Threads wait at one of two neighboring words of a condition variable of glibc. Waits at addresses
+// that are at most this far apart can be at the same condition variable.
 constexpr std::uint64_t condition_bytes = 8;
-// Waits at addresses that are at most this far apart can be in one object.
+// Waits at addresses that are at most this far apart can be in the same object, such as a queue.
 constexpr std::uint64_t object_bytes = 256;
-// Waits at addresses that are farther apart are in two objects.
+// Waits at addresses that are farther apart are in different objects.
 constexpr std::uint64_t max_object_bytes = 4096;
-// A group for which others wait must do something else meanwhile. Less than all of this time is
-// demanded, because times are estimated from samples.
+// If other threads wait for a group, the group must do something else during these waits. It must
+// do so for at least this share of their time; not for all of it, because times are estimated from
+// samples.
 constexpr double min_time = 0.9;
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
   return std::max(a, b) - std::min(a, b);
 }
 
-/// Returns the name that a call counts with: of a lambda, its own if another function called it,
-/// which then is a task, such as one for a pool of threads.
+/// Returns the name of the function of a call. A lambda has the name of the function that contains
+/// it if that function is among its callers. Otherwise it is a task, such as one for a pool of
+/// threads, and has its own name.
 std::string name_of_call(const named_stack& stack, std::size_t call) {
   std::string containing = containing_function(stack[call].function);
   for (std::size_t i = call + 1; i < stack.size(); ++i) {
@@ -78,7 +81,8 @@ void waited_for::add_calls(const group_samples& group) {
     waits[{pid_of(*s), wait_of(*s).address, function, for_condition}] += s->count;
     calls.all_waits += s->count;
     if (for_condition) calls.condition_waits += s->count;
-    // The addresses tell which object a call that waits is for.
+    // If the address of the wait is known, it shows which object the waiting call uses, so the call
+    // is left out here.
     add_classes(*s, wait_of(*s).address != 0 ? waiting_call(stack) : stack.size());
   }
   for (const auto& [key, count] : waits) {
@@ -98,7 +102,7 @@ std::size_t waited_for::function_of(std::uint32_t stack) {
     const source_place& place = calls[waiting_call(calls)];
     function = {containing_function(place.function), place.module, class_of(place.function),
                 place.has_object && !is_lambda(place)};
-    // Functions of one file have nothing else in common.
+    // An anonymous namespace does not show that functions belong together.
     if (ends_with(function.scope, "(anonymous namespace)")) function.scope.clear();
   }
   const auto [known, is_unknown] =
@@ -108,16 +112,17 @@ std::size_t waited_for::function_of(std::uint32_t stack) {
   return at->second = known->second;
 }
 
-/// The address is 0 if it does not belong to an object of the program, as that of a std::future.
+/// Describes a wait. The address is 0 if the object belongs to the C++ library, such as the state
+/// of a std::future, because its address does not identify an object of the program.
 waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
   const bool is_of_library = waits_for_future(stacks_.of(s.stack));
   return {pid_of(s), is_of_library ? 0 : s.address, function_of_stack_.at(s.stack),
           s.reason == wait_reason::condition, s.count};
 }
 
-/// Returns whether `other` is a wait of a thread that uses the same object in another way. Threads
-/// that wait in the same function do not wait for each other: they wait for the same, or in two
-/// objects.
+/// Returns how likely `other` is a wait of a thread that uses the same object in another way, such
+/// as the other end of a queue. Threads that wait in the same function do not wait for each other:
+/// they wait for the same event, or in different objects.
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
@@ -159,7 +164,7 @@ double waited_for::needed_seconds(const object_wait& own, std::size_t own_group)
          static_cast<double>(count) / static_cast<double>(calls.all_waits);
 }
 
-/// Whether threads are seen to wait in another object of the class.
+/// Returns whether threads also wait in another object of the class.
 bool waited_for::several_objects(const object_wait& own) const {
   const waiting_function& function = functions_[own.function];
   for (const group_calls& calls : calls_) {
@@ -178,7 +183,8 @@ bool waited_for::several_objects(const object_wait& own) const {
   return false;
 }
 
-/// Returns whether a group calls other functions of the class in whose function `own` waits.
+/// Returns how likely a group uses the same object as `own`, because it calls other functions of
+/// the class in whose function `own` waits.
 waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size_t group,
                                                bool several) const {
   const waiting_function& function = functions_[own.function];
@@ -201,7 +207,8 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   return evidence::none;
 }
 
-/// Returns the group that uses the object or the class in which `own` waits.
+/// Returns the group that uses the object in which `own` waits, or its class; nullopt if several
+/// groups do so.
 std::optional<waited_for::target> waited_for::user_of_object(const object_wait& own,
                                                              std::size_t own_group) const {
   const bool several = several_objects(own);
@@ -210,8 +217,8 @@ std::optional<waited_for::target> waited_for::user_of_object(const object_wait& 
   std::vector<evidence> by_class(groups_.size(), evidence::none);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // If the group waits near this address while the other waits, it cannot be the one that ends
-    // the other's wait: then it waits in another object, such as the next queue in an array.
+    // If a group waits near this address while the own group waits, it cannot be the group that
+    // ends these waits: then it waits in another object, such as the next queue in an array.
     if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {
       const bool same = distance(own.address, other.address) <= condition_bytes;
@@ -262,7 +269,7 @@ bool waited_for::works(std::size_t group) const {
 
 namespace {
 
-/// Returns the only group as a guess.
+/// Returns the group as a guess if `found` contains exactly one.
 std::optional<waited_for::target> only_group(const std::set<std::size_t>& found) {
   if (found.size() != 1) return std::nullopt;
   return waited_for::target(*found.begin(), false);
@@ -270,8 +277,9 @@ std::optional<waited_for::target> only_group(const std::set<std::size_t>& found)
 
 }  // namespace
 
-/// Returns the only group of threads of the same process that does work, and that has time for it:
-/// groups that wait for conditions nearly all the time do not count.
+/// Returns the group of threads of the same process that does work, if there is only one. Groups
+/// that wait for conditions nearly all the time do not count, because they have no time for the
+/// work.
 std::optional<waited_for::target> waited_for::only_other_worker(const thread_sample& s,
                                                                 std::size_t own_group,
                                                                 double needed_s) const {
@@ -292,7 +300,7 @@ std::optional<waited_for::target> waited_for::only_other_worker(const thread_sam
   return only_group(found);
 }
 
-/// Returns the only group of main threads of other processes.
+/// Returns the group of main threads of other processes, if there is only one.
 std::optional<waited_for::target> waited_for::only_process(std::size_t own_group) const {
   std::set<std::size_t> found;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -301,7 +309,7 @@ std::optional<waited_for::target> waited_for::only_process(std::size_t own_group
   return only_group(found);
 }
 
-/// Returns the only group of threads of other processes that does work.
+/// Returns the group of threads of other processes that does work, if there is only one.
 std::optional<waited_for::target> waited_for::only_worker_of_others(const thread_sample& s) const {
   std::set<std::size_t> found;
   for (std::size_t i = 0; i < groups_.size(); ++i) {

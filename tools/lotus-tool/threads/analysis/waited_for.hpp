@@ -1,4 +1,4 @@
-// Finds out for which group of threads a waiting thread waits.
+// Finds the group of threads for which a waiting thread waits.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
 
@@ -17,17 +17,17 @@
 
 namespace lotus::tool {
 
-/// Guesses for which group of threads a thread waits: for the one that holds the lock, that waits
-/// at another place in the same object (the other end of a queue), or that calls functions of the
-/// same class: of Queue<int>, not of Queue<float>. The addresses at which threads wait
-/// distinguish two objects of one class.
+/// Finds the group for which a thread waits: the group that holds the lock, that waits elsewhere in
+/// the same object (at the other end of a queue), or that calls functions of the same class (of
+/// Queue<int>, not of Queue<float>). Two objects of the same class are distinguished by the
+/// addresses at which threads wait. Most results are guesses.
 class waited_for {
  public:
-  /// @param groups  with their times and states; must outlive this object, as the others.
+  /// @param groups  with their times and states. All arguments must outlive this object.
   waited_for(const thread_samples& samples, const named_stacks& stacks,
              const std::vector<group_samples>& groups);
 
-  /// A group, as an index, and whether it was observed; otherwise it is a guess.
+  /// The index of a group, and whether it is certain that the thread waits for this group.
   using target = std::pair<std::size_t, bool>;
 
   /// Returns the group for which a thread of `own_group` waits; nullopt if it is unclear.
@@ -43,7 +43,7 @@ class waited_for {
     std::string scope;      ///< class or namespace; "" if there is none
     bool in_class = false;  ///< whether the scope is known to be a class
   };
-  /// Waits of one process at one address.
+  /// The waits of a group in one process at one address, in one function.
   struct object_wait {
     std::uint32_t pid = 0;
     std::uint64_t address = 0;
@@ -55,7 +55,8 @@ class waited_for {
     std::vector<object_wait> waits;
     std::uint64_t all_waits = 0;
     std::uint64_t condition_waits = 0;
-    /// Called functions of each class, with its module, without those that wait at an address.
+    /// The functions that the group calls, by class and module. Functions that wait at a known
+    /// address are left out.
     std::map<std::pair<std::string, std::string>, std::set<std::string>> classes;
   };
 
@@ -65,9 +66,10 @@ class waited_for {
   object_wait wait_of(const thread_sample& s) const;
 
   evidence at_same_object(const object_wait& own, const object_wait& other) const;
-  /// Returns for how many seconds a group waits in the object in which `own` waits.
+  /// Returns for how many seconds the threads of a group wait in the object in which `own` waits.
   double seconds_at(const object_wait& own, std::size_t group) const;
-  /// Returns for how many seconds a thread of a group waits in the function of `own`.
+  /// Returns for how many seconds a thread of the group `own_group` waits in the function of `own`,
+  /// on average.
   double needed_seconds(const object_wait& own, std::size_t own_group) const;
   bool several_objects(const object_wait& own) const;
   evidence in_same_class(const object_wait& own, std::size_t group, bool several) const;

@@ -24,7 +24,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The result of the command.
+/// The results that the command prints.
 struct threads_result {
   std::vector<thread_activity> groups;
   std::string headline;
@@ -35,8 +35,9 @@ std::string percent_of(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
 }
 
-/// Returns the first elements that matter: at most `most`, with a share of at least 2 %.
-/// @param of  the time of which the elements are shares, as a share of the group's time.
+/// Returns the elements to print: the first `most` of those that take at least 2 % of the group's
+/// time.
+/// @param of  the part of the group's time to which the elements' shares refer, 0..1.
 template <class Part>
 std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_t most) {
   constexpr double min_share = 0.02;

@@ -1,4 +1,5 @@
-// Implements `lotus-tool threads`, which shows what the threads of a program without markers do.
+// Implements `lotus-tool threads`, which shows how the threads of a program without markers (Lotus
+// macros) spend their time.
 #ifndef LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
 #define LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
 
@@ -13,8 +14,8 @@ struct threads_options {
   bool quiet = false;
 };
 
-/// Prints what the threads did, according to the samples of `lotus-tool run`. Returns the exit
-/// status. Throws input_error.
+/// Prints how the threads spent their time, according to the samples that `lotus-tool run` took.
+/// Returns the exit status. Throws input_error.
 int run_threads(const threads_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of samples consists of lines. A module, place, stack or thread has the number of lines of
-// the same kind before its own line. A wait sample is one observation of a thread.
+// A file of samples consists of these kinds of lines. The lines of each kind (module, place, stack
+// and thread) are numbered from 0, and other lines refer to these numbers, such as <thread>.
 //   lotus-threads,1                                  the first line
 //   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>,
 //     <seconds by which wait samples were late>
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 //   wait,<thread>,<stack>,<count>,<reason>,<address, hexadecimal>,<holder's tid>,<what>
 constexpr std::string_view first_line = "lotus-threads,1";
 
-/// Replaces control characters, so that a text stays on its line.
+/// Replaces control characters in a text, so that it fits on one line of the file.
 std::string on_one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -45,7 +45,7 @@ std::string hexadecimal(std::uint64_t value) {
   return {static_cast<const char*>(digits), end};
 }
 
-/// Returns the fields of a line one after another.
+/// Reads the fields of a line, which commas separate, one after another.
 class fields {
  public:
   explicit fields(std::string_view line) : rest_(line) {}
@@ -60,14 +60,14 @@ class fields {
   bool number(Number& value, int base = 10) {
     const std::string_view from = text();
     const char* const end = from.data() + from.size();
-    const auto [behind, error] = std::from_chars(from.data(), end, value, base);
-    return error == std::errc{} && behind == end;
+    const auto [after, error] = std::from_chars(from.data(), end, value, base);
+    return error == std::errc{} && after == end;
   }
   bool decimal(double& value) {
     const std::string_view from = text();
     const char* const end = from.data() + from.size();
-    const auto [behind, error] = std::from_chars(from.data(), end, value);
-    return error == std::errc{} && behind == end && value >= 0;
+    const auto [after, error] = std::from_chars(from.data(), end, value);
+    return error == std::errc{} && after == end && value >= 0;
   }
   std::string rest() const { return std::string(rest_); }
 
@@ -81,9 +81,9 @@ bool take_stack(std::string_view line, thread_samples& to) {
     const std::size_t at = line.find(';');
     std::uint32_t place = 0;
     const std::string_view number = line.substr(0, at);
-    const auto [behind, error] =
+    const auto [after, error] =
         std::from_chars(number.data(), number.data() + number.size(), place);
-    if (error != std::errc{} || behind != number.data() + number.size() ||
+    if (error != std::errc{} || after != number.data() + number.size() ||
         place >= to.places.size()) {
       return false;
     }

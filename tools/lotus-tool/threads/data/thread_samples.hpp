@@ -1,4 +1,4 @@
-// Holds the samples of a program's threads, and reads and writes the file that contains them.
+// Defines the samples of a program's threads, and reads and writes the file that contains them.
 #ifndef LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
 #define LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
 
@@ -12,19 +12,19 @@
 
 namespace lotus::tool {
 
-/// A place in a program's code.
+/// A position in the machine code of a program or library.
 struct code_offset {
   std::uint32_t module = 0;  ///< index in thread_samples::modules
   std::uint64_t offset = 0;  ///< position of the instruction in the module's file, in bytes
 };
 
-/// The calls that a thread had open, as indices in thread_samples::places, the innermost first.
+/// The active calls of a thread, the innermost first, as indices in thread_samples::places.
 using sampled_stack = std::vector<std::uint32_t>;
 
 /// A process of the program.
 struct sampled_process {
   std::uint32_t pid = 0;
-  std::string program;  ///< path of the program that it ran last; "" if unknown
+  std::string program;  ///< path of the program that the process ran last; "" if unknown
 };
 
 /// A thread of the program. `wait_samples` counts the random times at which its state was read.
@@ -33,15 +33,15 @@ struct sampled_thread {
   std::uint32_t tid = 0;
   std::uint64_t wait_samples = 0;
   std::uint64_t waits = 0;  ///< number of wait samples that found the thread blocked
-  /// Time between the first and the last reading of the thread's clocks, and the CPU time and the
-  /// time waiting for a CPU in between.
+  /// Time between the first and the last reading of the thread's CPU clocks. `cpu_ns` and
+  /// `queue_ns` are the CPU time and the time waiting for a CPU between these readings.
   std::uint64_t span_ns = 0;
   std::uint64_t cpu_ns = 0;
   std::uint64_t queue_ns = 0;
   std::string name;
 };
 
-/// Equal samples of one thread.
+/// A sample of one thread, with the number of equal samples.
 struct thread_sample {
   std::uint32_t thread = 0;  ///< index in thread_samples::threads
   std::uint32_t stack = 0;   ///< index in thread_samples::stacks
@@ -50,16 +50,19 @@ struct thread_sample {
   // The members below describe a wait.
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
   std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
-  std::uint32_t holder = 0;   ///< id of the thread that held the lock or was waited for; 0: unknown
-  std::string what;           ///< path, "pipe:[4711]", name of a system call; "" if unknown
+  /// Id of the thread that held the lock or for which this one waited; 0: unknown.
+  std::uint32_t holder = 0;
+  /// Path of a file, "pipe:[4711]" or name of a system call; "" if unknown.
+  std::string what;
 };
 
 struct thread_samples {
-  std::uint64_t interval_ns = 0;  ///< CPU time between two samples of a thread; 0: not sampled
+  /// CPU time between two samples of a running thread; 0: CPU use was not sampled.
+  std::uint64_t interval_ns = 0;
   double wait_samples_per_s = 0;  ///< wait samples per second of all threads together
-  double cost = 0;                ///< CPU seconds that the sampling took per second
-  /// How late the wait samples were taken on average because all CPUs were busy, in seconds. Late
-  /// samples contain short waits too often.
+  double cost = 0;                ///< CPU seconds per second that the sampling took
+  /// Mean time in seconds by which wait samples were taken late, because all CPUs were busy. If
+  /// samples are late, they contain short waits too often.
   double late_s = 0;
   std::int64_t time_ns = 0;  ///< end of the recording, in ns since 1970
   std::vector<std::string> modules;
@@ -70,14 +73,14 @@ struct thread_samples {
   std::vector<thread_sample> samples;
 };
 
-/// Returns the samples as the text of a file.
+/// Returns the text of a file that contains the samples.
 std::string thread_samples_text(const thread_samples& samples);
 
-/// Whether a run's folder has a file of samples.
+/// Returns whether a run's folder has a file of samples.
 bool has_thread_samples(const std::string& dir);
 
-/// Reads the file of samples in a run's folder; of several files the newest. Reports damaged lines.
-/// Throws input_error if there is no file.
+/// Reads the file of samples in a run's folder; if there are several files, the newest. Reports
+/// damaged lines. Throws input_error if there is no file.
 thread_samples read_thread_samples(const std::string& dir, diagnostic_log& diagnostics);
 
 /// Parses the text of a file of samples. Ignores damaged lines.

@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Numbers names, each with the place that the page shows with it.
+/// Assigns numbers to pairs of a name (such as that of a function) and the file or library that the
+/// report shows with it.
 class stack_names {
  public:
   std::size_t number(const std::string& name, const std::string& place) {
@@ -43,10 +44,12 @@ class stack_names {
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-/// Calls below their callers, with the time of all samples that have them.
+/// A tree of calls, in which each call is a child of its caller. Each call has the time and the
+/// number of the samples that contain it.
 class stack_tree {
  public:
-  /// Adds `time_s` to the call of `name` by `caller`. Returns the call's number.
+  /// Adds the time of the sample `of` to the call of the function `name` by `caller`. Returns the
+  /// call's number.
   std::int64_t add(std::int64_t caller, std::size_t name, const timed_sample& of) {
     const auto [at, is_new] = places_.try_emplace({caller, name}, nodes_.size());
     if (is_new) nodes_.push_back({caller, name});

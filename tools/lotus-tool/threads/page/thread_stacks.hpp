@@ -1,5 +1,5 @@
-// Writes what the threads of a sampled program did, for the table and the flame graphs of the
-// report.
+// Writes the data about the threads of sampled programs that the report shows in a table and in
+// flame graphs.
 #ifndef LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
 #define LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
 
@@ -12,18 +12,18 @@
 
 namespace lotus::tool {
 
-/// The samples of threads in the folders of a report.
+/// The sampled threads in all folders of a report.
 class sampled_threads {
  public:
   /// Reads the samples of a folder, unless they were read before or there are none.
   void add(const std::string& dir, diagnostic_log& diagnostics);
-  /// Whether a folder that was passed to add() has samples.
+  /// Returns whether a folder that was passed to add() has samples.
   bool has(const std::string& dir) const { return dirs_.count(dir) != 0; }
   bool empty() const noexcept { return dirs_.empty(); }
 
-  /// Writes for each folder what the first screen shows.
+  /// Writes for each folder the data that the first screen of the report shows.
   void write_first(json_writer& json) const;
-  /// Writes for each folder the calls below their callers, each with its time.
+  /// Writes for each folder the tree of calls, each with its time.
   void write_stacks(json_writer& json) const;
 
  private:

@@ -1,8 +1,9 @@
-// Shows what the threads of sampled programs did: a table of their groups, and flame graphs of running and waiting time.
+// Shows how the threads of sampled programs spent their time: a table of groups of threads, and flame graphs of running and waiting time.
 "use strict";
 
-/** Returns the tree of calls of sampled threads. @param {any[][]} names of calls, each with the file @param
- * {number[][]} calls as thread_stacks.hpp writes them */
+/** Returns the tree of calls of sampled threads, each call below its caller.
+ * @param {any[][]} names  names of functions, each with the file
+ * @param {number[][]} calls  calls as thread_stacks.hpp writes them: caller, name, time and number of samples */
 function stackTree(names, calls) {
   const root = { name: "", place: "", ns: 0, count: 0, inner: [] };
   const nodes = [];
@@ -16,9 +17,9 @@ function stackTree(names, calls) {
   return root;
 }
 
-/** Sampled calls as an icicle chart: groups of threads, and below them their calls. */
+/** Shows sampled calls as an icicle chart: groups of threads, and below each group the calls of its threads. */
 class StackIcicle extends Icicle {
-  /** @param {string} name of the chart, with which the ids of its elements begin */
+  /** @param {string} name  name of the chart, with which the ids of its elements begin */
   constructor(name) {
     super(byId(name), byId(name + "-shown"), undefined, () => {});
     this.part = byId(name + "-part");
@@ -68,7 +69,7 @@ function showThreads() {
   choose(0);
 }
 
-/** Hides everything that needs records of the program itself. */
+/** Hides all sections except those about threads, for programs that were sampled but recorded nothing themselves. */
 function showOnlyThreads() {
   for (const part of document.querySelectorAll("main > section")) {
     if (part.id !== "threads-part" && part.id !== "verdicts") part.setAttribute("hidden", "");

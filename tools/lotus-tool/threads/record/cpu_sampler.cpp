@@ -21,11 +21,13 @@ namespace {
 
 namespace layout = lotus::detail;
 
-/// Room for 15 samples. A user without privileges may lock only about 128 pages per processor, and
-/// the program may sample itself too.
+/// The size of each ring buffer of the kernel, which holds 15 samples. It is not larger, because a
+/// user without privileges may lock only about 128 pages per processor, and the program may need
+/// some of these to sample itself.
 constexpr std::size_t ring_pages = 64;
 
-/// The registers of a sample in the kernel's order, with their numbers in DWARF.
+/// A register that samples contain, with its number in the kernel and in DWARF (the format of
+/// unwind tables).
 struct sampled_register {
   unsigned in_kernel;
   unsigned in_dwarf;
@@ -54,7 +56,8 @@ constexpr unsigned program_counter = PERF_REG_ARM64_PC;
 constexpr unsigned stack_pointer = PERF_REG_ARM64_SP;
 constexpr std::array<sampled_register, 32> registers = [] {
   std::array<sampled_register, 32> all{};
-  for (unsigned i = 0; i < all.size(); ++i) all[i] = {i, i};  // both use the same numbers
+  // The kernel and DWARF use the same numbers.
+  for (unsigned i = 0; i < all.size(); ++i) all[i] = {i, i};
   return all;
 }();
 #else
@@ -80,7 +83,7 @@ perf_event_attr attributes(std::uint64_t interval_ns) noexcept {
   return attr;
 }
 
-/// Returns the fields of a record one after another.
+/// Reads the fields of a record of the kernel one after another.
 class record_parts {
  public:
   explicit record_parts(std::string_view record) : rest_(record) {}
@@ -102,8 +105,8 @@ class record_parts {
   std::string_view rest_;
 };
 
-/// Reads the registers and the stack of a sample. Returns false if the sample has none, such as one
-/// of a thread of 32-bit code.
+/// Reads the registers and the stack of a sample. Returns false if the sample does not contain
+/// them, as for threads that run 32-bit code.
 bool take_stack(record_parts& record, stack_copy& to) {
   std::uint64_t abi = 0;
   if (!record.take(abi) || abi != PERF_SAMPLE_REGS_ABI_64) return false;
@@ -125,7 +128,7 @@ bool take_stack(record_parts& record, stack_copy& to) {
 
 }  // namespace
 
-/// Opens the event of a thread on a processor. Returns 0 or an errno.
+/// Opens the perf event that samples a thread on one processor. Returns 0 or an errno.
 int cpu_sampler::open_on(int cpu, pid_t thread, perf_event_attr& attr) {
   int event = layout::open_event(attr, thread, cpu);
   if ((event == -EACCES || event == -EPERM) && attr.exclude_kernel == 0 && events_.empty()) {

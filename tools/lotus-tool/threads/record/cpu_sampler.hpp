@@ -1,4 +1,4 @@
-// Samples where the threads of another process use the CPU, with copies of their stacks.
+// Samples the stacks of another process's threads while they use the CPU.
 #ifndef LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
 #define LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
 
@@ -19,19 +19,21 @@ namespace lotus::tool {
 
 /// When sampling begins.
 enum class sampling_start : std::uint8_t {
-  at_exec,  ///< when the process, which has one thread, calls exec
+  at_exec,  ///< when the process, which still has only one thread, calls exec
   now,
 };
 
-/// Uses events of perf_event_open(2), which the threads and processes that are started later
-/// inherit.
+/// Samples with perf_event_open(2). All threads and processes that the sampled threads start later
+/// inherit its events, so they are sampled too.
 class cpu_sampler {
  public:
   struct listener {
-    /// Called for each sample. Returns whether the stack is wanted; if so, it is passed to `stack`.
+    /// Called for each sample. Returns whether the stack of the sample is wanted; if so, `stack` is
+    /// called with it.
     std::function<bool(std::uint32_t pid, std::uint32_t tid)> sample;
     std::function<void(stack_copy)> stack;
-    std::function<void(std::uint32_t pid, std::uint32_t parent)> process;  ///< a new process
+    /// Called for each new process.
+    std::function<void(std::uint32_t pid, std::uint32_t parent)> process;
     /// Called when a process maps code, because its mappings must then be read again.
     std::function<void(std::uint32_t pid)> mapping;
   };
@@ -44,14 +46,16 @@ class cpu_sampler {
   ~cpu_sampler();
 
   bool works() const noexcept { return !rings_.empty(); }
-  /// The error of perf_event_open(2); 0 if sampling works.
+  /// Returns the error of perf_event_open(2), as an errno; 0 if sampling works.
   int error() const noexcept { return works() ? 0 : error_; }
-  /// How many of the threads are not sampled although sampling works. Each needs a descriptor per
-  /// processor, of which a process may have only so many.
+  /// Returns how many of the given threads are not sampled although sampling works. Each thread
+  /// needs one file descriptor per processor, and the number of descriptors of a process is
+  /// limited.
   std::size_t left_out() const noexcept { return works() ? left_out_ : 0; }
 
-  /// Changes the CPU time between samples, of at most `changed_at_once` events in a call. With a
-  /// constant interval, a loop whose iterations take as long would be sampled at one place.
+  /// Changes the CPU time between samples. Call it often with random values: with a constant
+  /// interval, a loop whose iterations take as long as the interval would always be sampled at the
+  /// same place. Each call changes at most `changed_at_once` events.
   void change_interval(std::uint64_t interval_ns) noexcept;
 
   /// Passes all records since the last call to `to`.
@@ -68,7 +72,7 @@ class cpu_sampler {
   std::size_t next_change_ = 0;  // index in events_
   std::vector<int> events_;
   std::vector<lotus::detail::perf_ring> rings_;
-  std::map<int, int> event_of_cpu_;  // the event whose ring all events of the processor use
+  std::map<int, int> event_of_cpu_;  // for each processor: the event whose ring all its events use
   std::string bytes_;                // buffer for the records of one ring
 };
 

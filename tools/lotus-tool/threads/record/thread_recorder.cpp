@@ -25,9 +25,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The mean CPU time between samples.
+/// The mean CPU time of a thread between two of its samples.
 constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
-/// Maximum CPU time per second, in seconds, for sampling what threads wait for.
+/// Maximum CPU time per second, in seconds, for taking wait samples.
 constexpr double budget_of_waits = 0.004;
 constexpr std::size_t samples_per_round = 8;
 constexpr double min_pause_s = 0.004;
@@ -43,9 +43,9 @@ double seconds(std::chrono::steady_clock::duration time) noexcept {
   return std::chrono::duration<double>(time).count();
 }
 
-/// Lets this thread run before others when its pause ends. On a busy machine, it would otherwise
-/// get a CPU when a thread of the program gives it up, and see the beginnings of short waits too
-/// often. Users without privileges may not do this.
+/// Gives this thread a higher priority, so that it runs as soon as its pause ends. On a busy
+/// machine, it would otherwise only run when a thread of the program begins to wait, and would
+/// sample the beginnings of short waits too often. Has no effect for users without privileges.
 void ask_for_punctual_wakeups() noexcept {
   constexpr int nice = -10;
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice);
@@ -60,7 +60,7 @@ bool is_name_of_library_thread(const std::string& name) {
   return name == "lotus-drain" || name == "lotus-waits" || name == "lotus-sampler";
 }
 
-/// Returns the threads of a process and of all processes that it and its descendants have started.
+/// Returns the threads of a process and of all its descendants.
 std::vector<pid_t> threads_below(pid_t pid) {
   std::vector<pid_t> all;
   std::vector<std::uint32_t> left{static_cast<std::uint32_t>(pid)};
@@ -72,7 +72,8 @@ std::vector<pid_t> threads_below(pid_t pid) {
   return all;
 }
 
-/// Gives equal values the same number.
+/// Assigns numbers to values, so that equal values have the same number. New values are appended to
+/// a vector.
 template <class Value>
 class numbered {
  public:
@@ -97,7 +98,7 @@ class numbered {
 thread_recorder::raw_sample* thread_recorder::reservoir::next(std::mt19937_64& random) {
   ++seen_;
   if (kept_.size() < capacity) {
-    if (kept_.empty()) kept_.reserve(capacity);  // so that pointers stay valid
+    if (kept_.empty()) kept_.reserve(capacity);  // so that the returned pointers stay valid
     kept_.emplace_back();
     return &kept_.back();
   }
@@ -123,7 +124,7 @@ thread_recorder::thread_recorder(pid_t pid, sampling_start start)
 
 thread_recorder::~thread_recorder() = default;
 
-/// @param parent  the process that started this one with the same code; 0: unknown.
+/// Returns the state of a process. Creates it if the process is new.
 thread_recorder::process& thread_recorder::find_process(std::uint32_t pid, std::uint32_t parent) {
   const auto [at, is_new] = processes_.try_emplace(pid);
   process& found = at->second;
@@ -149,7 +150,7 @@ std::size_t thread_recorder::thread_index(std::uint32_t pid, std::uint32_t tid) 
   return at->second;
 }
 
-/// Reads the mappings of code again if they may have changed.
+/// Reads the list of mapped code of a process again if it may have changed.
 void thread_recorder::refresh_code(process& of) {
   const clock::time_point now = clock::now();
   const bool is_due = now - of.read_code_at >= of.read_code_after;
@@ -158,7 +159,8 @@ void thread_recorder::refresh_code(process& of) {
   if (code.empty()) return;
   of.mapped = false;
   of.read_code_at = now;
-  // Without perf events, it is unknown when the program loads libraries, so check at intervals.
+  // Without perf events, the recorder is not notified when the program loads libraries, so it
+  // checks at intervals.
   of.read_code_after =
       std::clamp<clock::duration>(now - begun_, milliseconds(20), milliseconds(2000));
   image& known = images_[of.image];
@@ -172,7 +174,7 @@ void thread_recorder::refresh_code(process& of) {
     images_.push_back({of.watched->pid(), std::move(code)});
     return;
   }
-  // Code that was unmapped is kept, because earlier samples may lie in it.
+  // Keep code that was unmapped, because the addresses of earlier samples may be in it.
   for (mapped_code& old : known.code) {
     const bool overlaps = std::any_of(code.begin(), code.end(), [&](const mapped_code& part) {
       return part.begin < old.end && old.begin < part.end;
@@ -272,7 +274,8 @@ thread_recorder::wait_key thread_recorder::key_of(const raw_sample& wait) noexce
   return {wait.of.thread, wait.of.reason, wait.of.address, wait.stack.pc, wait.stack.sp};
 }
 
-/// Lets each selected wait stand for as many as were counted with its key.
+/// Sets the counts of the selected waits so that each also represents equal waits that were counted
+/// but not selected.
 void thread_recorder::count_unselected_waits() {
   std::map<wait_key, std::uint64_t> selected;
   for (const raw_sample& wait : waiting_.all()) ++selected[key_of(wait)];
@@ -281,7 +284,7 @@ void thread_recorder::count_unselected_waits() {
     const wait_key key = key_of(wait);
     const auto counted = counted_waits_.find(key);
     if (counted == counted_waits_.end()) continue;
-    // Differences of rounded sums, so that the counts of all add up exactly.
+    // Use differences of rounded sums, so that the counts of equal waits add up exactly.
     const std::uint64_t all = selected[key];
     const std::uint64_t before = done[key]++;
     wait.of.count = counted->second * (before + 1) / all - counted->second * before / all;
@@ -305,7 +308,7 @@ void thread_recorder::list_threads() {
   }
 }
 
-/// Samples what a few randomly chosen threads wait for.
+/// Takes wait samples of a few randomly chosen threads.
 void thread_recorder::round() {
   const clock::time_point now = clock::now();
   if (now >= next_list_) {
@@ -339,7 +342,8 @@ int thread_recorder::work() {
     }
     round();
     const double cost_s = static_cast<double>(own_cpu_ns() - before_ns) * 1e-9;
-    // A single slow round, such as the first one, must not make all later ones rare.
+    // Limit the influence of a single slow round, such as the first one, so that it does not make
+    // all later rounds rare.
     cost_per_round_s_ = cost_per_round_s_ * 0.9 + std::min(cost_s, 4 * cost_per_round_s_) * 0.1;
     // The first rounds are more frequent, so that short programs are sampled too.
     const double budget = seconds(now - begun_) < 1 ? 2 * budget_of_waits : budget_of_waits;
@@ -404,7 +408,8 @@ thread_samples thread_recorder::result() {
   }
   for (const auto& [pid, of] : processes_) to.processes.push_back({pid, of.program});
   for (thread& t : threads_) {
-    // Before a thread of the library has its name, it may have been sampled like any other.
+    // Threads of the Lotus library are recognized by their names, so they may have been sampled
+    // before they had a name.
     if (t.own) t.of.wait_samples = t.of.waits = t.of.span_ns = 0;
     to.threads.push_back(std::move(t.of));
   }

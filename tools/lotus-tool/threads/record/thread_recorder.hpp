@@ -1,4 +1,4 @@
-// Records what the threads of an unchanged program do.
+// Samples the threads of a running program, which needs no changes for this.
 #ifndef LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
 #define LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
 
@@ -21,9 +21,9 @@
 
 namespace lotus::tool {
 
-/// Watches a process with all its threads and descendants, from outside: samples where they use the
-/// CPU, and what they wait for. The copies of stacks stay in memory, and
-/// result() keeps only addresses of code.
+/// Samples a process with all its threads and descendants from outside: in which functions they use
+/// the CPU, and for what they wait. Copies of stacks stay in memory only; result() keeps only the
+/// addresses of code in them.
 class thread_recorder {
  public:
   thread_recorder(pid_t pid, sampling_start start);
@@ -31,25 +31,27 @@ class thread_recorder {
   thread_recorder& operator=(const thread_recorder&) = delete;
   ~thread_recorder();
 
-  /// Does the work that is due. Returns the number of ms after which it must be called again.
+  /// Takes the samples that are due. Returns the number of ms after which it must be called again.
   int work();
 
-  /// Returns why the use of the CPU cannot be sampled, as an errno; 0 if it is sampled.
+  /// Returns the error, as an errno, because of which the use of the CPU cannot be sampled; 0 if it
+  /// is sampled.
   int cpu_error() const noexcept { return cpu_.error(); }
-  /// How many threads are not sampled while they run, because too many files would be open.
+  /// Returns how many threads are not sampled while they run, because too many files would be open.
   std::size_t left_out() const noexcept { return cpu_.left_out(); }
-  /// The name of a process of which the kernel forbids reading what its threads wait for; "" if
-  /// there is none. Of these threads, only their CPU time and their time waiting for a CPU are
-  /// known.
+  /// Returns the name of a process for which the kernel forbids reading the reasons of waits; "" if
+  /// there is none. Of the threads of such processes, only the CPU time and the time waiting for a
+  /// CPU are known.
   const std::string& not_permitted() const noexcept { return not_permitted_; }
 
-  /// Unwinds all stacks and returns the samples; they contain no threads if nothing was observed.
+  /// Unwinds all stacks and returns the samples. The result contains no threads if nothing was
+  /// observed.
   thread_samples result();
 
  private:
   using clock = std::chrono::steady_clock;
 
-  /// The code of the program that a process runs; exec replaces it.
+  /// The code of the program that a process runs. If the process calls exec, it gets a new image.
   struct image {
     std::uint32_t pid = 0;
     std::vector<mapped_code> code;
@@ -60,13 +62,13 @@ class thread_recorder {
     std::string program;                     // path
     clock::time_point read_code_at{};
     clock::duration read_code_after{};
-    bool forbidden = false;  // whether the kernel does not permit reading what the threads wait for
+    bool forbidden = false;  // whether the kernel forbids reading the reasons of waits
     bool mapped = true;      // whether code may have been mapped since it was read
   };
   struct thread {
     sampled_thread of;
     std::optional<scheduled_time> first;
-    bool own = false;  // whether the library, not the program, started it
+    bool own = false;  // whether the Lotus library started the thread
   };
   /// A sample whose stack is not unwound yet.
   struct raw_sample {
@@ -88,8 +90,8 @@ class thread_recorder {
     std::uint64_t seen_ = 0;
   };
 
-  /// Waits that are one and the same as far as is known without unwinding the stack: the thread,
-  /// the reason, the object, and the registers pc and sp.
+  /// Identifies waits that are probably equal, without unwinding their stacks: by the thread, the
+  /// reason, the object, and the registers pc and sp.
   using wait_key = std::tuple<std::size_t, lotus::detail::wait_reason, std::uint64_t, std::uint64_t,
                               std::uint64_t>;
   static wait_key key_of(const raw_sample& wait) noexcept;
@@ -114,15 +116,15 @@ class thread_recorder {
   reservoir running_;
   reservoir waiting_;
   raw_sample* next_running_ = nullptr;
-  // Waits are counted even if the reservoir does not select them, so that shares are as precise as
-  // all samples allow.
+  // The number of all waits by key, including those that the reservoir does not select, so that
+  // shares are as precise as all samples allow.
   std::map<wait_key, std::uint64_t> counted_waits_;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
   std::string not_permitted_;
   std::uint64_t wait_samples_ = 0;
   std::uint64_t rounds_ = 0;
-  double late_s_ = 0;  // sum over all rounds
+  double late_s_ = 0;  // sum of the times by which rounds began late
   clock::time_point begun_;
   clock::time_point next_round_;
   clock::time_point next_list_;

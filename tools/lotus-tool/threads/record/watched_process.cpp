@@ -43,7 +43,7 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
-/// Returns the path to which a symbolic link points, "" if it cannot be read.
+/// Returns the path to which a symbolic link points; "" if the link cannot be read.
 std::string target_of(const std::string& link) {
   std::array<char, 4096> target{};
   const ssize_t got = ::readlink(link.c_str(), target.data(), target.size());
@@ -63,8 +63,8 @@ std::vector<std::uint32_t> numbers_in(std::string_view text) {
   return all;
 }
 
-/// Reads the stack pointer and the program counter, the last two numbers of a line of
-/// /proc/PID/task/TID/syscall.
+/// Reads the stack pointer and the program counter from a line of /proc/PID/task/TID/syscall, of
+/// which they are the last two numbers.
 bool read_registers(const std::string& line, stack_copy& to) {
   std::size_t end = line.find_last_not_of("\n ");
   if (end == std::string::npos) return false;
@@ -121,7 +121,9 @@ std::vector<std::uint32_t> watched_process::children() const {
 }
 
 int watched_process::read_call(std::uint32_t tid, std::string& line) {
-  // Opening a file takes longer than reading it, but many threads would need many descriptors.
+  // Files stay open between calls, because opening a file takes longer than reading it. Only
+  // `max_open` files stay open, so that programs with many threads do not need too many
+  // descriptors.
   constexpr std::size_t max_open = 200;
   const auto known = calls_.find(tid);
   kept_file opened;
@@ -197,14 +199,15 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   if (error != 0 || !call.parse(before.c_str()) || !read_registers(before, wait.stack)) {
     return seen_state::runs;
   }
-  // After an exec, the open file still refers to the old memory, so open the file again.
+  // If the stack cannot be read, the process may have called exec: then the open file still refers
+  // to the old memory, so open it again.
   if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();
   describe(call, wait);
   wait.stack.bytes.resize(stack_copy::max_bytes);
   wait.stack.bytes.resize(
       read_memory(wait.stack.sp, wait.stack.bytes.data(), wait.stack.bytes.size()));
-  // If the line, which contains the stack pointer, is the same as before, the thread has not left
-  // this wait, so the wait's description and the copied stack are valid.
+  // If the line is the same as before, the thread has not left this wait, because the line contains
+  // the stack pointer. Then the description of the wait and the copy of the stack are valid.
   std::string after;
   if (read_call(tid, after) != 0 || before != after) return seen_state::runs;
   return seen_state::waits;

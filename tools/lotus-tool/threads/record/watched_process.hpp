@@ -1,4 +1,4 @@
-// Samples from outside whether the threads of a process wait, for what, and in which calls.
+// Samples the threads of another process: whether they wait, for what, and in which calls.
 #ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 #define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 
@@ -31,12 +31,12 @@ class kept_file {
   int fd_;
 };
 
-/// What a thread waits for, and the copy of its stack.
+/// The reason of a thread's wait, and a copy of the thread's stack.
 struct seen_wait {
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
   std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
   std::uint32_t holder = 0;   ///< id of the thread that holds the lock or is waited for
-  std::string what;           ///< path, "pipe:[4711]" or name of a system call
+  std::string what;           ///< path of a file, "pipe:[4711]" or name of a system call
   stack_copy stack;
 };
 
@@ -47,7 +47,7 @@ enum class seen_state : std::uint8_t {
   forbidden,  ///< the kernel does not permit this process to read the state of the thread
 };
 
-/// CPU time and time waiting for a CPU of a thread since its start.
+/// The CPU time of a thread since its start, and its time waiting for a CPU.
 struct scheduled_time {
   std::chrono::steady_clock::time_point at;  ///< time of the reading
   std::uint64_t cpu_ns = 0;
@@ -65,16 +65,16 @@ class watched_process {
   /// Lists the processes that the threads have started.
   std::vector<std::uint32_t> children() const;
 
-  /// Samples what a thread waits for. Sets `wait` if the result is `waits`.
+  /// Samples whether and for what a thread waits. Sets `wait` if the result is `waits`.
   seen_state sample_wait(std::uint32_t tid, seen_wait& wait);
   /// Returns the times of a thread; zeros if they cannot be read.
   scheduled_time times(std::uint32_t tid) const;
-  /// Returns the name of a thread, "" if it has ended.
+  /// Returns the name of a thread; "" if it has ended.
   std::string name(std::uint32_t tid) const;
 
   /// Returns the path of the program that the process runs; "" if it cannot be read.
   std::string program() const;
-  /// Reads which code is mapped, sorted by address.
+  /// Returns the parts of files that the process has mapped as code, sorted by address.
   std::vector<mapped_code> code() const;
 
   /// Reads memory of the process; returns the number of bytes that could be read.

@@ -1,4 +1,5 @@
-// Defines a copy of the registers and of the top of a thread's stack.
+// Defines a copy of a thread's registers and of the top of its stack, from which its calls are
+// found.
 #ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
 #define LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
 
@@ -15,7 +16,8 @@ struct stack_copy {
 
   std::uint64_t pc = 0;
   std::uint64_t sp = 0;
-  std::uint64_t known = 0;  ///< bit n: register n, in DWARF's numbering, is in `registers`
+  /// Bit n: whether `registers` contains register n, in DWARF's numbering.
+  std::uint64_t known = 0;
   std::array<std::uint64_t, max_registers> registers{};
   std::string bytes;  ///< the memory from `sp` on
 

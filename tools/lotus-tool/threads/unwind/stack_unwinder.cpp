@@ -94,7 +94,8 @@ struct stack_unwinder::state {
 
 stack_unwinder::stack_unwinder(std::vector<mapped_code> code)
     : code_(std::move(code)), state_(std::make_unique<state>()) {
-  // Only the files' own unwind tables are needed, so no separate debug files are searched for.
+  // Only the unwind tables in the files themselves are needed, so the callbacks that could search
+  // for other files find none.
   static constexpr Dwfl_Callbacks callbacks{
       [](Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; },
       [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
@@ -128,10 +129,10 @@ const mapped_code* stack_unwinder::find(std::uint64_t address) const {
   return &*(after - 1);
 }
 
-/// Returns the probable value of the frame pointer, which the kernel does not report for a waiting
-/// thread: the first word in the stack that points to the saved frame pointer and return address of
-/// a caller. Functions that save the frame pointer make the value irrelevant. Returns 0 if there is
-/// none.
+/// Returns the probable value of the frame pointer of a waiting thread, which the kernel does not
+/// report. This is the address of the first words in the stack that look like the saved frame
+/// pointer and return address of a caller. The value matters only until the unwinder reaches a
+/// function that saved the frame pointer. Returns 0 if there is no such address.
 std::uint64_t stack_unwinder::likely_frame_pointer(const stack_copy& copy) const {
   constexpr std::uint64_t word = sizeof(std::uint64_t);
   for (std::uint64_t at = copy.sp; at + 2 * word <= copy.sp + copy.bytes.size(); at += word) {

@@ -1,5 +1,5 @@
-// Finds the calls that a thread had open from a copy of its stack, with the unwind tables of the
-// program and its libraries. Programs need no frame pointers and no debug information.
+// Finds the active calls of a thread from a copy of its stack, with the unwind tables of the
+// program and its libraries. Programs need neither frame pointers nor debug information.
 #ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
 #define LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
 
@@ -20,7 +20,7 @@ class stack_unwinder {
   stack_unwinder& operator=(const stack_unwinder&) = delete;
   ~stack_unwinder();
 
-  /// Returns the addresses of the open calls, the innermost first: the thread's program counter,
+  /// Returns the addresses of the active calls, the innermost first: the thread's program counter,
   /// then for each caller an address within its call instruction.
   std::vector<std::uint64_t> unwind(const stack_copy& copy);
 
