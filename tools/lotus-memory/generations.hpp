@@ -10,12 +10,12 @@ namespace lotus::memory {
 
 inline constexpr std::uint32_t slots = 1U << 16U;
 
-/// Assigns slot numbers to pairs of an operation's name and a generation. A generation is a range
-/// of units: batches, or outermost operations in a program without batches. The first 64
-/// generations are one unit long, the next 64 are two units long, and so on. In this way, memory
-/// that is never freed can be attributed to the time when it was allocated, while the number of
-/// slots grows only with the logarithm of time. Slot 0 stands for all allocations outside
-/// operations. If all slots are used, the last generation continues. Thread safety: all functions.
+/// Assigns slot numbers to pairs of an operation's name and a generation. A generation is a range of
+/// units: batches, or outermost operations in a program without batches. A generation is one unit
+/// long at first; its length doubles after 64, 128, 256 units and so on. In this way, memory that is
+/// never freed can be attributed to the time when it was allocated, while the number of slots grows
+/// only with the logarithm of time. Slot 0 stands for all allocations outside operations. If all
+/// slots are used, the last generation continues. Thread safety: all functions.
 class generations {
  public:
   /// Must be called when a unit begins. Starts a new generation if the current one is complete.
