@@ -246,8 +246,8 @@ std::vector<setting> neighbours(const setting& s) {
           {s.workers, prefetch, s.ordered}};
 }
 
-/// Runs the setting that lotus-tool suggests, the best setting and similar ones. @return  the
-/// throughput with the suggestion divided by the best throughput of these settings.
+/// Runs the setting that lotus-tool suggests, the best setting and similar ones.
+/// @return  the throughput with the suggestion divided by the best throughput of these settings.
 double judge(const bench::temporary_folder& folder, const bench::asked_tool& tool,
              const pipeline& p, int times) {
   const std::string run = folder.empty("run") + "/run";
