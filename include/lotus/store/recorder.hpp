@@ -237,6 +237,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
+    files_.add_due_cpu_time();
     waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;

@@ -37,6 +37,11 @@ void planted_logs::side_line(int thread, const std::string& kind_and_name, std::
                                                 '\n'});
 }
 
+void planted_logs::cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t idle_ns) {
+  cpu_times_ += "cpu_time " + std::to_string(began_ns + at) + ' ' + std::to_string(cpu_ns) + ' ' +
+                std::to_string(idle_ns) + '\n';
+}
+
 void planted_logs::write(const temp_dir& dir) const {
   std::set<std::string> threads;
   for (const auto& [name, records] : files_) {
@@ -58,6 +63,7 @@ void planted_logs::write(const temp_dir& dir) const {
   }
   std::string info = "pid " + std::to_string(process) + "\nparent 1\nhost here\n";
   if (cpus_ > 0) info += "cpus " + std::to_string(cpus_) + " -\ncpu switches\n";
+  info += cpu_times_;
   for (const std::string& number : threads) info += "thread " + number + " t" + number + '\n';
   info += "records " + std::to_string(written_) + ' ' + std::to_string(dropped_) + '\n';
   dir.file(".lotus_info_" + std::to_string(process) + "_1", info);

@@ -59,6 +59,8 @@ class planted_logs {
   /// Sets the number of CPUs that the process may use. Also records that it measured context
   /// switches.
   void cpus(int count) { cpus_ = count; }
+  /// Records how much CPU time the process had used at `at`, and how long its CPUs had been idle.
+  void cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t idle_ns);
   /// Adds `lines` malformed lines to the end of a thread's worker log.
   void damage(int thread, int lines) { damaged_[thread] = lines; }
 
@@ -84,6 +86,7 @@ class planted_logs {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   int cpus_ = 0;
+  std::string cpu_times_;  // lines of the information file
 };
 
 }  // namespace lotus::tool_test

@@ -56,6 +56,8 @@ class contended_run {
   }
 
   std::int64_t end_ns = 0;
+  double cpu_ns = 0;   ///< CPU time of the loader's threads
+  double idle_ns = 0;  ///< sum over all CPUs
 
  private:
   enum class doing : std::uint8_t { nothing, waits, fetches, passes, crops };
@@ -97,6 +99,8 @@ class contended_run {
     const std::int64_t then = timed ? events_.top().first : done;
     const std::int64_t passed = std::max<std::int64_t>(0, then - now_);
     for (computing& c : running_) c.left_ns -= rate * static_cast<double>(passed);
+    cpu_ns += rate * static_cast<double>(running_.size()) * static_cast<double>(passed);
+    idle_ns += std::max(0.0, l_.cpus - threads) * static_cast<double>(passed);
     now_ = std::max(now_, then);
     std::size_t who = 0;
     if (timed) {
@@ -255,7 +259,11 @@ class contended_run {
 double contended_loader::simulate_into(planted_logs* logs) const {
   contended_run run(*this, logs);
   run.play();
-  if (logs != nullptr) logs->cpus(cpus);
+  if (logs != nullptr) {
+    logs->cpus(cpus);
+    logs->cpu_time(0, 0, 0);
+    logs->cpu_time(run.end_ns, std::llround(run.cpu_ns), std::llround(run.idle_ns));
+  }
   return batches * 1e9 / static_cast<double>(run.end_ns);
 }
 

@@ -44,6 +44,20 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+/// Adds a line "cpu_time". Ignores a line that cannot be true, such as one after a step of the
+/// clock back.
+void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
+  cpu_reading now;
+  if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;
+  std::int64_t idle_ns = 0;
+  if (words >> idle_ns && idle_ns >= 0) now.idle_ns = idle_ns;
+  if (!readings.empty()) {
+    const cpu_reading& before = readings.back();
+    if (now.time_ns <= before.time_ns || now.cpu_ns < before.cpu_ns) return;
+  }
+  readings.push_back(now);
+}
+
 }  // namespace
 
 std::string dropped_text(const record_counts& records) {
@@ -179,6 +193,8 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       double limit = 0;
       if (words >> limit && limit > 0) cpus.limit = limit;
       process.cpus = cpus;
+    } else if (key == "cpu_time") {
+      add_reading(words, process.cpu_time);
     } else if (key == "thread") {
       std::uint64_t tid = 0;
       if (!(words >> tid)) continue;
@@ -261,6 +277,12 @@ std::optional<usable_cpus> run_processes::cpus() const {
     if (process.cpus && (!most || process.cpus->count() > most->count())) most = process.cpus;
   }
   return most;
+}
+
+cpu_usage run_processes::cpu_time() const {
+  cpu_usage all;
+  for (const auto& [file, process] : by_file_) all.add_process(process.cpu_time);
+  return all;
 }
 
 std::string run_processes::left(const std::string& dir) const {

@@ -8,6 +8,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "log/cpu_usage.hpp"
 
 namespace lotus::tool {
 
@@ -64,6 +67,7 @@ struct process_info {
   record_counts records;
   cpu_measure cpu = cpu_measure::unknown;
   std::optional<usable_cpus> cpus;
+  std::vector<cpu_reading> cpu_time;  ///< sorted by time
   /// Maximum time in ns by which a record in a text log ends before a record on an earlier line.
   /// Text logs are nearly, but not exactly, sorted by the ends of records.
   std::int64_t back_ns = 0;
@@ -108,6 +112,8 @@ class run_processes {
   const process_info* process_named(const std::string& ending) const;
   /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;
+  /// Returns the CPU time of all processes.
+  lotus::tool::cpu_usage cpu_time() const;
   /// Returns a message about the information files that were not read completely; "" if all were.
   std::string left(const std::string& dir) const;
 

@@ -255,6 +255,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   run_data data;
   data.files = &run;
   data.cpus = processes.cpus();
+  data.cpu_time = processes.cpu_time();
   data.first_ns = side.first_ns;
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());

@@ -13,6 +13,7 @@
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/statistics/distribution.hpp"
+#include "log/cpu_usage.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -105,6 +106,7 @@ struct run_data {
   record_counts records;  ///< numbers of stored and dropped records, as reported by the processes
   std::uint64_t damaged_lines = 0;  ///< number of damaged log lines, which were skipped
   std::optional<usable_cpus> cpus;
+  cpu_usage cpu_time;  ///< of all threads of the run's processes
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
   std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record

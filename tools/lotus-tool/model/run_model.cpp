@@ -318,6 +318,7 @@ void run_batches::find_length() {
     median_step_ns_ = *middle;
   }
   begins_with_reception_ = first_ns == first_left_ns;
+  start_ns_ = epochs_.empty() ? 0 : first_ns;
   for (const epoch_times& e : epochs_) {
     length_ns_ = std::max(length_ns_, e.last_ns + last_step_ns(e) - first_ns);
   }

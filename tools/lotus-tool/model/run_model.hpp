@@ -152,6 +152,8 @@ class run_batches {
   /// dispatch, preprocessing or wait of a received batch to the end of the last step. 0 if no batch
   /// was received.
   std::int64_t length_ns() const noexcept { return length_ns_; }
+  /// Returns when the time counted by length_ns() begins.
+  std::int64_t start_ns() const noexcept { return start_ns_; }
   /// Estimates the step of an epoch's last batch, whose end is not recorded: the median step, but
   /// no longer than the time to the consumer's next wait. 0 for consumers that never wait.
   std::int64_t last_step_ns(const epoch_times& of) const noexcept;
@@ -218,6 +220,7 @@ class run_batches {
   std::vector<std::uint32_t> first_epochs_;  // first epoch of each consumer, ascending
   std::size_t consumers_ = 1;
   std::int64_t length_ns_ = 0;
+  std::int64_t start_ns_ = 0;
   /// Whether the first record is the reception of a batch. If so, length_ns_ does not contain the
   /// time in which this batch was built.
   bool begins_with_reception_ = false;

@@ -123,6 +123,14 @@ struct replay_plan {
   bool round_robin = false;
   bool ordered = true;  ///< whether the consumer receives batches only in the order of deliveries
   speed_law speed;
+
+  /// Returns the CPU time of all works and steps, in ns.
+  double cpu_ns() const {
+    double sum_ns = 0;
+    for (const work& w : works) sum_ns += w.cpu_ns + w.served_cpu_ns;
+    for (const planned_use& u : uses) sum_ns += u.step.cpu_ns + u.step.served_cpu_ns;
+    return sum_ns;
+  }
 };
 
 /// The result of a simulation, for one epoch or several.
@@ -146,6 +154,15 @@ struct replay_result {
     receptions += other.receptions;
     max_out = std::max(max_out, other.max_out);
     return *this;
+  }
+  /// Makes the simulated run last at least `least_ns`, by slowing down everything but the pauses.
+  void last_at_least(double least_ns) noexcept {
+    const double work_ns = whole_ns - pauses_ns;
+    if (least_ns <= whole_ns || work_ns <= 0) return;
+    const double longer = (least_ns - pauses_ns) / work_ns;
+    whole_ns = least_ns;
+    deliveries_ns *= longer;
+    receptions.stretch(longer);
   }
   /// Returns batches per second, as run_batches::achieved_per_s() does for a recorded run.
   double per_s() const noexcept { return whole_ns > 0 ? batches * 1e9 / whole_ns : 0; }

@@ -18,6 +18,7 @@
 #include "replay/replay.hpp"
 #include "replay/serving.hpp"
 #include "replay/speed_law.hpp"
+#include "replay/variation.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -90,51 +91,6 @@ bool has_items(const recorded_pipeline& p) {
                      [](const recorded_stage& s) { return s.of_items; });
 }
 
-/// Returns the relative standard error of the mean interval between batches. To estimate it,
-/// divides each epoch into ten parts and compares these parts.
-double run_sd_of(const run_data& run) {
-  constexpr std::size_t parts = 10;
-  std::vector<double> lengths_ns;
-  const std::vector<batch>& all = run.batches.all();
-  for (std::size_t at = 0; at < all.size();) {
-    std::vector<std::int64_t> times;
-    const std::uint32_t epoch = all[at].epoch;
-    for (; at < all.size() && all[at].epoch == epoch; ++at) {
-      const std::optional<std::int64_t> time_ns = run.batches.left_ns(all[at]);
-      if (time_ns) times.push_back(*time_ns);
-    }
-    std::sort(times.begin(), times.end());
-    if (times.size() <= 2 * parts) continue;
-    for (std::size_t p = 0; p < parts; ++p) {
-      const std::size_t first = p * (times.size() - 1) / parts;
-      const std::size_t last = (p + 1) * (times.size() - 1) / parts;
-      lengths_ns.push_back(static_cast<double>(times[last] - times[first]) /
-                           static_cast<double>(last - first));
-    }
-  }
-  // The run is too short for an estimate: use a typical error.
-  if (lengths_ns.size() < parts) return 0.02;
-  const auto n = static_cast<double>(lengths_ns.size());
-  const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
-  double squares = 0;
-  for (const double ns : lengths_ns) squares += (ns - mean) * (ns - mean);
-  return mean > 0 ? std::sqrt(squares / (n - 1) / n) / mean : 0;
-}
-
-/// Returns the relative standard error of the mean work on a batch or item.
-double error_of_mean(const recorded_pipeline& p) {
-  double sum = 0;
-  double squares = 0;
-  for (const measured_work& w : p.works) {
-    const double ns = w.cpu_ns + w.blocked_ns;
-    sum += ns;
-    squares += ns * ns;
-  }
-  const auto n = static_cast<double>(p.works.size());
-  if (n < 2 || sum <= 0) return 0;
-  return std::sqrt(std::max(0.0, n * squares / (sum * sum) - 1) / n);
-}
-
 }  // namespace
 
 what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
@@ -147,12 +103,14 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
     max_threads_ = std::max(max_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
+  leave_out_impossible_cpu_time();
   base_ = replayed_with({}, law_.law, {});
   replayed_per_s_ = base_.per_s();
   loosen_policies();
+  take_measured_cpus();
   if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
     fit_time_slice();
-    fit_cpus();
+    if (others_share_ <= 0) fit_cpus();
   }
   run_sd_ = run_sd_of(run);
   find_explanations(also);
@@ -268,14 +226,7 @@ void what_if::fit_time_slice() {
   }
 }
 
-void what_if::fit_cpus() {
-  // Assume that other programs used CPUs only if the simulation is far too fast. A small difference
-  // may come from the scheduler.
-  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
-  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
-  // If the simulation remains too fast when the recorded waits for a CPU are included, the cause is
-  // not a lack of CPUs.
-  if (waiting.per_s() > (1 + max_off) * achieved()) return;
+void what_if::find_wanted_cpus() {
   const auto wanted_by = [this](const auto& all) {
     double wanted_ns = 0;
     for (const measured_work& w : all) wanted_ns += w.cpu_ns + w.queued_ns;
@@ -284,6 +235,29 @@ void what_if::fit_cpus() {
   all_cpus_ = law_.law.cpus;
   workers_want_ = wanted_by(recorded_.works);
   consumer_wants_ = wanted_by(recorded_.steps);
+}
+
+void what_if::take_measured_cpus() {
+  constexpr double much = 0.1;
+  constexpr double most = 0.9;
+  if (law_.law.cpus <= 0 || !recorded_.others_cpus) return;
+  const double share = std::min(*recorded_.others_cpus / law_.law.cpus, most);
+  if (share < much) return;
+  find_wanted_cpus();
+  others_share_ = share;
+  law_.law.cpus *= 1 - share;
+  base_ = replayed_with({}, law_.law, {});
+}
+
+void what_if::fit_cpus() {
+  // Assume that other programs used CPUs only if the simulation is far too fast. A small difference
+  // may come from the scheduler.
+  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
+  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
+  // If the simulation remains too fast when the recorded waits for a CPU are included, the cause is
+  // not a lack of CPUs.
+  if (waiting.per_s() > (1 + max_off) * achieved()) return;
+  find_wanted_cpus();
   speed_law law = law_.law;
   law.turn_ns = 0;
   law.slowing = 0;
@@ -315,14 +289,35 @@ what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   return {std::min(obtained, fair), std::max(obtained, fair)};
 }
 
+void what_if::leave_out_impossible_cpu_time() {
+  if (achieved() <= 0) return;
+  const double length_ns = static_cast<double>(batches_of(recorded_)) * 1e9 / achieved();
+  const double possible_ns = law_.law.cpus * length_ns - recorded_.recorded_cpu_ns();
+  double& unrecorded_ns = recorded_.unrecorded_cpu_ns;
+  unrecorded_ns = std::min(unrecorded_ns, std::max(0.0, possible_ns));
+}
+
+bool what_if::much_is_unrecorded() const {
+  constexpr double much = 0.05;
+  return recorded_.unrecorded_cpu_ns > much * recorded_.recorded_cpu_ns();
+}
+
 replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law,
-                                     const assumed_servers& assumed, bool queued) const {
+                                     const assumed_servers& assumed, bool queued,
+                                     unrecorded_cpu unrecorded) const {
   replay_plan planned = plan(change, law, {}, assumed, queued);
-  if (law.turn_ns <= 0) return replay(planned);
+  double cpu_ns = planned.cpu_ns();
+  if (unrecorded == unrecorded_cpu::stays) cpu_ns += recorded_.unrecorded_cpu_ns;
+  const auto replay_on_cpus = [&] {
+    replay_result result = replay(planned);
+    if (planned.speed.cpus > 0) result.last_at_least(cpu_ns / planned.speed.cpus);
+    return result;
+  };
+  if (law.turn_ns <= 0) return replay_on_cpus();
   replay_result all;
   for (const double factor : slice_factors) {
     planned.speed.turn_ns = factor * law.turn_ns;
-    all += replay(planned);
+    all += replay_on_cpus();
   }
   return all;
 }
@@ -346,15 +341,15 @@ bool what_if::beyond_seen(const pipeline_change& change) const {
          (change.cpus && *change.cpus != (others_share_ > 0 ? all_cpus_ : law_.law.cpus));
 }
 
-prediction what_if::guess_under(const explanation& why, const pipeline_change& change,
-                                double cpus) const {
+prediction what_if::guess_under(const explanation& why, const pipeline_change& change, double cpus,
+                                unrecorded_cpu unrecorded) const {
   speed_law law = law_.law;
   pipeline_change asked = change;
   if (others_share_ > 0) {
     law.cpus = cpus;
     asked.cpus.reset();
   }
-  const replay_result changed = replayed_with(asked, law, why.assumed, why.queued);
+  const replay_result changed = replayed_with(asked, law, why.assumed, why.queued, unrecorded);
   prediction p;
   const double gain = changed.whole_ns > 0 ? why.base.whole_ns / changed.whole_ns : 1;
   double error_left = 1;
@@ -390,6 +385,8 @@ void what_if::for_each_guess(const pipeline_change& change, OnGuess&& on_guess) 
   for (const explanation& why : explanations_) {
     on_guess(guess_under(why, change, cpus.low));
     if (cpus.high > cpus.low) on_guess(guess_under(why, change, cpus.high));
+    if (!much_is_unrecorded()) continue;
+    on_guess(guess_under(why, change, cpus.high, unrecorded_cpu::vanishes));
   }
 }
 

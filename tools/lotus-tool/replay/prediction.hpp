@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -108,12 +109,22 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
+  /// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without
+  /// markers need as much CPU time for each batch as before, or (the other extreme) none.
+  enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
+  /// Limits recorded_.unrecorded_cpu_ns to what the CPUs can do during the run. More is reported if
+  /// the number of CPUs is wrong.
+  void leave_out_impossible_cpu_time();
+  /// Returns whether the run used so much CPU time outside the recorded work that it matters how
+  /// this changes.
+  bool much_is_unrecorded() const;
   /// Simulates the run with a change. With time slices, a tiny difference can decide which thread
   /// runs next; therefore sums up the results for several lengths of slices to average out such
-  /// effects.
+  /// effects. The simulated run lasts at least as long as the CPUs need for all CPU time.
   /// @param queued  whether the waits for a CPU count as blocked time, see queued_.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
-                              const assumed_servers& assumed, bool queued = false) const;
+                              const assumed_servers& assumed, bool queued = false,
+                              unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
   /// If the simulation is slower than the run, the simulation may obey a rule that the run did not
@@ -123,6 +134,10 @@ class what_if {
   /// If the simulation is too fast, sets speed_law::turn_ns to a time slice with which it is as
   /// slow as the run.
   void fit_time_slice();
+  /// Sets all_cpus_, workers_want_ and consumer_wants_.
+  void find_wanted_cpus();
+  /// Takes from the recording how many CPUs other programs left to the run, if they used many.
+  void take_measured_cpus();
   /// Estimates how many CPUs the run got if other programs used the rest: the number of CPUs with
   /// which the simulation is as slow as the run.
   void fit_cpus();
@@ -158,7 +173,8 @@ class what_if {
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
-  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
+  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
+                         unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   /// Calls on_guess(prediction) for each explanation and for both ends of the range of CPUs.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;

@@ -89,6 +89,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
+    info_.add_cpu_time();
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
     kept_names_.no_file();
@@ -188,6 +189,11 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     make_due_ring_file();
     const locked hold{lock_};
     info_.add_span(end);
+  }
+
+  void add_due_cpu_time() noexcept {
+    const locked hold{lock_};
+    info_.add_due_cpu_time();
   }
 
   void add_deleted(const deleted_logs& forgotten) noexcept {

@@ -22,6 +22,7 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/limits/log_limits.hpp"
+#include "lotus/store/run/idle_time.hpp"
 #include "lotus/store/run/process_lines.hpp"
 #include "lotus/store/run/run_directory.hpp"
 
@@ -87,6 +88,8 @@ class reported_reach {
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
+///   cpu_time <ns since the epoch> <ns> <idle ns>: CPU time of all threads of the process until
+///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
@@ -111,6 +114,7 @@ class run_info {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
       add_clock(clock);
       add_cpus(watching);
+      add_cpu_time();
       return name_ns_;
     }
     *this = run_info{};
@@ -125,6 +129,7 @@ class run_info {
     lines.add_cpus(watching);
     append(lines);
     add_clock(clock);
+    add_cpu_time();
     records_end_ = append_room(records_bytes);
     if (limited) forgotten_end_ = append_room(forgotten_bytes);
     return name_ns_;
@@ -150,6 +155,27 @@ class run_info {
                                static_cast<unsigned long long>(clock.start_ticks),
                                static_cast<long long>(clock.start_ns),
                                static_cast<unsigned long long>(clock.rate)));
+  }
+
+  /// Adds the CPU time that the process has used so far.
+  void add_cpu_time() noexcept {
+    if (directory_ == nullptr) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (first_cpu_time_ns_ == 0) first_cpu_time_ns_ = now_ns;
+    // A long recording needs few lines: each comes after a sixteenth of the time recorded so far.
+    constexpr std::int64_t min_pause_ns = 50'000'000;
+    const std::int64_t pause_ns = (now_ns - first_cpu_time_ns_) / 16;
+    next_cpu_time_ns_ = now_ns + (pause_ns > min_pause_ns ? pause_ns : min_pause_ns);
+    char text[96];
+    append(text, std::snprintf(text, sizeof(text), "cpu_time %lld %lld %lld\n",
+                               static_cast<long long>(clock_ns(CLOCK_REALTIME)),
+                               static_cast<long long>(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
+                               static_cast<long long>(idle_ns_of_cpus())));
+  }
+
+  /// Adds the CPU time if the last such line is old enough. Does nothing before create().
+  void add_due_cpu_time() noexcept {
+    if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
   /// Whether the file already states a distance at least as large as that of this span's end.
@@ -288,6 +314,10 @@ class run_info {
   std::uint64_t dropped_ = 0;
   deleted_logs forgotten_;
   reported_reach reach_;
+  /// When the first line "cpu_time" was written, and when the next one is due, in ns of
+  /// CLOCK_MONOTONIC.
+  std::int64_t first_cpu_time_ns_ = 0;
+  std::int64_t next_cpu_time_ns_ = 0;
   /// End of the space reserved in the file for the line "records"; 0: none.
   off_t records_end_ = 0;
   off_t forgotten_end_ = 0;

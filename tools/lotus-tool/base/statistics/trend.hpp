@@ -38,6 +38,9 @@ class trend {
     return *this;
   }
 
+  /// Multiplies all times; the last group must have ended.
+  void stretch(double factor) noexcept { together_ns_ *= factor; }
+
   /// Returns the mean time between events; 0 if no group has two events at different times.
   double interval_ns() const noexcept { return squares_ > 0 ? together_ns_ / squares_ : 0; }
   /// Returns events per second; 0 if interval_ns() is 0.

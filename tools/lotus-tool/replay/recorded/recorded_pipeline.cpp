@@ -52,6 +52,7 @@ class recorder_of_pipeline {
     find_policies(run_, unit_spans_, p_);
     p_.achieved_per_s = batches_.achieved_per_s().value_or(0);
     p_.steady_per_s = batches_.steady_per_s().value_or(0);
+    find_unrecorded_cpu();
     result.pipeline = std::move(p_);
     return result;
   }
@@ -320,6 +321,20 @@ class recorder_of_pipeline {
       measured_work& w = p_.steps[u];
       w.others_busy = std::max(0.0, busy.mean(step->start_ns, step->end_ns) - w.on_cpu());
     }
+  }
+
+  void find_unrecorded_cpu() {
+    const std::int64_t start_ns = batches_.start_ns();
+    const std::int64_t end_ns = start_ns + batches_.length_ns();
+    const std::optional<double> all_ns = run_.cpu_time.between(start_ns, end_ns);
+    if (!p_.cpu_known || !all_ns || end_ns <= start_ns) return;
+    p_.unrecorded_cpu_ns = std::max(0.0, *all_ns - p_.recorded_cpu_ns());
+    // If a limit allows only a share of the CPUs, it does not matter how busy all of them were.
+    if (!run_.cpus || run_.cpus->count() < run_.cpus->affinity) return;
+    const std::optional<double> idle = run_.cpu_time.idle_cpus(start_ns, end_ns);
+    if (!idle) return;
+    const double own = *all_ns / static_cast<double>(end_ns - start_ns);
+    p_.others_cpus = std::max(0.0, run_.cpus->affinity - *idle - own);
   }
 
   const run_data& run_;

@@ -73,6 +73,11 @@ struct recorded_pipeline {
   bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
   std::optional<double> cpus;  ///< number of CPUs that the run could use, if known
+  /// CPU time of the run's processes that is in no work and no step, for example of threads without
+  /// markers, in ns; 0 if it is unknown.
+  double unrecorded_cpu_ns = 0;
+  /// Mean number of CPUs that other programs used during the run; missing if it is unknown.
+  std::optional<double> others_cpus;
   /// Mean number of units (items or batches) of the first stage per batch.
   double items_per_batch = 1;
   double achieved_per_s = 0;  ///< measured throughput; see run_batches::achieved_per_s()
@@ -82,6 +87,14 @@ struct recorded_pipeline {
   std::size_t prefetch() const {
     return static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch /
                                                 static_cast<double>(stages.front().threads)));
+  }
+
+  /// Returns the CPU time in `works` and `steps`, in ns.
+  double recorded_cpu_ns() const {
+    double sum_ns = 0;
+    for (const measured_work& w : works) sum_ns += w.cpu_ns;
+    for (const measured_work& w : steps) sum_ns += w.cpu_ns;
+    return sum_ns;
   }
 
   /// Removes all limits on the number of units in flight and in queues.

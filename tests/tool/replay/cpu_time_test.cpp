@@ -1,0 +1,57 @@
+// Tests what predictions know from the CPU time of whole processes and of the machine.
+#include <cstdint>
+
+#include "catch.hpp"
+#include "tool/diagnose/planted_logs.hpp"
+#include "tool/json.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr int batches = 100;
+
+/// Plants a worker that is blocked for 10 ms per batch, on a machine of two CPUs.
+/// @param unrecorded_ns  CPU time per batch of threads without markers.
+void plant(const temp_dir& dir, std::int64_t unrecorded_ns) {
+  planted_logs logs;
+  logs.cpus(2);
+  for (int i = 0; i < batches; ++i) {
+    const std::int64_t start = 10 * ms * i;
+    const std::int64_t end = start + 10 * ms;
+    logs.op(1, "Parse", start + 1000, 10 * ms - 102'000);
+    logs.off_cpu(1, end - 101'000, 10 * ms - 120'000, 0);
+    logs.made(1, i, start, 10 * ms - 100'000);
+    logs.waited(0, i, start, 10 * ms - 80'000);
+    logs.used(0, i, end - 70'000);
+    logs.off_cpu(0, end - 10'000, 10 * ms - 20'000, 0);
+  }
+  logs.cpu_time(0, 0, 0);
+  const std::int64_t used = batches * (unrecorded_ns + 100'000);
+  logs.cpu_time(10 * ms * batches, used, 20 * ms * batches - used);
+  logs.write(dir);
+}
+
+json prediction_for_workers(const temp_dir& dir, const char* workers) {
+  const result r = run({"whatif", dir.path(), "--workers", workers, "--json", "-q"});
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return parse_json(r.out)["changes"][0];
+}
+
+}  // namespace
+
+TEST_CASE("CPU time of threads without markers limits what more workers can do") {
+  const temp_dir alone;
+  plant(alone, 0);
+  CHECK(prediction_for_workers(alone, "8")["batches_per_s"].number() > 600);
+  const temp_dir helped;
+  plant(helped, 8 * ms);
+  // Two CPUs have time for 2 / 8.1 ms = 247 batches per second.
+  const json limited = prediction_for_workers(helped, "8");
+  CHECK(limited["batches_per_s"].number() > 200);
+  CHECK(limited["batches_per_s"].number() < 260);
+  CHECK(limited["low"].number() < 247);
+}
