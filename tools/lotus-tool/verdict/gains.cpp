@@ -58,7 +58,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
     return all;
   }
-  // If the number of CPUs is unknown, a prediction for more than twice the workers is a guess.
+  // If the number of CPUs is unknown, try at most twice the workers; more would be a guess.
   const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
@@ -126,7 +126,7 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  /// setting with the highest lower bound of the predicted gain
+  /// Setting with the highest lower bound of the predicted gain.
   found_setting surely;
   found_setting perhaps;  ///< setting with the largest expected gain
 };
