@@ -139,8 +139,8 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // Settings without enough certain gain are not suggested as sure. To save simulations, settings
-  // with additional threads are tried only if the setting with the most threads has a certain gain.
+  // Find the settings that certainly gain. To save simulations, try settings with additional
+  // threads only if the setting with the most threads certainly gains.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = workers_now(p);
@@ -423,7 +423,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     if (!sure) explain_doubt(run, one);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  // If other programs used CPUs, a warning says so, and more CPUs are not the solution.
+  // If other programs used CPUs, a warning about them is shown instead of advice to add CPUs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;
