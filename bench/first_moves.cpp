@@ -162,7 +162,7 @@ real_loader changed(real_loader loader, const json& change) {
   return loader;
 }
 
-/// Counts of what the first suggestions had as effect, over all pipelines.
+/// Counts the first suggestions of all pipelines by their effect.
 struct outcomes {
   std::size_t suggested = 0;
   std::size_t in_interval = 0;

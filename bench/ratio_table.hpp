@@ -15,8 +15,7 @@
 
 namespace bench {
 
-/// Number of records that are timed together. After these, the drain thread writes them to the
-/// disk, which is not timed.
+/// Number of records that are timed together. They are then written to the log, which is not timed.
 inline constexpr std::uint64_t chunk = 4096;
 inline constexpr std::uint64_t flat_out_records = 2'000'000;
 

@@ -29,8 +29,8 @@ void barrier() {
   asm volatile("" ::: "memory");
 }
 
-/// Calls `body` in chunks of `chunk` records and times only these. Between chunks, the drain thread
-/// writes the records to the log; record_to_text measures this cost.
+/// Calls `body` in chunks of `chunk` records and times only these. Between chunks, the records are
+/// written to the log, which is not timed; record_to_text measures this cost.
 template <class Body>
 void timed_chunks(benchmark::State& state, std::uint64_t records_per_call, Body&& body) {
   using clock = std::chrono::steady_clock;

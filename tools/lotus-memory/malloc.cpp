@@ -57,6 +57,7 @@ __attribute__((cold, noinline)) LOTUS_MEMORY_EARLY void* early(std::size_t align
 #define LOTUS_MEMORY_FUNCTION extern "C" LOTUS_MEMORY_EARLY __attribute__((visibility("default")))
 
 // The C library uses reserved names for the parameters, so the names here are different.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 
 LOTUS_MEMORY_FUNCTION void* malloc(std::size_t bytes) noexcept {
   if (!has_real_heap()) return early(alignof(std::max_align_t), bytes);

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// When the file with a process's wait samples becomes too long, it is renamed to a name with this
-/// end, and a new file continues it.
+/// When a file with wait samples becomes too long, the library renames it to a name with this end
+/// and continues in a new file.
 constexpr std::string_view older_end = "_older";
 
 std::string_view take(std::string_view& text, char mark) {
