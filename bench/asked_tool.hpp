@@ -1,4 +1,4 @@
-// Runs lotus-tool and reads its JSON output, for benchmarks of its accuracy.
+// Runs lotus-tool and reads its JSON output. Benchmarks use it to measure how accurate the tool is.
 #ifndef LOTUS_BENCH_ASKED_TOOL_HPP
 #define LOTUS_BENCH_ASKED_TOOL_HPP
 
@@ -18,8 +18,8 @@
 
 namespace bench {
 
-/// A temporary folder, which the destructor removes. Throws std::runtime_error if it cannot be
-/// created.
+/// A temporary folder. The constructor creates it and throws std::runtime_error if that fails; the
+/// destructor removes it.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -34,7 +34,8 @@ class temporary_folder {
     std::filesystem::remove_all(path_, ignored);
   }
 
-  /// Returns the path of an empty folder in the temporary one; empties the folder if it exists.
+  /// Returns the path of an empty folder inside the temporary folder. If the folder exists, empties
+  /// it.
   std::string empty(const std::string& name) const {
     const std::filesystem::path folder = path_ / name;
     std::filesystem::remove_all(folder);
@@ -52,7 +53,8 @@ class asked_tool {
   asked_tool(std::string tool, const temporary_folder& folder)
       : tool_(std::move(tool)), out_(folder.empty("answers") + "/answer.json") {}
 
-  /// Returns the JSON output of a command of lotus-tool. Throws std::runtime_error if that fails.
+  /// Runs a command of lotus-tool and returns its JSON output. Throws std::runtime_error if the
+  /// command fails.
   nlohmann::json ask(const std::string& words) const {
     const std::string command = "'" + tool_ + "' " + words + " --json -q >'" + out_ + "'";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);

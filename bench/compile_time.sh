@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the cost of using the library in a source file: the CPU time of compiling the file,
-# relative to a floor (a file that includes only <atomic> and <string_view>), and the size of code
-# and data in its object file in bytes. Prints the minimum of several runs; the files are compiled
-# alternately, so that other load on the machine affects all of them equally.
+# Prints how much the library costs in a source file that uses it: the CPU time of compiling the
+# file, relative to a file that includes only <atomic> and <string_view> (the floor), and the size
+# of code and data in the object file in bytes. Prints the minimum of several runs. Compiles the
+# files alternately, so that other load on the machine affects all of them equally.
 #
-# Usage: bench/compile_time.sh [REPETITIONS [COMPILER [LEVEL]]] The environment variable TRACY may
-# name a folder with tracy/Tracy.hpp, to compare with Tracy.
+# Usage: bench/compile_time.sh [REPETITIONS [COMPILER [LEVEL]]]. To compare with Tracy, set the
+# variable TRACY to a folder with tracy/Tracy.hpp.
 set -euo pipefail
 repetitions=${1:-9}
 compiler=${2:-c++}
@@ -17,7 +17,8 @@ cd "$work_dir"
 
 declare -A flags least=()
 files=()
-# file NAME FLAGS LINE...: adds a source file with these lines to the files that are measured.
+# file NAME FLAGS LINE...: creates a source file with these lines, and adds it to those that are
+# measured.
 file() {
   printf '%s\n' "${@:3}" >"$1.cpp"
   files+=("$1")
@@ -59,7 +60,7 @@ if [[ -n ${TRACY-} ]]; then
     'void work(); void f() { ZoneScopedN("Work"); work(); }'
 fi
 
-# Prints the CPU milliseconds, user and system, of one compilation of $1.
+# Compiles $1 once and prints the CPU time, user and system, in milliseconds.
 cpu_ms() {
   local TIMEFORMAT='%3U %3S' seconds
   # shellcheck disable=SC2086

@@ -1,12 +1,13 @@
-// Measures how good the first suggestion of lotus-tool diagnose is on this machine.
+// Measures how much the first suggestion of lotus-tool diagnose improves pipelines on this machine.
 //
 // Usage: first_moves TOOL [TIMES [PIPELINES]] [--grid]. TOOL: path of lotus-tool. TIMES: number of
-// runs of each setting (default 3). PIPELINES: use only this many of the pipelines.
+// runs of each setting (default 3). PIPELINES: use only the first PIPELINES pipelines.
 //
-// Runs each pipeline, asks lotus-tool for its first suggestion, and carries it out: runs the
-// pipeline without and with it alternately, and compares the medians with the prediction. With
-// --grid, also asks for the predicted throughput of each setting of a grid, and runs the suggested
-// setting, the setting with the best prediction, and three settings close to the best one.
+// Runs each pipeline and asks lotus-tool for its first suggestion. Then runs the pipeline
+// alternately without and with the suggested change, and compares the median throughputs with the
+// prediction. With --grid, also asks lotus-tool to predict the throughput of many settings, and
+// runs the suggested setting, the setting with the best prediction, and three settings close to the
+// best one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +60,7 @@ real_loader with(real_loader loader, const setting& s) {
   return loader;
 }
 
-/// @return  20 pipelines whose workers share only the CPUs.
+/// @return  20 pipelines whose workers share nothing but the CPUs.
 std::vector<pipeline> free_pipelines() {
   const std::vector<bench::real_operation> cpu{{"Decode", 5, 0, 0.3}, {"Crop", 2, 0, 0.2}};
   const std::vector<bench::real_operation> disk{{"Read", 0, 9, 0.3}, {"Parse", 0.5, 0, 0}};
@@ -128,8 +129,8 @@ std::vector<pipeline> contended_pipelines() {
   return all;
 }
 
-/// Returns the loader with a change that lotus-tool suggests. Throws std::runtime_error if it
-/// cannot be carried out.
+/// Applies a change that lotus-tool suggests to a loader. Throws std::runtime_error if the change
+/// cannot be applied.
 real_loader changed(real_loader loader, const json& change) {
   for (const auto& [what, value] : change.items()) {
     if (what == "workers") {
@@ -161,11 +162,12 @@ real_loader changed(real_loader loader, const json& change) {
   return loader;
 }
 
-/// How the first suggestions of all pipelines turned out.
+/// Counts the first suggestions of all pipelines by their effect.
 struct outcomes {
   std::size_t suggested = 0;
   std::size_t in_interval = 0;
-  std::size_t slower = 0;  ///< by more than 3 %
+  /// Number of suggestions with which the pipeline was more than 3 % slower.
+  std::size_t slower = 0;
 };
 
 double run_once(const bench::temporary_folder& folder, const bench::asked_tool& tool,
@@ -208,7 +210,7 @@ void carry_out(const bench::temporary_folder& folder, const bench::asked_tool& t
               in_interval ? "" : "  outside", slower ? "  slower" : "");
 }
 
-/// Returns setting `s` with the first suggestion applied.
+/// Returns setting `s` changed by the first suggestion of a diagnosis.
 setting first_move(const json& diagnosis, setting s) {
   if (diagnosis["moves"].empty()) return s;
   const json& change = diagnosis["moves"][0]["change"];
@@ -244,8 +246,8 @@ std::vector<setting> neighbours(const setting& s) {
           {s.workers, prefetch, s.ordered}};
 }
 
-/// @return  the throughput with the first suggestion divided by the best throughput of all settings
-/// that were run.
+/// Runs the setting that lotus-tool suggests, the best setting and similar ones.
+/// @return  the throughput with the suggestion divided by the best throughput of these settings.
 double judge(const bench::temporary_folder& folder, const bench::asked_tool& tool,
              const pipeline& p, int times) {
   const std::string run = folder.empty("run") + "/run";

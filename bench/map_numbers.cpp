@@ -1,11 +1,11 @@
-// Measures the accuracy of lotus-tool map on this machine.
+// Measures how accurate the results of lotus-tool map are on this machine.
 //
 // Usage: map_numbers TOOL PROBE [TIMES]. TOOL and PROBE: the paths of lotus-tool and map_probe;
 // TIMES: the number of repetitions.
 //
-// Prints: recall and precision of `map run`; the CPU shares of `map join`, compared with the
-// threads' own measurements; samples that belong to neighboring operations; the cost of resume and
-// pause.
+// Prints the recall and precision of `map run`; the error of the CPU shares of `map join`, compared
+// with the threads' own measurements; how many samples are assigned to a neighboring operation; and
+// the cost of resume and pause.
 #include <time.h>
 
 #include <algorithm>
@@ -56,7 +56,8 @@ std::vector<std::vector<std::string>> table_of(const std::string& csv) {
   return rows;
 }
 
-/// Returns the last part of a qualified name: "copy_rows" for "(anonymous namespace)::copy_rows".
+/// Returns the last component of a qualified name: "copy_rows" for "(anonymous
+/// namespace)::copy_rows".
 std::string last_name(const std::string& function) {
   const std::size_t colon = function.rfind(':');
   return colon == std::string::npos ? function : function.substr(colon + 1);
@@ -82,7 +83,9 @@ class measurement {
     fs::remove_all(dir_, ignored);
   }
 
-  /// @param rule  options that set the number of runs: "--confidence 0.99 --span 0.3ms" or
+  /// Prints which share of the true functions `map run` finds, and which share of the functions
+  /// that it finds is true.
+  /// @param rule  options that determine the number of runs: "--confidence 0.99 --span 0.3ms" or
   ///   "--runs N".
   void recall_and_precision(const char* what, const std::string& rule) {
     functions_of found;
@@ -149,7 +152,7 @@ class measurement {
   functions_of truth_;
 };
 
-/// Measures the cost of a resume and a pause of the built-in collector in this process.
+/// Measures how long LOTUS_RESUME() and LOTUS_PAUSE() take with the built-in collector.
 void resume_and_pause() {
   setenv("LOTUS_COLLECTOR", "builtin", 1);
   const std::string log = (fs::temp_directory_path() / "lotus-map-pair/log").string();

@@ -1,8 +1,8 @@
-// Runs twelve operations with known functions and times, to test the results of lotus-tool map.
+// Runs twelve operations with known functions and times, to check the results of lotus-tool map.
 //
-//   map_probe                    each operation once, in a LOTUS_MAP_REGION: for `map run`
+//   map_probe                    runs each operation once, in a LOTUS_MAP_REGION: for `map run`
 //   map_probe --truth            prints "operation,function,microseconds"
-//   map_probe --run THREADS MS   all operations in scopes, on THREADS threads for MS ms: for
+//   map_probe --run THREADS MS   runs all operations in scopes, on THREADS threads for MS ms: for
 //                                `map record` and `map join`; prints "operation,cpu seconds"
 #include <time.h>
 
@@ -25,7 +25,7 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Number of rounds of arithmetic that take a microsecond; measured when the program starts.
+/// Number of rounds of arithmetic per microsecond. The program measures it when it starts.
 double rounds_per_us = 0;
 
 __attribute__((always_inline)) inline double work(double us) {
@@ -38,7 +38,8 @@ __attribute__((always_inline)) inline double work(double us) {
   return x;
 }
 
-// Each function contains its name, because the compiler would merge identical functions into one.
+// Each function contains its name as a string. Otherwise, the compiler would merge all functions
+// into one, because they are identical.
 #define FUNCTION(name)                               \
   __attribute__((noinline)) double name(double us) { \
     __asm__ volatile("" : : "r"(#name));             \
@@ -79,8 +80,8 @@ struct operation {
     #function, function, us \
   }
 
-/// The operations. Functions of 0.3 ms test times below the sampling interval of 1 ms; copy_rows
-/// and checksum test functions that several operations call.
+/// The operations. Functions of 0.3 ms test times that are shorter than the sampling interval of 1
+/// ms. copy_rows and checksum test functions that several operations call.
 const std::vector<operation>& operations() {
   static const std::vector<operation> all{
       {"Load",

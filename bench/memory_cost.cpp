@@ -1,9 +1,9 @@
-// Measures the cost of counting allocations: the time of a malloc and a free without counting, with
-// liblotus_memory.so, and under heaptrack, on one thread and on two.
+// Measures how much time counting allocations costs: the time of a malloc and free without
+// counting, with liblotus_memory.so, and under heaptrack, on one thread and on two.
 //
 // Usage: lotus_memory_cost_bench LIBRARY [TIMES]. In each of TIMES rounds, the program starts
-// itself again for one measurement after the other, so that all of them see the same state of the
-// machine. Prints minimum and median of the rounds.
+// itself once for each measurement, so that all measurements see the same state of the machine.
+// Prints minimum and median of the rounds.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,8 @@
 
 namespace {
 
-/// Returns the minimum time of a malloc and a free in ns, while `window` blocks are allocated.
+/// Returns the time of one malloc and free in ns, as the minimum of several repetitions.
+/// @param window  the number of blocks that are allocated at the same time.
 double pair_ns(std::size_t bytes, std::size_t window) {
   using clock = std::chrono::steady_clock;
   constexpr std::size_t pairs = 20'000;
@@ -54,7 +55,7 @@ double on_two_threads_ns(std::size_t bytes) {
   return (took[0] + took[1]) / 2;
 }
 
-/// Returns the time of a recorded operation that allocates once, in ns.
+/// Returns the time in ns of a recorded operation that allocates one block.
 double operation_ns() {
   using clock = std::chrono::steady_clock;
   constexpr int operations = 2'000;

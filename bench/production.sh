@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Measures the cost of the recording that docs/guides/production.md recommends, with three programs.
-# Runs each program with and without recording, alternately. Prints the ratio of the CPU times, the
-# bytes written to the logs, and the bytes that an optimal code of the kept records would need.
+# Measures how much the recording costs that docs/guides/production.md recommends, with three
+# programs. Runs each program alternately with and without recording. Prints the ratio of the CPU
+# times, the bytes written to the logs, and the bytes that an optimal compression of the kept
+# records would need.
 #
-# Usage: bench/production.sh BUILD [REPETITIONS]; BUILD contains bench/production_work,
-# bench/record_entropy and, if it was built, examples/imagenet_pipeline.
+# Usage: bench/production.sh BUILD [REPETITIONS]. BUILD is a build folder with
+# bench/production_work, bench/record_entropy and, if it was built, examples/imagenet_pipeline.
 set -euo pipefail
 build=$(cd "${1:?BUILD is missing}" && pwd)
 repetitions=${2:-9}
@@ -13,7 +14,7 @@ work_dir=$(mktemp -d)
 trap 'rm -r "$work_dir"' EXIT
 cd "$work_dir"
 
-# cpu_ms COMMAND...: prints the CPU milliseconds of a command, user and system.
+# cpu_ms COMMAND...: runs a command and prints its CPU time, user and system, in milliseconds.
 cpu_ms() {
   local TIMEFORMAT='%3U %3S' seconds
   seconds=$({ time "$@" >out 2>&1; } 2>&1)
@@ -21,7 +22,8 @@ cpu_ms() {
   echo $((10#${BASH_REMATCH[1]}${BASH_REMATCH[2]} + 10#${BASH_REMATCH[3]}${BASH_REMATCH[4]}))
 }
 
-# Prints the number of bytes written to the logs in run/, including logs that were deleted again.
+# Prints how many bytes were written to the logs in run/, including logs that the flight recorder
+# has deleted.
 bytes_written() {
   local kept gone
   kept=$(find run -name '.lotus_compact_*' -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }')
@@ -35,7 +37,8 @@ records_written() {
 
 median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 
-# measure NAME OFF-COMMAND -- ON-COMMAND: measures a program without and with recording.
+# measure NAME OFF-COMMAND -- ON-COMMAND: compares a program without recording (OFF-COMMAND) with
+# the same program with recording (ON-COMMAND).
 measure() {
   local name=$1 off=() on=() which=off
   for word in "${@:2}"; do

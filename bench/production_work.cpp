@@ -1,5 +1,5 @@
-// Two programs, which production.sh runs with and without recording. Usage: production_work
-// tokenizer|service.
+// Two test programs, which production.sh runs with and without recording to measure its cost.
+// Usage: production_work tokenizer|service.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -26,8 +26,8 @@ std::string text_of(std::size_t words, std::uint64_t seed) {
   return text;
 }
 
-/// A tokenizer with much instrumentation: five nested operations per word, each of which takes a
-/// fraction of a microsecond.
+/// A tokenizer with much instrumentation: a word consists of five nested operations, each of which
+/// takes a fraction of a microsecond.
 class tokenizer {
  public:
   std::uint64_t encode(std::string_view text) {
@@ -44,8 +44,8 @@ class tokenizer {
   }
 
  private:
-  /// Repeatedly merges the adjacent pair with the smallest hash. (Byte pair encoding merges the
-  /// most frequent pair.)
+  /// Repeatedly merges the adjacent pair with the smallest hash. This is a simple model of byte
+  /// pair encoding, which merges the most frequent pair.
   std::uint64_t segments() {
     LOTUS_SCOPE("Pieces");
     lower();
@@ -89,7 +89,7 @@ std::uint64_t tokenize() {
   return sum;
 }
 
-/// Processes 2,000 requests per second, with six records each.
+/// Processes 2,000 requests per second, each of which stores six records.
 std::uint64_t serve() {
   std::uint64_t sum = 0;
   auto next = std::chrono::steady_clock::now();

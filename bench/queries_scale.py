@@ -72,7 +72,8 @@ def scaled(column, rank):
     return f'CAST(({by} - {by} % 5000) / 5000 AS BIGINT) AS {column}'
 
 
-# Tables that get rows for every rank, with their columns; other tables have the rows of one rank.
+# Tables that get rows for every rank, with their columns. All other tables have the rows of one
+# rank.
 OF_EACH_RANK = {
     'spans': 'run host rank pid tid thread loader name batch epoch start_ns dur_ns self_ns cpu_ns depth',
     'batches': 'run host rank pid loader batch epoch queued_ns preprocess_ns wait_ns delay_ns '
@@ -169,7 +170,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     os.environ['SQLITE_TMPDIR'] = work
-    os.chdir(work)  # DuckDB puts here what does not fit into memory
+    os.chdir(work)  # DuckDB writes data that does not fit into memory to the current folder
     try:
         measure(options, asked, work)
     finally:
@@ -178,7 +179,7 @@ def main():
 
 def measure(options, asked, work):
     logs, one = os.path.join(work, 'logs'), os.path.join(work, 'one')
-    batches = max(1, options.spans // 9 // HOURS)  # a batch is nine spans
+    batches = max(1, options.spans // 9 // HOURS)  # the simulated loader records nine spans per batch
     simulated_ranks.Job(1, ranks=1, epochs=HOURS, batches=batches, faults=False).write(logs)
     for form, output in (('parquet', one), ('sqlite', one + '.db')):
         with Measured() as measured:

@@ -1,4 +1,4 @@
-// Prints the times of benchmarks relative to that of the benchmark "floor" in the same run.
+// Prints the times of benchmarks, divided by the time of the benchmark "floor" in the same run.
 #ifndef LOTUS_BENCH_RATIO_TABLE_HPP
 #define LOTUS_BENCH_RATIO_TABLE_HPP
 
@@ -15,11 +15,11 @@
 
 namespace bench {
 
-/// Number of records that are timed before each drain; drains are not timed.
+/// Number of records that are timed together. They are then written to the log, which is not timed.
 inline constexpr std::uint64_t chunk = 4096;
 inline constexpr std::uint64_t flat_out_records = 2'000'000;
 
-/// Stores the repetitions of each benchmark and prints the ratios when all have run.
+/// Collects the times of all benchmarks and prints the ratios at the end.
 class ratio_table : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

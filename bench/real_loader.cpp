@@ -28,7 +28,8 @@
 namespace bench {
 namespace {
 
-/// Computes for about `ms` milliseconds. The amount of work is fixed, even if the machine is busy.
+/// Computes for about `ms` milliseconds of CPU time. The amount of work is fixed, so other load on
+/// the machine makes it take longer.
 void burn(double ms) {
   static const double turns_per_ms = [] {
     double best = 0;
@@ -56,7 +57,8 @@ void sleep_ms(double ms) {
   if (ms > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
-/// Limits how many threads run an operation at the same time; admits them in the order of arrival.
+/// Limits how many threads run an operation at the same time. Threads enter in the order of
+/// arrival.
 class gate {
  public:
   void enter(int at_once) {
@@ -78,7 +80,7 @@ class gate {
 };
 
 void do_operation(const real_operation& op, int batch) {
-  static gate shared;  // one gate suffices, because a loader limits at most one operation
+  static gate shared;  // one object is enough, because a loader limits at most one operation
   std::mt19937_64 random(std::hash<std::string>{}(op.name) + static_cast<std::uint64_t>(batch));
   random.discard(8);
   const double factor =
@@ -124,8 +126,8 @@ void step(const real_loader& loader) {
   burn(loader.step_cpu_ms);
 }
 
-/// Works like PyTorch's DataLoader: dispatches batches to the workers in turn; after the first
-/// ones, dispatches one batch each time a batch is received.
+/// Works like PyTorch's DataLoader: assigns batches to the workers round-robin. At first assigns
+/// `prefetch` batches to each worker, then one more whenever the consumer has received a batch.
 void run_workers(const real_loader& loader) {
   std::vector<std::unique_ptr<queue>> work;
   queue made{SIZE_MAX};
@@ -168,7 +170,7 @@ void run_workers(const real_loader& loader) {
   for (std::thread& t : threads) t.join();
 }
 
-/// Runs the operations as stages, each with threads of its own.
+/// Runs the operations as stages, each with its own threads.
 void run_stages(const real_loader& loader) {
   const std::size_t stages = loader.operations.size();
   const auto threads_of = [&](std::size_t stage) {
@@ -217,7 +219,7 @@ void run_stages(const real_loader& loader) {
   for (std::thread& t : threads) t.join();
 }
 
-/// Runs processes that keep CPUs busy as long as this object exists.
+/// Starts processes that keep CPUs busy, and ends them in the destructor.
 class neighbours {
  public:
   explicit neighbours(int count) {
@@ -248,7 +250,7 @@ class neighbours {
 }  // namespace
 
 void run_real(const real_loader& loader, const std::string& folder) {
-  burn(0);  // measures this CPU's speed before there are neighbours, and once for all runs
+  burn(0);  // measures this CPU's speed once for all runs, before other processes keep CPUs busy
   const neighbours busy_neighbours(loader.neighbours);
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");

@@ -1,7 +1,7 @@
-// Estimates how many bytes per record compact logs would need at least, if each number in a record
-// were coded independently. Usage: record_entropy DIR, where DIR is a run directory. For names,
-// counts the entropy of their frequencies. For numbers, counts the entropy of their lengths in
-// bits, plus all bits but the first.
+// Estimates how small compact logs could be: the bytes per record if each number were coded
+// optimally, but independently of the others. Usage: record_entropy DIR, where DIR is a run
+// directory. For names, counts the entropy of their frequencies. For numbers, counts the entropy of
+// their lengths in bits, and all bits after the first.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -23,13 +23,14 @@ namespace {
 
 namespace detail = lotus::detail;
 
-/// Returns the bits for one symbol that occurs `count` times among `all`.
+/// Returns how many bits an optimal code needs for `count` occurrences of one symbol among `all`
+/// symbols.
 double bits_of(std::uint64_t count, std::uint64_t all) {
   const auto n = static_cast<double>(count);
   return count == 0 ? 0 : n * std::log2(static_cast<double>(all) / n);
 }
 
-/// Statistics of the numbers that have the same meaning, such as all durations of one operation.
+/// Statistics of numbers with the same meaning, such as the durations of one operation.
 class number {
  public:
   void add_difference(std::uint64_t value) {
@@ -107,7 +108,7 @@ class records {
     }
   }
 
-  std::map<std::string, named> named_;  ///< statistics by record kind and name
+  std::map<std::string, named> named_;  ///< statistics of the records of each kind and name
   std::string name_;
   number end_;
   number duration_;

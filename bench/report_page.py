@@ -19,7 +19,7 @@ tool, engines = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
 loads = int(sys.argv[3]) if len(sys.argv) > 3 else 9
 batches = int(sys.argv[4]) if len(sys.argv) > 4 else 8000
 chromium = shutil.which("chromium")
-workers, samples = 4, 25  # a sample has five lines
+workers, samples = 4, 25  # each sample has five lines in the log
 ms = 10**6
 
 

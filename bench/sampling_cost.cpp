@@ -1,9 +1,7 @@
-// Measures how much sampling at 1 kHz slows down the ImageNet pipeline. Each batch is built three
-// times, directly one after the other: without sampling, with the built-in collector, and with a
-// timer of the same rate whose signal does nothing (the floor, which shows what interruptions cost
-// on this machine).
-//
-// Usage: sampling_cost [BATCHES]
+// Measures how much sampling at 1 kHz slows down the ImageNet pipeline. Builds each batch three
+// times, one directly after the other: without sampling, with the built-in collector, and with a
+// timer of the same rate whose signal handler does nothing. The last one shows what the
+// interruptions alone cost.
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigevent
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv
 #include <time.h>    // NOLINT(modernize-deprecated-headers): timer_create
@@ -152,8 +150,8 @@ int main(int argc, char** argv) {
       return 2;
     }
     setenv("LOTUS_COLLECTOR", "builtin", 1);
-    // If the kernel forbids sampling, the library has printed a message and nothing can be
-    // measured.
+    // If the kernel forbids sampling, nothing can be measured. The library has then printed a
+    // message.
     if (lotus::detail::find_collector() == nullptr) return 0;
     const temporary_folder folder;
     imagenet::make_images(folder / "images", images, 1);

@@ -1,7 +1,8 @@
-// Measures the cost of recording relative to a floor: two clock readings and one 24-byte store.
+// Measures how much recording costs, relative to a floor: two clock readings and one 24-byte store.
 //
-// Only the ratios to the floor of the same run can be compared between machines, because machines
-// differ and may be busy. A table at the end shows minimum and median of the repetitions.
+// Compare only the ratios to the floor of the same run between machines, because times differ
+// between machines and depend on other load. A table at the end shows minimum and median of the
+// repetitions.
 
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -28,7 +29,8 @@ void barrier() {
   asm volatile("" ::: "memory");
 }
 
-/// Runs `body` in chunks, and times only these, not the drains between them (see record_to_text).
+/// Calls `body` in chunks of `chunk` records and times only these. Between chunks, the records are
+/// written to the log, which is not timed; record_to_text measures this cost.
 template <class Body>
 void timed_chunks(benchmark::State& state, std::uint64_t records_per_call, Body&& body) {
   using clock = std::chrono::steady_clock;
@@ -118,7 +120,7 @@ void late_wait_cost(benchmark::State& state) {
   });
 }
 
-/// Measures the begin and end of one segment of an asynchronous operation that exists already.
+/// Measures how long it takes to begin and end a segment of an existing asynchronous operation.
 void async_piece_cost(benchmark::State& state) {
   lotus::async_scope operation{"bench"};
   operation.suspend();
@@ -176,7 +178,8 @@ double process_cpu_s() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Measures the user and system CPU time of all threads from scopes to the finished log file.
+/// Measures the CPU time of all threads, user and system, from recording scopes to the finished
+/// log.
 void record_to_file(benchmark::State& state) {
   for (auto _ : state) {
     const double before = process_cpu_s();
@@ -195,7 +198,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::ratio_table table;
-  // Benchmarks before start() measure the cost in a program that never records.
+  // These benchmarks run before start(): they measure the cost in a program that never records.
   benchmark::RegisterBenchmark("empty_loop", empty_loop)->Repetitions(9);
   benchmark::RegisterBenchmark("not_started", not_started_cost)->Repetitions(9);
   benchmark::RunSpecifiedBenchmarks(&table);
@@ -218,7 +221,7 @@ int main(int argc, char** argv) {
   benchmark::ClearRegisteredBenchmarks();
   lotus::stop();
   if (!lotus::start(std::string{directory} + "/bench")) return 1;
-  // This runs first, because later the page cache is full of data to be written to the disk.
+  // Run this first. Later, the page cache is full of data that must be written to the disk.
   time_record_to_file("record_to_text");
   struct {
     const char* name;

@@ -1,6 +1,6 @@
-// Measures the time of lotus::start() in a directory with files of earlier processes; it should be
-// at most 5 ms. For comparison also measures start() in an empty directory. Usage:
-// lotus_start_cost_bench [rounds]
+// Measures the time of lotus::start() in a directory with files of earlier processes, and for
+// comparison in an empty directory. It should be at most 5 ms. Usage: lotus_start_cost_bench
+// [ROUNDS]
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,13 +46,15 @@ lotus::options options_for(const fs::path& dir, std::uint32_t records) {
   return o;
 }
 
-/// Creates the ring file of a process that was killed after `records` records. Returns its path.
+/// Creates the ring file that a process leaves if it is killed after `records` records. Returns its
+/// path.
 fs::path leave_ring(const fs::path& dir, std::uint32_t records) {
   fs::create_directories(dir);
   const pid_t pid = fork();
   if (pid == 0) {
     if (!lotus::start(options_for(dir, records))) _exit(1);
-    usleep(500'000);  // waits until drain rounds are 100 ms apart
+    // Wait until the drain interval has reached its final length, so that records stay in the ring.
+    usleep(500'000);
     for (std::uint32_t i = 0; i < records; ++i) LOTUS_SCOPE("Left");
     raise(SIGKILL);
   }

@@ -1,7 +1,7 @@
 // Measures how much CPU time recording costs a libtorch data loader, in all threads of the process,
 // including the thread that writes the logs. Compares a pipeline with and without recording: first
-// with samples that take 1 ms, then with samples that take almost no time, so that the cost of
-// recording a sample is not hidden by the variation of 1 ms.
+// with samples that take 1 ms, as in real pipelines, then with samples that take almost no time. In
+// the second case, the cost of recording is not hidden by the variation of the samples' times.
 #include <time.h>
 #include <torch/data.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ double cpu_seconds(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Computes for a fixed number of rounds.
+/// Computes for a fixed number of rounds, so that the work is always the same.
 std::uint64_t spin(std::uint64_t rounds) {
   std::uint64_t x = rounds;
   for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -64,8 +64,8 @@ struct collation : torch::data::transforms::Collation<std::uint64_t> {
   std::uint64_t apply_batch(std::vector<std::uint64_t> samples) override { return samples.front(); }
 };
 
-/// Returns the CPU seconds of a loader with four transforms and a collation, as in the image
-/// classification of the Lotus paper, without recording.
+/// Runs a loader with four transforms and a collation without recording, as in the image
+/// classification of the Lotus paper. Returns its CPU seconds.
 double plain_seconds(const dataset& source, const torch::data::DataLoaderOptions& options) {
   const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   auto samples =
@@ -93,14 +93,14 @@ double traced_seconds(const dataset& source, const torch::data::DataLoaderOption
   return cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-/// Runs the pipeline without and with recording, alternately, `repeats` times. Prints the median
-/// CPU times and the median difference.
+/// Runs the pipeline `repeats` times, alternately without and with recording. Prints the median CPU
+/// times and the median difference.
 void compare(const char* what, std::size_t samples, std::uint64_t rounds, int repeats) {
   const dataset source{samples, rounds};
   const auto options = torch::data::DataLoaderOptions{}.batch_size(128).workers(1);
   std::vector<double> plain;
   std::vector<double> extra;
-  traced_seconds(source, options);  // not measured, because the first run creates files
+  traced_seconds(source, options);  // not measured, because the first recorded run creates files
   for (int i = 0; i < repeats; ++i) {
     plain.push_back(plain_seconds(source, options));
     extra.push_back(traced_seconds(source, options) - plain.back());

@@ -2,12 +2,13 @@
 //
 // Usage: whatif_numbers TOOL [--examples DIR] [--times N] [--only TEXT]
 //
-// TOOL: path of lotus-tool. DIR: folder of the example programs; without it they are not run. N:
+// TOOL: path of lotus-tool. DIR: folder of the example programs; without it, they are not run. N:
 // number of runs of each program (default 5). TEXT: run only pairs whose names contain this text.
-// Of each pair of programs, runs A, which is unchanged, and B, which has one change, alternately.
-// Predicts the throughput of B from each run of A, and compares the prediction with the measured B.
-// For comparison, prints the predictions of simple rules, and the difference between the medians of
-// two series of B: no prediction can be more accurate.
+//
+// A pair consists of program A and program B, which is A with one change. Runs both alternately,
+// predicts the throughput of B from each run of A, and compares the prediction with the measured
+// throughput of B. For comparison, prints the predictions of simple rules, and the difference
+// between the medians of two series of B; no prediction can be more accurate than this difference.
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -48,9 +49,10 @@ struct group {
   }
 };
 
-/// Returns the throughput that simple rules predict. "W / mean": workers ÷ mean preprocess time, or
-/// the consumer's rate if that is lower. "0.8 W / mean": the same with a factor of 0.8, as in
-/// cedar's optimizer. "the fullest queue": the consumer limits if the queue is over half full.
+/// Returns the throughput of B as predicted by three simple rules, to compare them with the
+/// simulation. "W / mean": workers ÷ mean preprocess time, or the consumer's rate if this is lower.
+/// "0.8 W / mean": the same with a factor of 0.8, as in cedar's optimizer. "the fullest queue": the
+/// workers' rate, or the consumer's rate if the queue of ready batches is more than half full.
 /// @param ready_share  mean number of ready batches divided by the maximum number in flight.
 std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p,
                                            double ready_share) {
@@ -64,8 +66,8 @@ std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p,
           {"the fullest queue", ready_share > 0.5 ? std::min(consumer, now) : now}};
 }
 
-/// The predictions of whatif for one change, one from each run.
-struct sayings {
+/// The predictions of lotus-tool whatif for one change, with one prediction for each run.
+struct run_predictions {
   std::vector<double> per_s, low, high;
 
   void add(const json& answer) {
@@ -76,18 +78,19 @@ struct sayings {
   }
   double error(double truth) const { return 100 * (median(per_s) / truth - 1); }
   bool covers(double truth) const { return median(low) <= truth && truth <= median(high); }
-  /// Returns whether the predicted interval is so wide that it predicts nothing.
+  /// Returns whether the predicted interval is too wide to be useful: the upper end is over 1.5
+  /// times the lower end.
   bool is_silent() const { return median(high) > 1.5 * median(low); }
 };
 
-/// Counts the predictions for work that does not scale: the right ones, and those whose interval is
-/// so wide that they predict nothing.
+/// Counts the predictions for pairs with a lock or device, which are difficult: right, wrong, and
+/// silent. A silent prediction has an interval that is too wide to be useful.
 struct open_answers {
   std::size_t right = 0;
   std::size_t silent = 0;
   std::size_t wrong = 0;
 
-  void add(const sayings& said, double truth) {
+  void add(const run_predictions& said, double truth) {
     ++(!said.covers(truth) ? wrong : said.is_silent() ? silent : right);
   }
   void print(const char* name) const {
@@ -103,7 +106,7 @@ class numbers {
 
   void run(const pair& p) {
     std::vector<double> a_per_s, b_per_s, b_again_per_s, replayed, fitted;
-    sayings said, with_also;
+    run_predictions said, with_also;
     std::map<std::string, std::vector<double>> rules;
     for (int i = 0; i < times_; ++i) {
       const std::string a = recorded("a", p.a);

@@ -37,12 +37,14 @@ class pair_list {
     added.workers = static_cast<double>(now) / a.workers;
     added.more = now > a.workers;
     if (!added.more) return;
-    // `between` has a number of workers between the two or, if there is none, more than both.
+    // `between` has a number of workers between those of the pair or, if there is none, more than
+    // both.
     real_loader between = a;
     between.workers = now > 2 * a.workers ? 2 * a.workers : 2 * now;
     added.also = run_of(between);
   }
-  /// Adds a pair whose number of workers changes while a lock, device or process prevents scaling.
+  /// Adds a pair with different numbers of workers, where a lock, a device or another process
+  /// limits the speedup.
   void contended(const std::string& name, const real_loader& a, int now) {
     workers(name, a, now);
     all.back().contended = true;
@@ -58,6 +60,7 @@ class pair_list {
     b.ordered = false;
     add(name + ", in any order", a, b, "--unordered");
   }
+  /// Adds a pair in which one operation becomes faster.
   /// @param share  the fraction of the operation's time that remains; 0: the operation is removed.
   void faster(const std::string& name, const real_loader& a, std::size_t op, double share) {
     real_loader b = a;
@@ -177,8 +180,8 @@ recorded_run program(const std::string& command) {
 /// Adds pairs of runs of a program that has the option --workers.
 class program_pairs {
  public:
-  /// @param usual  all options except --workers, for pairs in which only the number of workers
-  ///   changes.
+  /// @param usual  the options for pairs that differ only in the number of workers, without
+  ///   --workers.
   program_pairs(std::vector<pair>& all, std::string name, std::string command, std::string usual)
       : all_(all), name_(std::move(name)), command_(std::move(command)), usual_(std::move(usual)) {}
 

@@ -1,6 +1,6 @@
-// Records chains of operations in three forms: fixed at compile time, assembled at run time, and in
-// plain code. The log contains one line for each operation and one for the chain. A chain of k
-// operations reads the clock k + 1 times.
+// Records a chain of operations in three forms: fixed at compile time, assembled at run time, and
+// in plain code. In each form, the log contains one line for each operation and one for the whole
+// chain.
 #include <algorithm>
 #include <cstdio>
 #include <lotus/lotus.hpp>
@@ -10,11 +10,11 @@
 
 using series = std::vector<double>;
 
-// Recorded under the name of its type, as "SSmooth".
+// An operation is recorded under the name of its type, here as "SSmooth" in the log.
 struct Smooth {
   int width;
 
-  // Receives its input by move and returns the input of the next operation.
+  // Receives its input by move, and returns the input for the next operation.
   series operator()(series in) const {
     const auto last = in.end() - width;
     for (auto at = in.begin(); at < last; ++at) *at = std::accumulate(at, at + width, 0.0) / width;
@@ -37,13 +37,14 @@ int main() {
   auto fixed = lotus::compose(Smooth{8}, lotus::op("Normalize", normalize));
   const series a = fixed(input);
 
-  // A chain that is assembled at run time.
+  // A chain whose operations are added at run time.
   lotus::chain<series> listed;
   listed.add("Smooth", Smooth{8});
   listed.add("Normalize", normalize);
   const series b = listed(input);
 
-  // In plain code: each operation is measured from the end of the previous one.
+  // In plain code: each call of lap() records an operation, from the end of the previous one until
+  // now.
   series c = input;
   {
     lotus::laps lap;

@@ -1,4 +1,5 @@
-// Provides a queue of limited size between threads: the faster side waits for the slower one.
+// Provides a queue of limited size between threads, which makes the faster side wait for the slower
+// side.
 #ifndef EXAMPLES_BOUNDED_QUEUE_HPP
 #define EXAMPLES_BOUNDED_QUEUE_HPP
 
@@ -15,7 +16,7 @@ class bounded_queue {
  public:
   explicit bounded_queue(std::size_t capacity) : capacity_{capacity} {}
 
-  /// Appends a value; waits while the queue is full. Drops the value after finish() or close().
+  /// Appends a value. Waits while the queue is full. After finish() or close(), does nothing.
   void push(T value) {
     std::unique_lock hold{lock_};
     not_full_.wait(hold, [&] { return values_.size() < capacity_ || finished_; });
@@ -24,8 +25,8 @@ class bounded_queue {
     not_empty_.notify_one();
   }
 
-  /// Removes a value; waits while the queue is empty. Returns nullopt after close(), or after
-  /// finish() when the queue is empty.
+  /// Removes and returns a value. Waits while the queue is empty. Returns nullopt after close(), or
+  /// when the queue is empty after finish().
   std::optional<T> pop() {
     std::unique_lock hold{lock_};
     not_empty_.wait(hold, [&] { return !values_.empty() || finished_; });
@@ -36,7 +37,8 @@ class bounded_queue {
     return value;
   }
 
-  /// Marks the end of the values and wakes all waiting threads. Queued values can still be removed.
+  /// Declares that no more values follow, and wakes all waiting threads. Queued values can still be
+  /// removed.
   void finish() {
     const std::lock_guard hold{lock_};
     end_waits();

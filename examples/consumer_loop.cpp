@@ -1,5 +1,5 @@
 // A training loop with the three lines that record its waits for batches. With the argument "late",
-// the program records SBatchConsumed only after the step, which is a common mistake.
+// it shows a common mistake: it calls LOTUS_BATCH_CONSUMED only after the step.
 #include <cmath>
 #include <cstddef>
 #include <deque>
@@ -17,14 +17,14 @@ using batch = std::vector<double>;
 constexpr std::size_t batches = 24;
 
 batch make(std::size_t i) {
-  LOTUS_BATCH_PREPROCESSED(i);  // may be on any thread
+  LOTUS_BATCH_PREPROCESSED(i);  // this may be on any thread
   LOTUS_SCOPE("Fill");
   batch b(100'000);
   std::iota(b.begin(), b.end(), static_cast<double>(i));
   return b;
 }
 
-/// Builds batches on threads of its own, at most two batches ahead of the consumer.
+/// Builds batches on its own threads, at most two batches ahead of the consumer.
 class loader {
  public:
   loader() {
@@ -62,14 +62,15 @@ double consume(loader& loader) {
     lotus::wait_for_batch wait;
     const batch b = loader.next();
     wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);  // at once: the step lasts from here to the next wait
+    LOTUS_BATCH_CONSUMED(i);  // directly after the wait: the step lasts from here to the next wait
     loss += train(b);
   }
   return loss;
 }
 
-/// Shows a mistake: LOTUS_BATCH_CONSUMED after the step, so that the step would count as waiting.
-/// lotus-tool prints a warning, and assumes that the batch was received at the end of the wait.
+/// Shows a mistake: LOTUS_BATCH_CONSUMED comes after the step, so that the step would count as part
+/// of the wait. lotus-tool prints a warning and assumes that the batch was received at the end of
+/// the wait.
 double consume_late(loader& loader) {
   double loss = 0;
   for (std::size_t i = 0; i < batches; ++i) {

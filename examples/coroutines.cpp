@@ -1,5 +1,6 @@
-// Coroutines that pause and continue on another thread (C++20). A scope belongs to one thread, so
-// an operation with a co_await needs a lotus::async_scope, which pauses with the coroutine.
+// Records coroutines (C++20) that pause and continue on another thread. A normal scope belongs to
+// one thread, so an operation that contains a co_await needs a lotus::async_scope, which is
+// suspended while the coroutine is.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Resumes coroutines at or after the times that they request, on any free thread.
+/// Resumes coroutines on any free thread, at the time that they request or later.
 class thread_pool {
  public:
   using clock = std::chrono::steady_clock;
@@ -41,7 +42,7 @@ class thread_pool {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// Pauses a coroutine, as in co_await pool.after(5ms). Simulates waiting for a disk or the
+  /// Pauses a coroutine, as in co_await pool.after(5ms). This stands for waiting for a disk or
   /// network without blocking a thread.
   auto after(clock::duration delay) {
     struct timer {
@@ -58,7 +59,7 @@ class thread_pool {
   struct entry {
     clock::time_point due;
     std::coroutine_handle<> task;
-    // Reversed, so that the priority queue returns the earliest entry first.
+    // The comparison is reversed, so that the priority queue returns the earliest entry first.
     bool operator<(const entry& other) const { return due > other.due; }
   };
 
@@ -94,8 +95,8 @@ class thread_pool {
   std::vector<std::thread> threads_;
 };
 
-/// Awaits `inner` and suspends the scope meanwhile. This is all that is needed to instrument a
-/// coroutine library.
+/// Awaits `inner` and suspends the scope until `inner` is ready. No other code is needed to use
+/// lotus::async_scope with a coroutine library.
 template <class Awaiter>
 struct paused {
   lotus::async_scope& scope;
@@ -103,7 +104,9 @@ struct paused {
 
   bool await_ready() { return inner.await_ready(); }
   auto await_suspend(std::coroutine_handle<> task) {
-    scope.suspend();  // first, because the task may continue before this function has returned
+    // Suspend first, because the coroutine may already continue on another thread during the next
+    // call.
+    scope.suspend();
     return inner.await_suspend(task);
   }
   decltype(auto) await_resume() {
@@ -114,7 +117,7 @@ struct paused {
 template <class Awaiter>
 paused(lotus::async_scope&, Awaiter) -> paused<Awaiter>;
 
-/// The return type of a coroutine that is not awaited, but returns its result through a promise.
+/// The return type of a coroutine that nobody awaits. It returns its result through a std::promise.
 struct task {
   struct promise_type {
     task get_return_object() { return {}; }
@@ -135,7 +138,7 @@ task make(thread_pool& pool, std::size_t number, std::promise<batch> made) {
     lotus::async_scope load{"Load"};
     for (int part = 0; part < 3; ++part) {
       co_await paused{load, pool.after(2ms)};
-      LOTUS_STAGE("Read", number);  // allowed, because it ends before the next co_await
+      LOTUS_STAGE("Read", number);  // allowed, because the stage ends before the next co_await
       b.resize(b.size() + 50'000, 1.0);
     }
   }

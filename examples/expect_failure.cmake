@@ -1,5 +1,6 @@
 # cmake -Dstatus=... -Dmessage=... -P expect_failure.cmake -- COMMAND...
-# Fails unless the command ends with this status and prints one line on stderr with the message.
+# Runs the command, and fails unless it ends with this exit status and prints one line with this
+# message on stderr.
 set(command "")
 set(after_dashes FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")

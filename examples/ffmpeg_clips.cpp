@@ -1,7 +1,7 @@
-// Builds batches of clips from video files. FFmpeg decodes several frames at once on threads of its
-// own, which have no scopes. So the operation "Decode" mostly waits for these threads, as its CPU
-// time shows; lotus-tool map shows which functions they run. Argument: a folder of videos (default:
-// clips/, which is created if it is missing).
+// Builds batches of clips from video files. FFmpeg decodes several frames at the same time on its
+// own threads, which have no scopes. Therefore the operation "Decode" mostly waits for these
+// threads, as its CPU time shows; lotus-tool map shows which functions they run. Argument: a folder
+// of videos (default: clips/, which is created if it is missing).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

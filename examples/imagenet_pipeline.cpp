@@ -1,9 +1,9 @@
-// The image-classification pipeline of the Lotus paper with real work: worker threads or processes
+// The image-classification pipeline of the Lotus paper with real work. Worker threads or processes
 // apply decoding, RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize and Collation to
-// JPEG files; a consumer receives batches in order and simulates training.
+// JPEG files. A consumer receives batches in order and simulates training.
 //
-// Source files in imagenet/: preprocessing.cpp (what a worker does and records), batch_loader.cpp
-// (the consumer), worker_threads.cpp and worker_processes.cpp, transforms.cpp.
+// The source files are in imagenet/: preprocessing.cpp (what a worker does and records),
+// batch_loader.cpp (the consumer), worker_threads.cpp and worker_processes.cpp, transforms.cpp.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -43,8 +43,8 @@ struct run_result {
 
 std::atomic<bool> interrupted{false};
 
-/// Makes Ctrl-C end the run after the current batch, with all cleanup; a second one ends it at
-/// once.
+/// After Ctrl-C, the run ends after the current batch and cleans up. A second Ctrl-C ends the
+/// program immediately.
 void end_early_on_interrupt() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = true; };
@@ -79,7 +79,8 @@ run_result run_pipeline(const imagenet::pipeline_options& chosen,
     loader.begin_epoch(files.size(), epoch, chosen.seed);
     while (loader.has_next() && !interrupted) {
       const imagenet::batch_slot batch = loader.next();
-      // A GPU would train on batch.images and batch.labels here; the CPUs are free meanwhile.
+      // A GPU would train on batch.images and batch.labels at this point. Sleeping leaves the CPUs
+      // free, as the GPU would.
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{chosen.step_ms});
       ++result.batches;
       result.images += batch.size->made;

@@ -1,9 +1,9 @@
-// Runs the six operations of the ImageNet pipeline, each in a LOTUS_MAP_REGION, so that lotus-tool
-// can find the C and C++ functions that they call:
+// Runs each of the six operations of the ImageNet pipeline in a LOTUS_MAP_REGION, so that
+// lotus-tool can find the C and C++ functions that the operations call:
 //
 //   lotus-tool map run -- ./map_imagenet_ops photo.jpg
 //
-// Without a file, the program draws an image. If the program is not started by lotus-tool, it runs
+// Without a file, the program draws an image. If lotus-tool does not start the program, it runs
 // each operation once and collects no samples.
 #include <algorithm>
 #include <cstddef>
@@ -39,8 +39,8 @@ void run_operations(const std::vector<std::uint8_t>& jpeg) {
     loaded = imagenet::decode_jpeg(jpeg);
   }
 
-  // The crop consumes its sample, so each pass needs a copy. The copies are made before the region,
-  // because inside the region they would be sampled too.
+  // RandomResizedCrop consumes its sample, so each pass needs a copy. Make the copies before the
+  // region: inside the region, copying would be sampled too.
   std::vector<imagenet::sample> samples(max_passes, {loaded, imagenet::random_source{7}});
   const imagenet::RandomResizedCrop crop{imagenet::crop_px};
   imagenet::sample cropped;

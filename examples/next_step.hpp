@@ -1,4 +1,4 @@
-// Prints the commands that a user can run on the logs of an example.
+// Prints which commands a user can run on the logs of an example.
 #ifndef EXAMPLES_NEXT_STEP_HPP
 #define EXAMPLES_NEXT_STEP_HPP
 
@@ -6,8 +6,8 @@
 #include <iostream>
 #include <string>
 
-/// @param log_file  the prefix of the logs' names; "none": there are no logs, and nothing is
-///   printed.
+/// Prints where the logs are and a command to read them.
+/// @param log_file  the prefix of the logs' names; "none": there are no logs, so print nothing.
 inline void print_next_step(const std::string& log_file) {
   if (log_file == "none") return;
   const std::filesystem::path logs{log_file};

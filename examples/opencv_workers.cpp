@@ -1,5 +1,5 @@
-// Worker threads build whole batches with OpenCV; the consumer receives batches in any order.
-// Argument: a folder of JPEGs, such as images/ of imagenet_pipeline.
+// Each worker thread builds complete batches with OpenCV. The consumer receives batches in any
+// order. Argument: a folder of JPEGs, such as images/ of imagenet_pipeline.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -30,7 +30,8 @@ struct batch {
 constexpr std::size_t batch_images = 8;
 constexpr int size_px = 224;
 
-/// Returns a chain of operations. The log has a line for each of them, and one for the whole chain.
+/// Returns a chain of operations. The log contains a line for each operation and one for the whole
+/// chain.
 auto transform() {
   return lotus::compose(
       lotus::op("Resize",
@@ -99,7 +100,7 @@ double run(const std::string& directory) {
     lotus::wait_for_batch wait;
     const std::optional<batch> b = made.pop();
     if (!b) break;
-    wait.got(b->number);  // the number is known only now
+    wait.got(b->number);  // the number of the batch is known only after the wait
     LOTUS_BATCH_CONSUMED(b->number);
     loss += train(*b);
   }
@@ -111,7 +112,8 @@ double run(const std::string& directory) {
 
 int main(int argc, char** argv) {
   try {
-    // OpenCV's own threads have no scopes, so their work would not be recorded.
+    // Keep OpenCV from using its own threads. They have no scopes, so their work would not be
+    // recorded.
     cv::setNumThreads(0);
     if (!lotus::start("run/lotustrace_log")) return 1;
     std::cout << "loss: " << run(argc > 1 ? argv[1] : "images") << "\n";

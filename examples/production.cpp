@@ -1,6 +1,6 @@
-// A training program that is always recorded, with the settings of docs/guides/production.md. Its
-// storage hangs once; examples/production/operate.sh shows what an operator does then. Usage:
-// production [BATCHES] [HANG_MS]
+// A training program that always records, with the settings of docs/guides/production.md. Its
+// storage hangs once, so that it takes snapshots; examples/production/operate.sh shows what an
+// operator does then. Usage: production [BATCHES] [HANG_MS]
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -48,7 +48,7 @@ batch build(std::size_t i, const storage& from) {
   return b;
 }
 
-/// The settings of the guide, with smaller limits, so that a short run reaches them.
+/// The settings of docs/guides/production.md, with lower limits, so that a short run reaches them.
 lotus::options settings() {
   lotus::options o;
   o.log_file = "run/lotustrace_log";

@@ -1,5 +1,5 @@
-// A slow data loader with the three markers that lotus-tool needs: worker threads build batches,
-// the main thread consumes them. Usage: quick_start [WORKERS]
+// A slow data loader with the markers that lotus-tool needs. Worker threads build batches, and the
+// main thread consumes them. Usage: quick_start [WORKERS]
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>

@@ -1,6 +1,6 @@
-# Runs the examples as tests, which write only to the build folder.
+# Runs the examples as tests. The tests write only to the build folder.
 
-# lotus_example_test(NAME COMMAND...): succeeds if the command does.
+# lotus_example_test(NAME COMMAND...): adds a test that succeeds if the command succeeds.
 function(lotus_example_test name)
   add_test(NAME example_${name} COMMAND ${ARGN})
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/tests/${name}")
@@ -9,8 +9,8 @@ function(lotus_example_test name)
       WORKING_DIRECTORY "${folder}" TIMEOUT 120 LABELS examples)
 endfunction()
 
-# lotus_example_fails(NAME STATUS MESSAGE COMMAND...): succeeds if the command ends with this status
-# and prints this message.
+# lotus_example_fails(NAME STATUS MESSAGE COMMAND...): adds a test that succeeds if the command ends
+# with this exit status and prints this message.
 function(lotus_example_fails name status message)
   lotus_example_test(${name} "${CMAKE_COMMAND}" -Dstatus=${status} "-Dmessage=${message}"
       -P "${CMAKE_CURRENT_SOURCE_DIR}/expect_failure.cmake" -- ${ARGN})
@@ -41,7 +41,8 @@ if(TARGET example_imagenet_pipeline)
       PROPERTIES FIXTURES_REQUIRED lotus_example_images)
 
   if(LOTUS_SANITIZE MATCHES "thread")
-    # ThreadSanitizer would end a forked process that starts a thread, as lotus does to write logs.
+    # ThreadSanitizer ends a forked process that starts a thread, but lotus starts one to write
+    # logs.
     set_tests_properties(example_imagenet_processes PROPERTIES
         ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
   endif()

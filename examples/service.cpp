@@ -1,5 +1,5 @@
-// A service without batches: a stage records the number of each request. A request enters the queue
-// on one thread and leaves it on another, so its time in the queue is recorded with an async_scope.
+// A service without batches. A stage records the number of each request. A request enters a queue
+// on one thread and leaves it on another, so an async_scope records the time in the queue.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -50,7 +50,7 @@ words rank(const words& all) {
   return ranked;
 }
 
-/// Ranks the words of texts by how often they occur.
+/// Answers requests: ranks the words of a text by how often they occur.
 class service {
  public:
   explicit service(int threads) {

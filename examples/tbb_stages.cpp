@@ -1,7 +1,7 @@
-// Stages on oneTBB's threads: read, decode, augment, collate. Images change threads between stages,
-// so each stage records the number of its image, and LOTUS_BATCH_TAKES records which batch the
-// image becomes part of. Argument: a folder of JPEGs with one subfolder per class, such as images/
-// of imagenet_pipeline.
+// A pipeline of stages on oneTBB's threads: read, decode, augment, collate. An image moves to
+// another thread between stages, so each stage records the number of its image. LOTUS_BATCH_TAKES
+// records which batch an image becomes part of. Argument: a folder of JPEGs with one subfolder per
+// class, such as images/ of imagenet_pipeline.
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-/// An image in the pipeline. Each stage sets more members.
+/// An image in the pipeline. Each stage sets some of the members.
 struct photo {
   std::size_t number = 0;
   std::vector<std::uint8_t> jpeg;
@@ -36,7 +36,7 @@ struct photo {
 };
 using photo_ptr = std::shared_ptr<photo>;
 
-/// Returns the number of the image on which a stage works; nullopt at the end of the source.
+/// Returns the number of the image on which a stage works; nullopt after the last image.
 std::optional<std::size_t> number_of(const photo_ptr& p) {
   return p ? std::optional{p->number} : std::nullopt;
 }
@@ -49,7 +49,7 @@ using batch_ptr = std::shared_ptr<batch>;
 constexpr std::size_t batch_images = 8;
 constexpr std::size_t max_in_flight = 16;
 
-/// Runs the pipeline to its end. Rethrows the exceptions of its stages.
+/// Runs the pipeline until all files are processed. Rethrows exceptions of the stages.
 void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue<batch>& made) {
   std::size_t read = 0;
   batch current;
@@ -97,7 +97,8 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
                                                  lotus::staged("Augment", number_of, augment)) &
           tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order,
                                                  lotus::staged("Collate", number_of, collate)) &
-          // This filter is not recorded as a stage, because it may only wait for the consumer.
+          // This step is not recorded as a stage, because it may do nothing but wait for the
+          // consumer.
           tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, delivery));
 }
 
@@ -122,7 +123,7 @@ float run(const std::string& directory) {
   while (true) {
     lotus::wait_for_batch wait;
     const std::optional<batch> b = made.pop();
-    if (!b) break;  // at the end there is no batch; without got(), no wait is recorded
+    if (!b) break;  // there are no more batches; without a call of got(), the wait is not recorded
     wait.got(b->number);
     LOTUS_BATCH_CONSUMED(b->number);
     loss += train(*b);

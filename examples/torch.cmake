@@ -29,7 +29,7 @@ if(LOTUS_BUILD_TESTS)
       ${small} --count 5 --size 64)
   lotus_example_test(torch_no_workers example_torch_segmentation
       --count 3 --size 24 --workers 0 --log-file none)
-  # These tests check that lotus-tool can read the logs of the examples.
+  # These tests check whether lotus-tool can read the logs of the examples.
   if(TARGET lotus-tool)
     foreach(pair image_classification:RandomResizedCrop segmentation:GaussianNoise detection:Resize)
       string(REPLACE ":" ";" pair "${pair}")

@@ -1,8 +1,8 @@
-// The object-detection pipeline of the Lotus paper with libtorch: JPEG files with boxes, four
-// transforms, batches of two images padded to one size, and a small convolutional network that
-// learns to find the objects.
+// The object-detection pipeline of the Lotus paper with libtorch: JPEG files with boxes around
+// objects, four transforms, batches of two images that are padded to the same size, and a small
+// convolutional network that learns to find the objects.
 //
-// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
+// Only the lines that contain "lotus" or "traced" are needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 
@@ -30,14 +30,15 @@ using torch::data::transforms::Collation;
 using torch::data::transforms::Normalize;
 using torch::data::transforms::Transform;
 
-/// A picture and its boxes, a float32 tensor [boxes, 4] with left, top, right and bottom in pixels.
+/// A picture and the boxes of its objects: a float32 tensor [boxes, 4] with left, top, right and
+/// bottom in pixels.
 using photo = torch::data::Example<imagenet::image, torch::Tensor>;
 using tensors = torch::data::Example<>;
 
-/// Images, padded to one size, and the boxes of each image.
+/// Images that are padded to the same size, and the boxes of each image.
 using padded_batch = torch::data::Example<torch::Tensor, std::vector<torch::Tensor>>;
 
-/// Decodes images. The boxes are invented, but always the same for an image.
+/// Decodes images. The boxes are invented, but the same image always gets the same boxes.
 class boxed_images : public torch::data::datasets::Dataset<boxed_images, photo> {
  public:
   explicit boxed_images(std::vector<imagenet::labelled_file> files) : files_{std::move(files)} {}
@@ -62,8 +63,8 @@ class boxed_images : public torch::data::datasets::Dataset<boxed_images, photo> 
   std::vector<imagenet::labelled_file> files_;
 };
 
-/// Resizes the image so that the shorter edge has the requested length, or less if the longer edge
-/// would otherwise exceed 5/3 of that length.
+/// Resizes an image so that its shorter edge has the given length. If its longer edge would then be
+/// longer than 5/3 of this length, resizes it so that the longer edge has 5/3 of this length.
 struct Resize : Transform<photo, photo> {
   explicit Resize(std::int64_t edge_px) : shorter{static_cast<double>(edge_px)} {}
   photo apply(photo in) override {
@@ -127,7 +128,8 @@ struct PadToOneSize : Collation<padded_batch, std::vector<tensors>> {
   }
 };
 
-/// Edge of a cell, for which the model predicts whether it contains the center of a box.
+/// Edge of a cell in pixels. For each cell, the model predicts whether it contains the center of a
+/// box.
 constexpr std::int64_t cell_px = 16;
 
 torch::nn::Sequential make_model(std::int64_t width) {
@@ -137,7 +139,8 @@ torch::nn::Sequential make_model(std::int64_t width) {
                         nn::ReLU{}, nn::Conv2d{nn::Conv2dOptions{2 * width, 1, 3}.padding(1)}};
 }
 
-/// Returns the desired prediction: 1 for each cell that contains the center of a box, else 0.
+/// Returns what the model should predict: 1 for each cell that contains the center of a box, else
+/// 0.
 torch::Tensor wanted_cells(const padded_batch& batch, const torch::Tensor& like) {
   torch::Tensor wanted = torch::zeros_like(like);
   for (std::size_t i = 0; i < batch.target.size(); ++i) {
@@ -153,7 +156,8 @@ torch::Tensor wanted_cells(const padded_batch& batch, const torch::Tensor& like)
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers already run in parallel
+  // The workers already run in parallel, so libtorch needs no threads of its own.
+  torch::set_num_threads(1);
   torch::manual_seed(chosen.seed);
   imagenet::pipeline_options wanted;
   wanted.make_images = chosen.data;

@@ -1,7 +1,7 @@
 // The image-classification pipeline of the Lotus paper with libtorch: JPEG files, five transforms,
 // batches, and a small convolutional network that is trained on them.
 //
-// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
+// Only the lines that contain "lotus" or "traced" are needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 
@@ -27,7 +27,7 @@ using torch::data::transforms::Normalize;
 using torch::data::transforms::Stack;
 using torch::data::transforms::Transform;
 
-/// The images of a folder with one subfolder per class.
+/// The images in a folder that has one subfolder per class.
 class image_folder : public torch::data::datasets::Dataset<image_folder, photo> {
  public:
   explicit image_folder(std::vector<imagenet::labelled_file> files) : files_{std::move(files)} {}
@@ -87,11 +87,13 @@ torch::nn::Sequential make_model(std::int64_t width, std::int64_t classes) {
 }
 
 std::int64_t count_classes(const std::vector<imagenet::labelled_file>& files) {
-  return files.back().label + 1;  // correct because files are sorted by class
+  // Files are sorted by class, so the last file has the highest label.
+  return files.back().label + 1;
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers already run in parallel
+  // The workers already run in parallel, so libtorch needs no threads of its own.
+  torch::set_num_threads(1);
   torch::manual_seed(chosen.seed);
   imagenet::pipeline_options wanted;
   wanted.make_images = chosen.data;

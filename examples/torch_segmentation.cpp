@@ -1,7 +1,7 @@
 // The image-segmentation pipeline of the Lotus paper with libtorch: 3-D volumes, five transforms,
 // batches of two, and a small convolutional network that learns to find the organ.
 //
-// The lines that contain "lotus" or "traced" are all that is needed to instrument the pipeline.
+// Only the lines that contain "lotus" or "traced" are needed to instrument the pipeline.
 #include <torch/data.h>
 #include <torch/nn.h>
 #include <torch/serialize.h>
@@ -43,8 +43,8 @@ class volume_dataset : public torch::data::datasets::Dataset<volume_dataset> {
   std::vector<std::string> paths_;
 };
 
-/// Cuts out a cube: in 40 % of cases around a voxel of the organ, otherwise anywhere. Finding such
-/// a voxel is slow, because the transform looks at all voxels.
+/// Crops a cube: in 40 % of cases around a voxel of the organ, otherwise anywhere. Finding a voxel
+/// of the organ is slow, because the transform has to search all voxels.
 struct RandBalancedCrop : Transform<volume, volume> {
   explicit RandBalancedCrop(std::int64_t edge_voxels) : edge{edge_voxels} {}
   volume apply(volume in) override {
@@ -80,7 +80,7 @@ struct RandomFlip : Transform<volume, volume> {
   }
 };
 
-/// Converts the volume to the types that the model expects; always copies.
+/// Converts the volume to the types that the model expects. Always makes a copy.
 struct Cast : Transform<volume, volume> {
   volume apply(volume in) override {
     const auto dense = torch::MemoryFormat::Contiguous;
@@ -112,7 +112,8 @@ torch::nn::Sequential make_model(std::int64_t width) {
 }
 
 void run(const pipeline::options& chosen) {
-  torch::set_num_threads(1);  // the workers already run in parallel
+  // The workers already run in parallel, so libtorch needs no threads of its own.
+  torch::set_num_threads(1);
   torch::manual_seed(chosen.seed);
   const pipeline::volume_files files{chosen.data, chosen.count, chosen.size * 4 / 3, chosen.seed};
 

@@ -1,5 +1,6 @@
 // Training and validation in one process, with two loaders that both number their batches from 0.
-// LOTUS_LOADER separates their records: lotus-tool shows "val" as a run of its own, in run/val.
+// LOTUS_LOADER separates the records of the loaders: lotus-tool shows "val" as a separate run, in
+// run/val.
 #include <cmath>
 #include <cstddef>
 #include <lotus/lotus.hpp>
@@ -19,10 +20,10 @@ struct batch {
   std::vector<double> values;
 };
 
-/// Builds batches on two threads of its own.
+/// Builds batches on its own two threads.
 class loader {
  public:
-  /// @param name  name of the loader; empty: the default loader.
+  /// @param name  name of the loader; empty for the default loader.
   loader(std::string name, std::size_t batches) : name_{std::move(name)} {
     for (std::size_t worker = 0; worker < 2; ++worker) {
       workers_.emplace_back([=] { work(worker, batches); });
@@ -40,7 +41,7 @@ class loader {
 
  private:
   void work(std::size_t first, std::size_t batches) {
-    LOTUS_LOADER(name_);  // for all records of this thread
+    LOTUS_LOADER(name_);  // applies to all records of this thread
     for (std::size_t i = first; i < batches; i += 2) {
       made_.push({i, make(i)});
     }

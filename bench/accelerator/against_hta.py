@@ -29,14 +29,15 @@ def figures_of_hta(trace):
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(trace, folder)
         analysis = TraceAnalysis(trace_files={0: copy}, trace_dir=folder)
-        # HTA counts the profiler's synchronization events, which are waits, as work of the device.
+        # HTA counts synchronization events of the profiler as work of the device, but they are
+        # waits.
         waits = analysis.t.symbol_table.get_sym_id_map().get("cuda_sync")
         events = analysis.t.traces[0]
         analysis.t.traces[0] = events[events["cat"].ne(waits)]
         whole = analysis.get_temporal_breakdown(visualize=False).iloc[0]
         found = {"kernel_time": whole["kernel_time(us)"], "compute": whole["compute_time(us)"],
                  "non_compute": whole["non_compute_time(us)"], "idle": whole["idle_time(us)"]}
-        # Treats all devices of a trace as one, like get_temporal_breakdown.
+        # Like get_temporal_breakdown, treats all devices of a trace as one.
         idle = analysis.get_idle_time_breakdown(ranks=[0], visualize=False)[0]
         for _, row in idle.iterrows():
             found[f"stream {row['stream']} {row['idle_category']}"] = row["idle_time"]
@@ -51,7 +52,7 @@ def measure(function, *arguments):
         start = time.monotonic()
         try:
             result = function(*arguments)
-        except Exception as error:  # HTA may raise any of them for a trace
+        except Exception as error:  # HTA may raise any exception if it does not understand a trace
             result = f"{type(error).__name__}: {error}"
         seconds = time.monotonic() - start
         usage = [resource.getrusage(who).ru_maxrss

@@ -34,7 +34,7 @@ def left_running(mark):
                 if wanted in file.read().split(b'\0'):
                     found.append(path.split('/')[2])
         except OSError:
-            pass  # it has ended, or belongs to another user
+            pass  # the process has ended, or belongs to another user
     return found
 
 
@@ -122,7 +122,7 @@ def main():
             if seen != expected:
                 wrong.append(f'{kind}: {" ".join(command)}: status and cores {seen}, alone {expected}')
         left = one.left()
-        cores(work)  # of a program that the tool did not see to its end
+        cores(work)  # removes core files that belong to programs whose end the tool did not see
         if left:
             wrong.append(f'{kind}: {" ".join(command)}: still running: {" ".join(left)}')
             for pid in left:

@@ -1,8 +1,8 @@
-// A program whose threads measure themselves what they do. sampled_shares.py compares this with
-// what lotus-tool sees from outside.
+// A program whose threads measure how they spend their time. sampled_shares.py compares this with
+// what lotus-tool measures from another process.
 //
-// Usage: sampled_shares SECONDS PLUGIN. Prints a line "thread START KIND NAME NS" for each thread
-// and what it did; KIND is cpu, wait, queue or all.
+// Usage: sampled_shares SECONDS PLUGIN. Prints lines "thread START KIND NAME NS" for each thread:
+// the time in ns that it spent in NAME. KIND is cpu, wait, queue or all.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,14 +32,14 @@ bool goes_on() {
   return clock_ns(CLOCK_MONOTONIC) < end_ns;
 }
 
-/// The times of the calling thread.
+/// The time now, and the CPU time and run queue time of the calling thread.
 struct times {
   std::uint64_t wall = clock_ns(CLOCK_MONOTONIC);
   std::uint64_t cpu = 0;
   std::uint64_t queue = 0;
 };
 
-/// What one thread did.
+/// Measures how one thread spends its time. The destructor prints the result.
 class account {
  public:
   explicit account(std::string start) : start_(std::move(start)), file_(open_file()) {
@@ -58,7 +58,7 @@ class account {
     close(file_);
   }
 
-  /// Calls a function that works or waits, and counts its time.
+  /// Calls a function and adds its CPU time and its waiting time to the sums for `name`.
   template <class Function>
   void call(const char* name, Function&& function) {
     const times before = now();
@@ -128,7 +128,8 @@ OWN_FUNCTION void resize() {
 }
 OWN_FUNCTION void rest(unsigned us) {
   usleep(us);
-  asm volatile("" ::: "memory");  // no tail call, which would hide this function
+  // Prevents a tail call, which would hide this function in stack traces.
+  asm volatile("" ::: "memory");
 }
 OWN_FUNCTION void read_disk() {
   usleep(12'000);

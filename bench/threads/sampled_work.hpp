@@ -1,4 +1,4 @@
-// Uses the CPU for a given time.
+// Provides a macro that uses the CPU for a given time.
 #ifndef LOTUS_BENCH_SAMPLED_WORK_HPP
 #define LOTUS_BENCH_SAMPLED_WORK_HPP
 
@@ -13,8 +13,8 @@ inline std::uint64_t clock_ns(clockid_t clock) {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Uses about `ms` of CPU time of this thread. A macro, so that no inlined function of its own has
-/// the samples.
+/// Uses about `ms` of CPU time of this thread. This is a macro and not a function, so that samples
+/// show the calling function.
 #define LOTUS_USE_CPU(ms)                                                                       \
   do {                                                                                          \
     const std::uint64_t until =                                                                 \

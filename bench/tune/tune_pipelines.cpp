@@ -1,9 +1,11 @@
-// Runs a planted pipeline whose throughput depends on its settings, for tune_pipelines.py.
+// Runs a pipeline whose throughput depends on its settings in a known way. tune_pipelines.py uses
+// it to test lotus-tool tune.
 //
 // Usage: tune_pipelines KIND [NAME=NUMBER]... The settings are workers, prefetch, order (0: the
 // consumer receives batches in any order), batch_size, first and second (threads of two stages).
-// The variable TUNE_VARIANT is a seed for other times of all operations. Runs until it is ended.
-// Most work is sleeping, so that throughput does not depend on the CPUs.
+// The environment variable TUNE_VARIANT is a random seed that changes the times of all operations.
+// Runs until it is killed. Most work is sleeping, so that the throughput does not depend on the
+// CPUs.
 #include <time.h>
 
 #include <algorithm>
@@ -30,16 +32,17 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 using milliseconds = std::chrono::duration<double, std::milli>;
 
-/// Work of a batch. Calls wait for each other if `at_once` or `apart_ms` is not 0.
+/// An operation of a batch. If `at_once` or `apart_ms` is not 0, its calls wait for each other.
 struct operation {
   std::string name;
   double sleep_ms = 0;
-  double sigma = 0;     ///< of the log-normal distribution of sleep_ms
-  int at_once = 0;      ///< how many calls are served at once, in the order of arrival
-  double apart_ms = 0;  ///< minimum time between the starts of calls (a rate limit)
+  double sigma = 0;  ///< standard deviation of the logarithm of sleep_ms (log-normal distribution)
+  /// Maximum number of calls that run at the same time, in the order of arrival; 0: no limit.
+  int at_once = 0;
+  double apart_ms = 0;  ///< minimum time between the starts of two calls (a rate limit)
   double cpu_ms = 0;
-  double per_sample_ms = 0;    ///< added to sleep_ms for each sample of the batch
-  double slower_by_other = 0;  ///< share by which each other call that runs makes this one slower
+  double per_sample_ms = 0;    ///< added to sleep_ms for each sample in the batch
+  double slower_by_other = 0;  ///< share by which each other running call makes this call slower
 };
 
 enum class bound { per_worker, queue, total };
@@ -50,10 +53,10 @@ struct kind {
   operation step;
   bound rule = bound::per_worker;
   style how = style::pool;
-  std::uint64_t slow_every = 0;  ///< every this-many-th batch takes 2.5 times as long
+  std::uint64_t slow_every = 0;  ///< if not 0, every slow_every-th batch takes 2.5 times as long
 };
 
-/// Multiplies all times by random factors of 0.6 to 1.65.
+/// Multiplies each time by a random factor from 0.6 to 1.65.
 void vary(std::map<std::string, kind>& all, const char* seed) {
   std::mt19937_64 random(std::strtoull(seed, nullptr, 10));
   std::uniform_real_distribution<double> exponent(-0.5, 0.5);
@@ -94,7 +97,8 @@ const std::map<std::string, kind>& kinds() {
     k["push"].how = style::push;
     k["batch_size"] = {{{"Read", 12, 0.2, 0, 0, 0, 0.5}}, {"Train", 4, 0, 0, 0, 0, 0.1}};
     k["slower_together"] = {{{"Read", 10, 0.2, 0, 0, 0, 0, 0.3}}, short_step};
-    k["lanes"] = k["free"];  // the same with names that the simulation does not know
+    // The same, but tune_pipelines.py calls its settings names that the simulation does not know.
+    k["lanes"] = k["free"];
     k["printed"] = k["free"];
     k["printed"].how = style::printed;
     k["cpu"] = {{{"Decode", 0, 0, 0, 0, 5}}, short_step};
@@ -105,7 +109,7 @@ const std::map<std::string, kind>& kinds() {
   return all;
 }
 
-/// Prints the time if the variable TUNE_TIMES is set. Called when a batch is done.
+/// Prints the current time if the environment variable TUNE_TIMES is set. Called after each batch.
 void print_time() {
   static const bool wanted = std::getenv("TUNE_TIMES") != nullptr;
   if (!wanted) return;
@@ -114,7 +118,7 @@ void print_time() {
   std::fflush(stdout);
 }
 
-/// Computes for `ms` of CPU time.
+/// Computes until the thread has used `ms` of CPU time.
 void burn(double ms) {
   const auto now_ms = [] {
     timespec now{};
@@ -126,7 +130,7 @@ void burn(double ms) {
   }
 }
 
-/// What the calls of an operation share.
+/// The state that all calls of one operation share, to wait for each other.
 struct shared_state {
   std::mutex mutex;
   std::condition_variable changed;
@@ -136,7 +140,7 @@ struct shared_state {
   std::atomic<int> running{0};
 };
 
-/// Executes an operation for batch `i`. Times are random, but the same in every run.
+/// Executes an operation for batch `i`. The times are random, but every run has the same times.
 void execute(const operation& op, std::uint64_t i, double samples, double factor = 1) {
   static std::map<std::string, shared_state> shared;
   static std::mutex shared_mutex;
@@ -186,7 +190,7 @@ std::uint64_t setting(int argc, char** argv, const std::string& name, std::uint6
   return otherwise;
 }
 
-/// Threads build batches, and a consumer receives them.
+/// A loader: threads build batches, and the calling thread consumes them.
 class loader {
  public:
   loader(kind what, std::uint64_t workers, std::uint64_t prefetch, bool ordered, double samples)
@@ -263,7 +267,7 @@ class loader {
     }
   }
 
-  /// Starts a thread for each batch, of which at most `workers` run at once.
+  /// Starts a new thread for each batch. At most `workers` of these threads run at the same time.
   void start_threads() {
     while (true) {
       const std::uint64_t i = next();
@@ -287,7 +291,7 @@ class loader {
   std::uint64_t building_ = 0;
 };
 
-/// A bounded queue of numbers.
+/// A queue of at most four numbers.
 class queue {
  public:
   void put(std::uint64_t i) {
@@ -311,7 +315,8 @@ class queue {
   std::deque<std::uint64_t> items_;
 };
 
-/// Two stages with threads of their own. Either a consumer receives the batches, or nobody waits.
+/// Runs two stages with their own threads. Either a consumer receives the batches, or (style::push)
+/// the second stage is the end of the pipeline.
 [[noreturn]] void run_stages(const kind& what, const std::vector<std::uint64_t>& threads) {
   static std::vector<queue> between(3);
   std::thread([] {
@@ -362,7 +367,8 @@ int main(int argc, char** argv) {
     return setting(argc, argv, name, otherwise);
   };
   const kind& what = found->second;
-  if (what.how == style::printed) unsetenv("LOTUS_LOG_FILE");  // as a program without markers
+  // Record nothing, like a program without markers.
+  if (what.how == style::printed) unsetenv("LOTUS_LOG_FILE");
   if (what.how == style::stages || what.how == style::push) {
     run_stages(what, {number("first", 1), number("second", 1)});
   }

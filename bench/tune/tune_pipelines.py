@@ -126,14 +126,16 @@ def printed_rate(p, at):
 
 def measure_grid(tool, p):
     for at in p.all():
-        # Other programs only make a run slower, so the faster of two runs is nearer to the truth.
+        # Other programs can only make a run slower, so the faster of two runs is nearer to the true
+        # rate.
         rate = (max(printed_rate(p, at) or 0 for _ in range(2)) if p.prints
                 else p.tune(tool, at)["batches_per_s"])
         if rate:
             p.grid[at] = p.score(at, rate)
 
 
-# Searches that know the measured values only of what they have asked for.
+# Search algorithms for comparison. A search may use only the rates of the settings that it has
+# tried.
 
 def random_search(grid, start, runs, seed):
     others = [at for at in grid if at != start]

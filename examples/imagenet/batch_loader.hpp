@@ -1,4 +1,4 @@
-// Provides the loader, which dispatches tasks to workers and delivers batches in order.
+// Provides the loader, which sends tasks to workers and delivers batches in order.
 #ifndef IMAGENET_BATCH_LOADER_HPP
 #define IMAGENET_BATCH_LOADER_HPP
 
@@ -13,14 +13,16 @@
 
 namespace imagenet {
 
-/// Works like PyTorch's DataLoader: dispatches batches to the workers in turn, so that each worker
-/// has a few tasks queued. Buffers a batch that arrives before its turn. Not thread-safe.
+/// Works like PyTorch's DataLoader: sends the tasks to the workers round-robin, so that each worker
+/// has a few tasks queued. Buffers a batch that arrives before the consumer has received all
+/// earlier ones. Not thread-safe.
 class batch_loader {
  public:
   /// Number of batches in flight per worker, like PyTorch's prefetch_factor.
   static constexpr std::size_t prefetch = 2;
 
-  /// Returns the maximum number of tasks that are dispatched and not yet delivered.
+  /// Returns the maximum number of tasks that have been sent to workers and whose batch is not
+  /// delivered.
   static std::size_t max_tasks(std::size_t worker_count) {
     return worker_count == 0 ? 1 : prefetch * worker_count;
   }
@@ -30,13 +32,13 @@ class batch_loader {
   /// @param crew, slots  must outlive this object; there must be slots_needed() slots.
   batch_loader(workers& crew, std::size_t worker_count, const batch_slots& slots);
 
-  /// Begins an epoch over the samples 0 to sample_count - 1, shuffled; batch numbers begin at 0.
-  /// Call this when all batches of the previous epoch have been received.
+  /// Begins an epoch over the samples 0 to sample_count - 1 in random order; batch numbers begin at
+  /// 0. Call this only when all batches of the previous epoch have been received.
   void begin_epoch(std::size_t sample_count, std::uint64_t epoch, std::uint64_t seed);
 
   bool has_next() const { return next_ < batch_count(); }
 
-  /// Waits for the next batch, which is valid until the next call. Errors: those of
+  /// Waits for the next batch and returns it; it is valid until the next call. Throws the errors of
   /// workers::take().
   batch_slot next();
 
@@ -54,9 +56,9 @@ class batch_loader {
   std::vector<std::size_t> free_slots_;
   std::vector<std::uint32_t> order_;
   std::uint64_t epoch_ = 0;
-  std::size_t given_ = 0;  ///< number of tasks of this epoch that were dispatched
-  std::size_t next_ = 0;   ///< number of the batch that is delivered next
-  /// Slots of the batches that arrived early, by batch number.
+  std::size_t given_ = 0;  ///< number of tasks of this epoch that were sent to workers
+  std::size_t next_ = 0;   ///< number of the batch that will be delivered next
+  /// The slots of batches that arrived early, by batch number.
   std::map<std::uint64_t, std::size_t> early_;
   std::size_t out_of_order_ = 0;
   std::optional<std::size_t> in_hand_;  ///< slot of the batch that was delivered last

@@ -1,5 +1,5 @@
-// Provides the memory for batches: a fixed number of slots in memory that worker threads and worker
-// processes share.
+// Provides memory for batches: a fixed number of slots that worker threads or worker processes
+// share with the consumer.
 #ifndef IMAGENET_BATCH_SLOTS_HPP
 #define IMAGENET_BATCH_SLOTS_HPP
 
@@ -27,11 +27,11 @@ struct batch_slot {
   float* images = nullptr;           ///< array [made][3][224][224] of floats
 };
 
-/// The slots. They need no locks: each slot belongs to the consumer or to one worker, and is passed
-/// on with the task or batch.
+/// The slots need no locks: each slot belongs either to the consumer or to one worker, and changes
+/// its owner together with the task or batch.
 class batch_slots {
  public:
-  /// Errors: those of shared_memory.
+  /// Throws the errors of shared_memory.
   batch_slots(std::size_t count, std::size_t batch_size)
       : count_{count}, batch_size_{batch_size}, memory_{count * slot_bytes()} {}
 

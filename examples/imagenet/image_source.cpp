@@ -28,7 +28,8 @@ std::string make_temporary_directory() {
   return path;
 }
 
-/// Lets only one process at a time generate images in a directory; creates the directory if needed.
+/// Makes sure that only one process at a time generates images in a directory. Creates the
+/// directory if it is missing.
 class directory_lock {
  public:
   explicit directory_lock(const std::string& path) {
@@ -50,7 +51,7 @@ std::string kilobytes(double bytes) {
   return std::to_string(std::lround(bytes / 1000)) + " KB";
 }
 
-/// @return  the directory of the images; images that an earlier run generated are used again.
+/// Generates the images, unless an earlier run did so. Returns their directory.
 std::string made_images(const std::string& parent, const pipeline_options& chosen) {
   const fs::path set = fs::path{parent} / ("images_" + std::to_string(chosen.count) + "_seed_" +
                                            std::to_string(chosen.seed));

@@ -1,4 +1,4 @@
-// Provides the images that the pipeline reads: those of the user, or generated ones.
+// Provides the images that the pipeline reads: images of the user, or generated ones.
 #ifndef IMAGENET_IMAGE_SOURCE_HPP
 #define IMAGENET_IMAGE_SOURCE_HPP
 
@@ -10,10 +10,11 @@
 
 namespace imagenet {
 
-/// The directory of the images. The destructor removes the directory if it is temporary.
+/// The images of a run. The destructor removes their directory if it is temporary.
 class image_source {
  public:
-  /// Generates images if the user chose none, and reports it on stdout. Errors: std::runtime_error.
+  /// If the user chose no images, generates some and reports this on stdout. Throws
+  /// std::runtime_error.
   explicit image_source(const pipeline_options& chosen);
   image_source(const image_source&) = delete;
   image_source& operator=(const image_source&) = delete;

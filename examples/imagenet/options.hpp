@@ -12,8 +12,8 @@
 namespace imagenet {
 
 struct pipeline_options {
-  std::string images;       ///< folder with a subfolder per class; empty: images are generated
-  std::string make_images;  ///< directory for generated images; empty: a temporary one
+  std::string images;       ///< folder of images with a subfolder per class; empty: generate images
+  std::string make_images;  ///< directory for the generated images; empty: use a temporary one
   std::size_t count = 600;
   std::uint64_t seed = 1;
   std::size_t workers = 4;
@@ -21,12 +21,12 @@ struct pipeline_options {
   std::size_t batch_size = 32;
   std::uint64_t epochs = 1;
   double step_ms = 20;
-  /// Prefix of the logs' names; "none": do not record.
+  /// Prefix of the log files' names; "none": do not record.
   std::string log_file = "run/lotustrace_log";
 };
 
-/// Parses the command line. Prints the help, or one line on stderr that describes the error.
-/// @return  nullopt if the program should end now with `exit_status`.
+/// Parses the command line. Prints the help, or one line on stderr that describes an error.
+/// @return  nullopt if the program should end with `exit_status`.
 std::optional<pipeline_options> parse_options(int argc, char** argv, int& exit_status);
 
 }  // namespace imagenet

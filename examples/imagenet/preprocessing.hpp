@@ -1,4 +1,4 @@
-// Provides the function with which a worker builds a batch, and which records its operations.
+// Provides the function with which a worker builds a batch. The function records its operations.
 #ifndef IMAGENET_PREPROCESSING_HPP
 #define IMAGENET_PREPROCESSING_HPP
 
@@ -11,10 +11,11 @@
 
 namespace imagenet {
 
-/// Returns a function that builds the batch for a task: loads, transforms and collates its samples.
-/// A file that cannot be decoded is reported on stderr and left out.
+/// Returns a function that builds the batch of a task: it loads, transforms and collates the
+/// samples. It reports a file that cannot be decoded on stderr and leaves it out.
 /// @param files, slots  must outlive the result.
-/// @param seed  determines the augmentation of each sample, with the sample's number and the epoch.
+/// @param seed  determines the augmentation of each sample, together with the sample's number and
+///   the epoch.
 batch_maker new_batch_maker(const std::vector<labelled_file>& files, const batch_slots& slots,
                             std::uint64_t seed);
 

@@ -9,12 +9,13 @@
 
 namespace imagenet {
 
-/// The generator SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-/// OOPSLA 2014). Has its own distributions, because those of <random> differ between libraries.
+/// The random number generator SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+/// Generators, OOPSLA 2014). It has its own distributions, because the results of those in <random>
+/// differ between standard libraries.
 class random_source {
  public:
   random_source() = default;
-  /// Sources with different seeds, epochs or indices are independent of each other.
+  /// Creates a source that is independent of sources with another seed, epoch or index.
   explicit random_source(std::uint64_t seed, std::uint64_t epoch = 0, std::uint64_t index = 0)
       : state_{mixed(mixed(mixed(seed) + epoch) + index)} {}
 
@@ -24,8 +25,8 @@ class random_source {
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
   /// Returns a number in [low, high).
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// Returns a number in [0, count). `count` must be far below 2^64, so that the bias is
-  /// negligible.
+  /// Returns a number in [0, count). `count` must be much smaller than 2^64; otherwise, some
+  /// numbers would be more likely than others.
   std::uint64_t below(std::uint64_t count) { return next() % count; }
 
  private:

@@ -11,11 +11,11 @@
 
 namespace imagenet {
 
-/// Owns shared memory, which is filled with zeros and aligned to pages. All pages are allocated in
-/// advance, so that the first batches do not take longer.
+/// Owns memory that is filled with zeros and aligned to pages. All pages are allocated in the
+/// constructor, so that the first batches do not take longer than the others.
 class shared_memory {
  public:
-  /// Errors: std::system_error if there is not enough memory.
+  /// Throws std::system_error if there is not enough memory.
   explicit shared_memory(std::size_t size_bytes)
       : size_bytes_{size_bytes},
         begin_{mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,

@@ -16,7 +16,8 @@ constexpr double min_area = 0.08;
 constexpr double min_ratio = 3.0 / 4.0;
 constexpr double greatest_ratio = 4.0 / 3.0;
 
-/// Returns the largest part in the middle of the picture with a permitted ratio of width to height.
+/// Returns the largest box in the middle of the picture whose ratio of width to height is
+/// permitted.
 box middle(const image& picture) {
   const double ratio = static_cast<double>(picture.width) / picture.height;
   box part{0, 0, picture.width, picture.height};
@@ -31,8 +32,8 @@ box middle(const image& picture) {
   return part;
 }
 
-/// Returns a random part with a permitted ratio or, after ten failed attempts, the middle, as
-/// torchvision does.
+/// Returns a random box with a permitted ratio. After ten failed attempts, returns the middle of
+/// the picture, as torchvision does.
 box random_box(const image& picture, random_source& random) {
   const double area = static_cast<double>(picture.width) * picture.height;
   for (int tries = 0; tries < 10; ++tries) {

@@ -1,5 +1,5 @@
-// Provides the transforms of the Lotus paper's image-classification pipeline as callables. Logs
-// contain them under the names of their types.
+// Provides the transforms of the Lotus paper's image-classification pipeline. Each transform is a
+// type, and lotus records it under the name of the type.
 #ifndef IMAGENET_TRANSFORMS_HPP
 #define IMAGENET_TRANSFORMS_HPP
 
@@ -10,8 +10,8 @@
 
 namespace imagenet {
 
-/// Cuts out a random part, with 8 to 100 % of the image's area and a ratio of width to height from
-/// 3/4 to 4/3, and resizes the part to a square.
+/// Crops a random part of the image, with 8 to 100 % of its area and a ratio of width to height
+/// from 3/4 to 4/3, and resizes this part to a square.
 struct RandomResizedCrop {
   int size_px;
   sample operator()(sample in) const;

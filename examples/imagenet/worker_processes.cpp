@@ -64,7 +64,7 @@ struct socket_pair {
   file_descriptor second{-1};
 };
 
-/// Returns false if the other end of the socket is closed.
+/// Sends a task. Returns false if the other end of the socket is closed.
 bool send_task(int socket, const batch_task& task) {
   ssize_t sent = -1;
   do {
@@ -73,7 +73,7 @@ bool send_task(int socket, const batch_task& task) {
   return sent == ssize_t{sizeof task};
 }
 
-/// Returns false if the other end of the socket is closed.
+/// Receives a task. Returns false if the other end of the socket is closed.
 bool receive_task(int socket, batch_task& task) {
   ssize_t got = -1;
   do {
@@ -82,7 +82,7 @@ bool receive_task(int socket, batch_task& task) {
   return got == ssize_t{sizeof task};
 }
 
-/// Describes how a process ended, given its wait status; empty if it succeeded.
+/// Returns how a process ended, as text, given its wait status; empty if it succeeded.
 std::string ending(int status) {
   if (WIFSIGNALED(status))
     return std::string{"was ended by signal: "} + strsignal(WTERMSIG(status));
@@ -90,15 +90,17 @@ std::string ending(int status) {
   return {};
 }
 
-/// Workers that are forked processes. Each process receives its tasks through a socket of its own.
-/// When a process ends, the kernel closes its ends of sockets, so that the other side notices. All
-/// processes report finished batches through one common socket, so that their order is kept.
+/// Workers that are forked processes. Each process receives its tasks through its own socket; the
+/// kernel closes the socket when the process ends, so that the other side notices. All processes
+/// report finished batches through one common socket, which keeps them in the order in which they
+/// were finished.
 class worker_processes : public workers {
  public:
   worker_processes(std::size_t count, const std::function<batch_maker()>& new_maker)
       : stop_memory_{sizeof(std::atomic<bool>)},
         stop_{*new (stop_memory_.data()) std::atomic<bool>{false}} {
-    // Writes buffered output now, because each child would print its copy of the buffer again.
+    // Write buffered output now. Otherwise, each child would have a copy of the buffer and print it
+    // again.
     static_cast<void>(std::fflush(nullptr));
     try {
       while (processes_.size() < count) start_process(new_maker);
@@ -123,7 +125,7 @@ class worker_processes : public workers {
       if (errno != EINTR) throw_errno("poll");
     }
     batch_task task;
-    // Batches that a worker finished before it died are read first.
+    // First read the batches that a worker finished before it died.
     if ((events[0].revents & POLLIN) != 0 && receive_task(made_.first.get(), task)) return task;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       if (events[i + 1].revents != 0) throw_failed(processes_[i]);
@@ -143,8 +145,8 @@ class worker_processes : public workers {
     const pid_t pid = fork();
     if (pid < 0) throw_errno("fork");
     if (pid == 0) {
-      // Closes the parent's ends of sockets, which this worker has inherited. If they stayed open
-      // here, other workers would not notice the end of the parent.
+      // Close the parent's ends of the sockets, which this worker has inherited. If they remained
+      // open here, other workers would not notice when the parent ends.
       processes_.clear();
       tasks.first = file_descriptor{-1};
       made_.first = file_descriptor{-1};
@@ -154,8 +156,8 @@ class worker_processes : public workers {
   }
 
   [[noreturn]] void work_and_exit(int tasks, const std::function<batch_maker()>& new_maker) {
-    // Ctrl-C sends SIGINT to all processes of the terminal, but the parent decides when workers
-    // end.
+    // Ctrl-C sends SIGINT to all processes in the terminal. Ignore it, because the parent decides
+    // when the workers end.
     static_cast<void>(signal(SIGINT, SIG_IGN));
     static_cast<void>(signal(SIGTERM, SIG_DFL));
     int status = 0;
@@ -171,7 +173,7 @@ class worker_processes : public workers {
       status = 1;
     }
     lotus::stop();
-    std::_Exit(status);  // skips destructors, because the parent does all other cleanup
+    std::_Exit(status);  // without destructors, because the parent cleans up everything else
   }
 
   [[noreturn]] static void throw_failed(process& p) {
@@ -199,7 +201,8 @@ class worker_processes : public workers {
 
   shared_memory stop_memory_;
   std::atomic<bool>& stop_;
-  socket_pair made_;  ///< for finished batches; first: consumer's end; second: workers' end
+  /// For finished batches; first: end of the consumer; second: end of the workers.
+  socket_pair made_;
   std::vector<process> processes_;
 };
 

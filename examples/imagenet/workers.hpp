@@ -11,8 +11,8 @@ namespace imagenet {
 
 enum class worker_kind { thread, process };
 
-/// A request to build batch `number` of `epoch` in `slot`. The same struct is the answer that the
-/// batch is built. May be sent through sockets.
+/// A request to build batch `number` of `epoch` in slot `slot`. The worker returns the same struct
+/// when the batch is built. It may be sent through a socket.
 struct batch_task {
   std::uint64_t epoch = 0;
   std::uint64_t number = 0;
@@ -22,31 +22,34 @@ struct batch_task {
 /// A function that builds one batch. Each worker has its own.
 using batch_maker = std::function<void(const batch_task&)>;
 
-/// Workers that take tasks from one queue each and put finished batches into a common queue. Only
-/// one thread, the consumer, may call these functions.
+/// A set of workers. Each worker has its own queue of tasks, and all workers put finished batches
+/// into a common queue. Only one thread, the consumer, may call these functions.
 class workers {
  public:
   workers() = default;
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
-  /// Stops all workers, without building the queued batches, and waits until they have ended.
+  /// Stops all workers and waits until they have ended. Batches that are still queued are not
+  /// built.
   virtual ~workers() = default;
 
   /// Puts a task into a worker's queue.
   virtual void give(std::size_t worker, const batch_task& task) = 0;
-  /// Returns the next finished batch of any worker, in the order in which batches were finished;
-  /// waits if there is none. Errors: std::runtime_error if a worker has failed.
+  /// Returns the next finished batch of any worker, in the order in which batches are finished.
+  /// Waits if there is none. Throws std::runtime_error if a worker has failed.
   virtual batch_task take() = 0;
 };
 
+/// Starts worker threads.
 /// @param new_maker  called once in each worker; returns the worker's function.
-/// @param max_tasks  maximum number of tasks passed to give() and not yet returned by take().
+/// @param max_tasks  maximum number of tasks that were passed to give() and not yet returned by
+///   take().
 std::unique_ptr<workers> start_worker_threads(std::size_t count, std::size_t max_tasks,
                                               const std::function<batch_maker()>& new_maker);
-/// Starts worker processes by fork(). Errors: std::system_error.
+/// Starts worker processes with fork(). Throws std::system_error.
 std::unique_ptr<workers> start_worker_processes(std::size_t count,
                                                 const std::function<batch_maker()>& new_maker);
-/// Returns an object without threads and processes: take() itself builds the batch.
+/// Returns workers that use no other threads or processes: take() itself builds the batch.
 std::unique_ptr<workers> no_workers(const std::function<batch_maker()>& new_maker);
 
 }  // namespace imagenet

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Shows recording in production, from end to end: a program records within limits, its metrics are
-# scraped, a hang triggers a snapshot, and the snapshot is downloaded and analyzed. Creates the
-# folders server/ and laptop/, which stand for two machines, in the current folder.
-# Usage: examples/production/operate.sh build/examples/production [LOTUS_TOOL]
+# Shows recording in production from start to end: a program records within limits, its metrics are
+# collected, a hang triggers a snapshot, and the snapshot is downloaded and analyzed. Creates the
+# folders server/ and laptop/ in the current folder, which represent two machines. Usage:
+# examples/production/operate.sh build/examples/production [LOTUS_TOOL]
 set -euo pipefail
 program=$(realpath "${1:?PROGRAM is missing}")
 tool=${2:-lotus-tool}
@@ -22,10 +22,10 @@ wait_until() {
 has_metric() { grep -Eqs "^$1\{[^}]*\} $2\$" server/metrics/lotus.prom; }
 has_snapshot() { compgen -G "server/run.snapshot-*-$1" >/dev/null; }
 
-# On the server: starts the program, as a service manager would.
+# On the server: start the program, as a service manager would.
 (cd server && exec "$program") &
 service=$!
-# On the server: writes metrics to a file, which Prometheus' node exporter would read.
+# On the server: write metrics to a file, as for the node exporter of Prometheus.
 wait_until test -d server/run
 "$tool" top server/run --interval 200ms --window 2s --openmetrics server/metrics/lotus.prom &
 scraper=$!
@@ -33,24 +33,24 @@ trap 'kill "$service" "$scraper" 2>/dev/null || true' EXIT
 wait_until has_metric lotus_recording 1
 echo "scraped: $(grep '^lotus_batches_per_second' server/metrics/lotus.prom)"
 
-# The storage hangs. While the program waits, it takes a snapshot by itself, and lotus_hanging
-# becomes 1.
+# The storage hangs. While the program waits, it writes a snapshot without being asked, and the
+# metric lotus_hanging becomes 1.
 wait_until has_snapshot 'wait*'
 echo "snapshot: $(cd server && echo run.snapshot-*)"
 wait_until has_metric lotus_hanging 1
 echo "alert: $(grep '^lotus_hanging' server/metrics/lotus.prom)"
 
-# After the hang, a snapshot that is requested by a signal contains the slow call too.
+# After the hang, request a snapshot with a signal. This snapshot also contains the slow call.
 wait_until has_metric lotus_hanging 0
 kill -USR2 "$service"
 wait_until has_snapshot signal
 
-# Downloads both snapshots while the program continues.
+# Download both snapshots while the program continues.
 tar -C server -cz $(cd server && echo run.snapshot-*) | tar -C laptop -xz
 wait "$service"
 kill "$scraper"
 
-# On the laptop: finds the cause of the hang.
+# On the laptop: find the cause of the hang.
 cd laptop
 "$tool" diagnose run.snapshot-*-signal | tee diagnosis.txt
 grep -q 'Slowest call: Read' diagnosis.txt

@@ -9,8 +9,8 @@
 
 namespace pipeline {
 
-/// Returns this thread's source of random numbers. A transform cannot own a source, because the
-/// loader copies the transform to each worker, and all copies would draw the same numbers.
+/// Returns this thread's source of random numbers. A transform must not own a source, because the
+/// loader copies the transform for each worker, and all copies would produce the same numbers.
 inline imagenet::random_source& dice() {
   static std::atomic<std::uint64_t> threads{0};
   thread_local imagenet::random_source own{threads++};

@@ -1,4 +1,4 @@
-// A training loop, which is the consumer in the torch examples.
+// Provides the training loop of the torch examples, which is the consumer of the batches.
 #ifndef EXAMPLES_TORCH_COMMON_TRAINING_HPP
 #define EXAMPLES_TORCH_COMMON_TRAINING_HPP
 
@@ -14,7 +14,7 @@
 
 namespace pipeline {
 
-/// Receives all batches of all epochs and trains the model with each.
+/// Receives all batches of all epochs and trains the model with each batch.
 /// @param loss_of  loss_of(batch) returns the loss of the model as a tensor with one value.
 template <class Loader, class Loss>
 void train(Loader& loader, const torch::nn::Module& model, const Loss& loss_of,

@@ -28,8 +28,8 @@ std::string make_temporary_directory() {
   return path;
 }
 
-/// Returns for each voxel of a volume whether the voxel is inside an ellipsoid. Center and radius
-/// are fractions of the volume's edges.
+/// Returns which voxels of a volume are inside an ellipsoid. Center and radius are fractions of the
+/// lengths of the volume's edges.
 torch::Tensor ellipsoid(const std::vector<std::int64_t>& edges, const std::vector<double>& centre,
                         double radius) {
   torch::Tensor distance = torch::zeros({1, 1, 1});
@@ -59,8 +59,8 @@ void make_volume(const std::string& path, std::int64_t min_edge, imagenet::rando
 
 }  // namespace
 
-// Delegates to the other constructor, so that an exception here runs the destructor, which removes
-// the directory.
+// Calls the other constructor first. If this constructor then throws, the destructor runs
+// nevertheless and removes the directory.
 volume_files::volume_files(const std::string& directory, std::size_t count,
                            std::int64_t edge_voxels, std::uint64_t seed)
     : volume_files{} {
@@ -74,7 +74,7 @@ volume_files::volume_files(const std::string& directory, std::size_t count,
     paths_.push_back((set / (std::to_string(i) + ".pt")).string());
     if (fs::exists(paths_.back())) continue;
     if (made++ == 0) std::cout << "making volumes in " << set.string() << " ..." << std::endl;
-    // Writes to another name first, so that an interrupted run leaves no incomplete volume.
+    // Write to a temporary name first, so that an interrupted run leaves no incomplete volume.
     const std::string unfinished = paths_.back() + ".part";
     make_volume(unfinished, edge_voxels, imagenet::random_source{seed, 0, i});
     fs::rename(unfinished, paths_.back());

@@ -1,4 +1,4 @@
-// Generates 3-D volumes like those of a medical scanner, with labels for their contents.
+// Generates 3-D volumes like those of a medical scanner, with labels for the voxels.
 #ifndef EXAMPLES_TORCH_COMMON_VOLUMES_HPP
 #define EXAMPLES_TORCH_COMMON_VOLUMES_HPP
 
@@ -9,15 +9,16 @@
 
 namespace pipeline {
 
-/// Volumes in a directory, generated if missing. The destructor removes a temporary directory.
+/// A set of volumes in a directory, which are generated if they are missing. The destructor removes
+/// the directory if it is temporary.
 class volume_files {
  public:
-  /// Generates `count` image files, float32 tensors [1, depth, height, width] with mean 0 and
-  /// standard deviation 1, and as many label files, uint8 tensors with 1 for an organ, 2 for a
-  /// tumor in it and 0 elsewhere. Reports that on stdout.
-  /// @param directory  directory of the files; empty: a temporary directory.
-  /// @param edge_voxels  minimum length of a volume's edges, which are up to 50 % longer. Errors:
-  /// std::exception, one line for the user.
+  /// Generates `count` images, float32 tensors [1, depth, height, width] with mean 0 and standard
+  /// deviation 1, and as many label files, uint8 tensors in which 1 is an organ, 2 is a tumor in
+  /// the organ, and 0 is everything else. Reports this on stdout. Throws std::exception, whose text
+  /// is one line for the user.
+  /// @param directory  directory of the files; empty: use a temporary directory.
+  /// @param edge_voxels  minimum length of a volume's edges, which are up to 50 % longer.
   volume_files(const std::string& directory, std::size_t count, std::int64_t edge_voxels,
                std::uint64_t seed);
   volume_files(const volume_files&) = delete;

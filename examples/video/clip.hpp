@@ -1,4 +1,4 @@
-// Writes and decodes video files with FFmpeg.
+// Provides classes and functions that write and decode video files with FFmpeg.
 #ifndef EXAMPLES_VIDEO_CLIP_HPP
 #define EXAMPLES_VIDEO_CLIP_HPP
 
@@ -12,7 +12,7 @@ struct AVPacket;
 
 namespace video {
 
-/// Frees objects that FFmpeg allocated.
+/// Deleters for objects that FFmpeg allocated.
 struct freed {
   void operator()(AVCodecContext* p) const;
   void operator()(AVFormatContext* p) const;
@@ -22,13 +22,13 @@ struct freed {
 template <class T>
 using owned = std::unique_ptr<T, freed>;
 
-/// Decodes the video in a file; FFmpeg decodes several frames at once on its own threads. Errors:
-/// std::runtime_error that names the file.
+/// Decodes a video file. FFmpeg decodes several frames at the same time on its own threads. Throws
+/// std::runtime_error, which names the file.
 class clip_reader {
  public:
   clip_reader(const std::string& path, int threads);
 
-  /// Returns the next frame, which is valid until the next call; null at the end.
+  /// Returns the next frame, which is valid until the next call; null at the end of the video.
   const AVFrame* next();
 
  private:
@@ -43,8 +43,8 @@ class clip_reader {
   bool wants_packet_ = true;
 };
 
-/// Writes a clip with a moving pattern as an MPEG-4 video in an AVI file. Errors:
-/// std::runtime_error that names the file.
+/// Writes a clip with a moving pattern as an MPEG-4 video in an AVI file. Throws
+/// std::runtime_error, which names the file.
 void write_clip(const std::string& path, int width_px, int height_px, int frames);
 
 }  // namespace video

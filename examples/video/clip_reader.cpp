@@ -55,8 +55,8 @@ const AVFrame* clip_reader::next() {
   }
 }
 
-/// Reads the next packet into packet_. At the end of the file, makes the packet empty, so that the
-/// decoder returns its last frames.
+/// Reads the next packet into packet_. At the end of the file, packet_ becomes empty, which makes
+/// the decoder return its last frames.
 void clip_reader::read_packet() {
   LOTUS_SCOPE("Demux");
   int status = 0;

@@ -1,4 +1,4 @@
-// Includes FFmpeg's C headers and converts its errors to exceptions.
+// Includes FFmpeg's C headers, and converts FFmpeg's errors to exceptions.
 #ifndef EXAMPLES_VIDEO_FFMPEG_HPP
 #define EXAMPLES_VIDEO_FFMPEG_HPP
 
@@ -13,8 +13,8 @@ extern "C" {
 
 namespace video {
 
-/// Returns the result of a call to FFmpeg, unless it is an error. Errors: std::runtime_error that
-/// begins with `path`.
+/// Returns `status`, the result of a call to FFmpeg, unless it is an error. Throws
+/// std::runtime_error, whose text begins with `path`, if it is an error.
 inline int check(int status, const std::string& path) {
   if (status >= 0) return status;
   char text[AV_ERROR_MAX_STRING_SIZE] = {};

@@ -38,7 +38,7 @@ void draw(AVFrame& frame, std::int64_t number) {
   }
 }
 
-/// Writes the packets that the encoder has finished to the file.
+/// Writes the packets that the encoder has finished so far to the file.
 void write_packets(AVCodecContext& encoder, AVFormatContext& file, const std::string& path) {
   const owned<AVPacket> packet{av_packet_alloc()};
   while (true) {

@@ -5,9 +5,9 @@
 #   OUTPUT   defaults to single_include/lotus/lotus.hpp
 #   CURRENT  is compared with the result: the script fails if they differ
 #
-# Include guards are kept, so that a header of include/lotus may be included after the single one.
-# The same headers give exactly the same file. A cycle, a missing header, and a header that is not
-# included are errors.
+# Include guards are kept, so that a header of include/lotus may be included after the single header.
+# The output depends only on the headers. It is an error if headers include each other in a cycle, if
+# a header is missing, or if a header is not included by any other.
 cmake_minimum_required(VERSION 3.21)
 
 get_filename_component(source_dir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
@@ -20,10 +20,11 @@ endif()
 
 include("${CMAKE_CURRENT_LIST_DIR}/opt_in_headers.cmake")
 
-# Appends the text of `header` to the global property `text`. `stack` is the chain of headers that
-# include it. `conditional` is ON if the include is in an #if, so that later includes must not rely
-# on it; SUPPORTED if it is in an #if LOTUS_SUPPORTED, which encloses all headers that need it;
-# UNSUPPORTED if it is in the #else of one, so that later includes in such an #else may rely on it.
+# Appends the text of `header` to the global property `text`. `stack` lists the headers through
+# which it is included. `conditional` says in which condition the include is. ON: in an #if, so that
+# a later include of the same header must not be removed. SUPPORTED: in an #if LOTUS_SUPPORTED,
+# which contains all includes of such headers. UNSUPPORTED: in the #else of such an #if; a later
+# include in another such #else is removed.
 function(emit header stack conditional)
   if(header IN_LIST stack)
     list(JOIN stack " -> " chain)
@@ -49,8 +50,8 @@ function(emit header stack conditional)
   endif()
   list(APPEND stack "${header}")
 
-  # The text is cut at its include lines. It never becomes a CMake list, because brackets and
-  # semicolons would not survive that.
+  # Cuts the text at its include lines. The text is never treated as a CMake list, because a list
+  # would change brackets and semicolons.
   file(READ "${INCLUDE_DIR}/${header}" rest)
   set(open_ifs "")
   string(PREPEND rest "\n")
@@ -66,8 +67,8 @@ function(emit header stack conditional)
     string(SUBSTRING "${rest}" ${at} -1 rest)
     set_property(GLOBAL APPEND_STRING PROPERTY text "${before}")
 
-    # The conditions that are open at this place, the innermost last. clang-format indents
-    # directives inside a condition; the include guard does not count.
+    # The conditions around the include line, the innermost last. Only indented directives count:
+    # clang-format indents a directive inside a condition, but not inside the include guard.
     string(REGEX MATCHALL "\n *#(if|elif|else|endif)[^\n]*" directives "${before}")
     foreach(directive IN LISTS directives)
       string(STRIP "${directive}" directive)
@@ -86,7 +87,8 @@ function(emit header stack conditional)
     endif()
     set(in_if ${conditional})
     if(indent AND branch MATCHES "LOTUS_IMPLEMENTATION")
-      # Headers after the implementation must not rely on the headers inside it.
+      # The engine is the last header, so its headers count as unconditional. No header may come
+      # after it.
     elseif(indent AND branch STREQUAL "#if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|SUPPORTED)$")
       set(in_if SUPPORTED)
     elseif(indent AND branch STREQUAL "#else #if LOTUS_SUPPORTED" AND conditional MATCHES "^(OFF|UNSUPPORTED)$")
@@ -132,7 +134,7 @@ string(STRIP "${licence}" licence)
 string(REPLACE "\n" "\n// " licence "${licence}")
 string(REPLACE "// \n" "//\n" licence "${licence}")
 get_property(text GLOBAL PROPERTY text)
-# clang-format never leaves two empty lines in a row, so these are where includes were removed.
+# Where an include line was removed, several empty lines may follow each other. Keep one.
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
 file(WRITE "${OUTPUT}" "// Generated from include/lotus by tools/cmake/amalgamate.cmake: do not edit.
 // SPDX-License-Identifier: MIT

@@ -1,6 +1,7 @@
-// Makes fork() take the locks of AddressSanitizer, as its runtime does itself since LLVM 18
+// Makes fork() lock AddressSanitizer's allocator, as the sanitizer itself does since LLVM 18
 // (github.com/llvm/llvm-project/pull/75290). Without this, a child that is forked while another
-// thread allocates gets a copy of the locked allocator, and its first allocation waits forever.
+// thread allocates memory gets a copy of the locked allocator, and its first allocation waits
+// forever.
 
 #include <pthread.h>
 
@@ -9,7 +10,7 @@
       "only for clang before 18: where the runtime takes its locks itself, this would wait for ever"
 #endif
 
-// Functions of the sanitizer's runtime, which is linked into every program.
+// Functions of the sanitizer's runtime library, which is linked into every program.
 namespace __lsan {
 void LockThreadRegistry();
 void UnlockThreadRegistry();
@@ -35,8 +36,8 @@ void unlock_runtime() {
   __lsan::UnlockThreadRegistry();
 }
 
-// Runs before all other constructors, because the handlers that are registered first lock last and
-// unlock first, and handlers of other code may allocate.
+// Runs before all other constructors, so that these handlers are registered first. They then lock
+// after all other handlers and unlock before them, which allows other handlers to allocate memory.
 __attribute__((constructor(101))) void lock_at_forks() {
   pthread_atfork(lock_runtime, unlock_runtime, unlock_runtime);
 }

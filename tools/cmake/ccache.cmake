@@ -1,4 +1,4 @@
-# Toolchain of the preset dev: compiles with ccache if it is installed.
+# Toolchain file of the preset dev: compiles with ccache if it is installed.
 find_program(LOTUS_CCACHE ccache)
 mark_as_advanced(LOTUS_CCACHE)
 if(LOTUS_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)

@@ -1,6 +1,6 @@
-# cpack runs this when the package is created. The package's members have the permissions of files
-# that cpack has just written, which depend on the umask; ar's deterministic mode (D) gives them
-# fixed ones.
+# cpack runs this script after it has created the package. The members of the package have the
+# permissions of temporary files, which depend on the umask. To get the same package on every
+# machine, packs them again with ar's deterministic mode (D), which sets fixed permissions.
 find_program(LOTUS_AR ar)
 if(LOTUS_AR)
   foreach(package IN LISTS CPACK_PACKAGE_FILES)

@@ -1,4 +1,5 @@
-# `cpack` in the build folder creates lotus_VERSION_ARCHITECTURE.deb with all installed files.
+# Configures cpack: in the build folder, it creates lotus_VERSION_ARCHITECTURE.deb with all
+# installed files.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME lotus)
 set(CPACK_PACKAGE_VENDOR lotus)
@@ -12,12 +13,14 @@ find_program(LOTUS_DPKG_SHLIBDEPS dpkg-shlibdeps)
 mark_as_advanced(LOTUS_DPKG_SHLIBDEPS)
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
-  # dpkg-shlibdeps knows only installed packages. tools/release.sh checks this version.
+  # dpkg-shlibdeps cannot find the dependency of a cross-compiled program. tools/release.sh checks
+  # this version.
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.34)")
 elseif(LOTUS_DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 endif()
-# The same build gives the same package, at any time and with any umask.
+# These scripts make packages reproducible: the same build gives the same package, at any time and
+# with any umask.
 set(CPACK_PROJECT_CONFIG_FILE "${CMAKE_CURRENT_LIST_DIR}/reproducible_package.cmake")
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/debian_files.cmake")
 set(CPACK_POST_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/debian_archive.cmake")

@@ -1,6 +1,6 @@
-# lotus_docs: the API reference, docs/html/index.html in the build folder. Doxygen creates it from
-# the headers with public names: those directly in include/lotus, and those of the libtorch adapter.
-# A public name without documentation is an error.
+# Defines the target lotus_docs, which builds the API reference (docs/html/index.html in the build
+# folder). Doxygen creates it from the headers with public names: those directly in include/lotus,
+# and those of the libtorch adapter. A public name without documentation is an error.
 find_package(Doxygen QUIET)
 if(NOT Doxygen_FOUND)
   lotus_left_out("API reference" "Doxygen (Debian: doxygen)")
@@ -15,8 +15,8 @@ set(DOXYGEN_HAVE_DOT NO)
 set(DOXYGEN_QUIET YES)
 set(DOXYGEN_JAVADOC_AUTOBRIEF YES)
 set(DOXYGEN_AUTOLINK_SUPPORT NO)
-# Each header is documented as a file, because Doxygen would silently leave out its macros
-# otherwise.
+# Turn the first comment of each header into the documentation of the file. Without it, Doxygen
+# would silently leave out the macros of the header.
 set(DOXYGEN_INPUT_FILTER "sed -e '1s|^// |/*! \\\\file */ // |'")
 set(DOXYGEN_EXCLUDE_SYMBOLS detail *::detail *::detail::* LOTUS_DETAIL_* LOTUS_*_HPP)
 set(DOXYGEN_MACRO_EXPANSION YES)
@@ -30,8 +30,8 @@ set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
 
 file(GLOB documented CONFIGURE_DEPENDS
      "${PROJECT_SOURCE_DIR}/include/lotus/*.hpp" "${PROJECT_SOURCE_DIR}/include/lotus/torch/*.hpp")
-# unsupported.hpp defines the same names as the other headers, for platforms where nothing is
-# recorded.
+# Leave out unsupported.hpp: it defines the names of the other headers again, for platforms on which
+# nothing is recorded.
 list(FILTER documented EXCLUDE REGEX "/unsupported\\.hpp$")
 doxygen_add_docs(lotus_docs ${documented} "${PROJECT_SOURCE_DIR}/tools/cmake/docs.dox")
 if(LOTUS_BUILD_TESTS)

@@ -1,4 +1,4 @@
-# Turns a file into a C++ source that defines it as bytes. As a script:
+# Writes a C++ source file that defines the contents of another file as an array of bytes. Usage:
 #   cmake -DINPUT=file -DOUTPUT=file.cpp -DNAME=identifier -DHEADER=its/declaration.hpp -P embed.cmake
 file(READ "${INPUT}" hex HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")

@@ -1,17 +1,17 @@
-# Writes the output of lotus-tool into the documentation: the text between the two comments
+# Writes the output of lotus-tool into the documentation: the text between these two comments
 #   <!-- generated: lotus-tool help stats -->
 #   <!-- end -->
-# is replaced by the output of that command. With CHECK nothing is written, and a difference is an
-# error.
-# cmake -DTOOL=build/bin/lotus-tool [-DCHECK=ON] -P tools/cmake/generated_docs.cmake
+# is replaced by the output of the command. With CHECK=ON, reports an error if the text differs, and
+# writes nothing. Usage:
+#   cmake -DTOOL=build/bin/lotus-tool [-DCHECK=ON] -P tools/cmake/generated_docs.cmake
 cmake_minimum_required(VERSION 3.21)
 get_filename_component(docs "${CMAKE_CURRENT_LIST_DIR}/../../docs" ABSOLUTE)
 set(end "<!-- end -->")
 
-# Wraps lines as the program does by default, independent of the terminal.
+# Sets the line width for the output of lotus-tool, so that it does not depend on the terminal.
 set(ENV{COLUMNS} 80)
 
-# If packages are missing, the program is built without some commands.
+# lotus-tool is built without some commands if packages are missing. Its help is then incomplete.
 execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
 if(NOT help MATCHES "\n  report ")
   message(STATUS "skipped: this lotus-tool was built without report")
@@ -57,7 +57,7 @@ foreach(document IN LISTS documents)
   endif()
 endforeach()
 
-# Every command must be in the reference.
+# Reports an error for each command that is not in the reference.
 string(REGEX REPLACE ".*\nCommands:\n(.*)\n\nOptions:.*" "\\1" commands "${help}")
 string(REGEX MATCHALL "(^|\n)  [a-z]+" commands "${commands}")
 file(READ "${docs}/reference/commands.md" reference)

@@ -1,10 +1,11 @@
-# cmake --install: installs headers, the library, lotus::lotus and lotus::header_only for
-# find_package, lotus.pc and lotus-header-only.pc for pkg-config, and lotus-tool.
+# Configures cmake --install: installs the headers, the library, lotus-tool, the targets
+# lotus::lotus and lotus::header_only for find_package, and lotus.pc and lotus-header-only.pc for
+# pkg-config.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# All installed package files find the headers and the library relative to their own path, so an
-# installed tree may be moved.
+# The installed package files find headers and library relative to their own path, so that the
+# installed folder may be moved.
 set(lotus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lotus")
 set(lotus_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH lotus_pc_to_prefix "/prefix/${lotus_pkgconfig_dir}" "/prefix")
@@ -30,7 +31,7 @@ install(TARGETS lotus lotus_header_only EXPORT lotus
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT lotus FILE lotus-targets.cmake NAMESPACE lotus:: DESTINATION "${lotus_package_dir}")
-# The same for tools that read the Common Package Specification: lotus.cps.
+# Also install lotus.cps, for tools that read the Common Package Specification.
 if(CMAKE_VERSION VERSION_GREATER_EQUAL 4.3)
   install(PACKAGE_INFO lotus EXPORT lotus VERSION ${PROJECT_VERSION}
           COMPAT_VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}.0
@@ -41,8 +42,8 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
         DESTINATION "${lotus_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/lotus")
 if(TARGET lotus_memory)
-  # A folder of its own, because ldconfig must not list a library that is only preloaded by its
-  # path.
+  # This library is only preloaded by its path. It has its own folder, so that ldconfig does not
+  # list it.
   install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus/preload")
 endif()
 if(TARGET lotus-tool)

@@ -1,6 +1,6 @@
-# Runs clang-format and clang-tidy as tests. Other versions of the two format and warn differently,
-# so both are pinned. clang-tidy-22 takes a fifth of the time of Debian's clang-tidy-14, which also
-# checks declarations in system headers and is used if clang-tidy-22 is missing.
+# Runs clang-format and clang-tidy as tests. Different versions of these programs give different
+# results, so the versions are fixed. clang-tidy-14 (Debian) is used only if clang-tidy-22 is
+# missing: it also checks declarations in system headers and takes five times as long.
 file(GLOB_RECURSE lint_files CONFIGURE_DEPENDS
      "${PROJECT_SOURCE_DIR}/include/*.hpp"
      "${PROJECT_SOURCE_DIR}/bench/*.?pp" "${PROJECT_SOURCE_DIR}/examples/*.?pp"
@@ -14,7 +14,7 @@ else()
   lotus_left_out("test clang_format" "clang-format-14 (Debian: clang-format)")
 endif()
 
-# Checks each file once that this build folder compiles. The file .clang-tidy of a folder selects
+# Checks each file that this build folder compiles once. The file .clang-tidy of a folder selects
 # the checks.
 find_program(LOTUS_CLANG_TIDY NAMES clang-tidy-22 clang-tidy-14 NAMES_PER_DIR)
 if(LOTUS_CLANG_TIDY)

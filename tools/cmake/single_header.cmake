@@ -1,8 +1,8 @@
-# Builds the single header from include/lotus whenever a header changes.
+# Creates the single header, which contains all headers of include/lotus, when a header changes.
 #
 # lotus_single_header  lotus/lotus.hpp in the build folder, as for a user who copies this one file.
-#                      For the tests, the name of each other header includes it too.
-# amalgamate           writes it to single_include/lotus, where it is committed.
+#                      The tests include it under the names of all other headers.
+# amalgamate           writes the single header to single_include/lotus, where it is committed.
 set(single_header_dir "${PROJECT_BINARY_DIR}/single_include")
 file(GLOB_RECURSE lotus_headers CONFIGURE_DEPENDS
      RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/lotus/*.hpp")

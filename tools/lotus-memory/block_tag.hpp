@@ -1,5 +1,5 @@
-// Defines the tag stored in each heap block: which thread and operation allocated the block, and
-// the requested size.
+// Defines the tag in each heap block. It stores which thread and operation allocated the block, and
+// the size that the program requested.
 #ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
 #define LOTUS_MEMORY_BLOCK_TAG_HPP
 
@@ -9,14 +9,16 @@
 
 namespace lotus::memory {
 
-/// The last 16 bytes of a heap block, which is 16 bytes larger than the program requested. The tag
-/// is at the end, so that the program's pointer is the heap's own pointer, whatever its alignment.
-/// Therefore blocks can be exchanged with code that calls the real heap: blocks from that code have
-/// no tag, and that code ignores the tags.
+/// The last 16 bytes of a heap block. Each block is allocated 16 bytes larger than the program
+/// requested. The tag is at the end of the block, so that the program gets the same pointer as from
+/// the real heap, with any alignment. This allows code that calls the real heap directly to free
+/// blocks with a tag, and this library to free blocks without a tag.
 struct block_tag {
-  /// Size in the lower 48 bits; in the upper 16 bits a checksum, which identifies a tag.
+  /// Size in the lower 48 bits. The upper 16 bits are a checksum, which shows whether this is a
+  /// tag.
   std::uint64_t size_and_check;
-  /// Slot (upper 16 bits), number of the thread (16 bits), number of the operation (32 bits).
+  /// Slot (upper 16 bits, see class generations), number of the thread (16 bits) and number of the
+  /// operation (32 bits).
   std::uint64_t owner;
 
   static constexpr unsigned size_bits = 48;
@@ -37,8 +39,8 @@ constexpr std::uint64_t owner_word(std::uint32_t slot, std::uint32_t thread,
   return (std::uint64_t{slot} << 48U) | (std::uint64_t{thread} << 32U) | operation;
 }
 
-/// Returns the checksum of a tag. In a block without a tag, the program's bytes match it by chance
-/// in one of 65,536 cases.
+/// Returns the checksum of a tag. In a block without a tag, the program's data has the right
+/// checksum in only one of 65,536 cases.
 inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_t owner) noexcept {
   const std::uint64_t mixed =
       (reinterpret_cast<std::uintptr_t>(block) ^ owner ^ (std::uint64_t{size} << 20U)) *
@@ -63,8 +65,8 @@ inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noex
          (tag.size_and_check & ~block_tag::max_bytes) == tag_check(block, size, tag.owner);
 }
 
-/// Erases a block's tag, because code that calls the real heap may get the same block, where an old
-/// tag would look valid.
+/// Erases a block's tag before the block is freed. Otherwise, code that calls the real heap could
+/// get the same block, in which the old tag would look valid.
 inline void erase_tag(void* block, std::size_t usable) noexcept {
   std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
 }

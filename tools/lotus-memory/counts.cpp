@@ -50,7 +50,8 @@ thread_counts* take_over() noexcept {
 
 thread_counts* make() noexcept {
   if (threads.load(std::memory_order_relaxed) >= max_threads) return nullptr;
-  // Most slots are never used and need no memory, because a page is allocated by the first write.
+  // Map memory instead of allocating it: this function runs inside malloc. Most slots are never
+  // used; their pages need no memory, because a page is allocated when it is first written.
   void* const memory = mmap(nullptr, sizeof(thread_counts), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,8 +73,8 @@ void thread_ends(void* counts) noexcept {
   t.in_use.store(false, std::memory_order_release);
 }
 
-/// Called in a forked child, which has only one thread: releases the counts of the other threads,
-/// and remembers the sums up to the fork.
+/// Called in a forked child, which has only one thread. Makes the counts of the other threads
+/// available for new threads, and stores the sums of the parent, which the child's sums exclude.
 void forked() noexcept {
   heap_sums sums{};
   for (thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
@@ -94,7 +95,8 @@ __attribute__((constructor)) void begin() noexcept {
   pthread_atfork(nullptr, nullptr, forked);
 }
 
-/// Whether the thread's open operations belong to the current recording. If not, forgets them.
+/// Returns whether the thread's open operations belong to the current recording. If they belong to
+/// an earlier one, forgets them.
 bool is_current(thread_counts& t) noexcept {
   const std::uint32_t now = recording.load(std::memory_order_relaxed);
   if (t.recording == now) return true;
@@ -156,14 +158,15 @@ void held(void (*tell)(void*, std::uint32_t, std::uint64_t, std::uint64_t) noexc
     for (const thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
       bytes += t->held[slot].get();
     }
-    // The sum is negative if a thread freed another one's blocks after the other's count was read.
+    // The sum can be negative: after this function read the count of one thread, that thread may
+    // allocate a block that another thread frees.
     if (name != 0 && bytes > 0) {
       tell(to, name, when.first_unit(slot), static_cast<std::uint64_t>(bytes));
     }
   }
 }
 
-/// Returns the file that contains the function of this name; null if the program has none.
+/// Returns the path of the file that contains a function; null if the program has no such function.
 const char* file_of(const char* symbol, Dl_info& info) noexcept {
   void* const function = dlsym(RTLD_DEFAULT, symbol);
   if (function == nullptr || dladdr(function, &info) == 0) return nullptr;
@@ -196,7 +199,8 @@ thread_counts& first_counts() noexcept {
   thread_counts* t = take_over();
   if (t == nullptr) t = make();
   if (t == nullptr) return of_no_thread;
-  mine = t;  // set before the next call, because that call may allocate
+  // Set before the next call, because that call may allocate memory and then call this function.
+  mine = t;
   if (has_key) pthread_setspecific(at_thread_end, t);
   return *t;
 }

@@ -1,4 +1,4 @@
-// Provides the allocation counts of all threads of this process.
+// Provides access to the allocation counts of the calling thread.
 #ifndef LOTUS_MEMORY_COUNTS_HPP
 #define LOTUS_MEMORY_COUNTS_HPP
 
@@ -6,14 +6,14 @@
 
 namespace lotus::memory {
 
-/// The counts of this thread; null before its first allocation. Declared with __thread in the
-/// static TLS block, so that an access is one load; for a C++ thread_local it might call a
-/// constructor.
+/// The counts of this thread; null before its first allocation. __thread and the TLS model make
+/// each access a single load. An access to a C++ thread_local might call a constructor.
 extern
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread thread_counts* mine;
 
-/// Returns the counts of a thread for which `mine` is null: new ones, or, if the thread is ending
-/// and has released its own, those that all ending threads share.
+/// Returns the counts for a thread whose `mine` is null. Usually creates counts or takes over those
+/// of an ended thread. A thread that has already released its counts, because it is ending, gets
+/// shared counts instead.
 __attribute__((cold)) thread_counts& first_counts() noexcept;
 
 inline thread_counts& counts() noexcept {

@@ -1,4 +1,4 @@
-// Assigns numbers (slots) to pairs of an operation and a time, to which allocations are attributed.
+// Assigns slots, in which allocations are summed up by operation and time.
 #ifndef LOTUS_MEMORY_GENERATIONS_HPP
 #define LOTUS_MEMORY_GENERATIONS_HPP
 
@@ -10,15 +10,15 @@ namespace lotus::memory {
 
 inline constexpr std::uint32_t slots = 1U << 16U;
 
-/// Assigns slot numbers to pairs of an operation's name and a generation, which is a range of
-/// units, such as batches. At first a generation is one unit long; its length doubles after 64,
-/// 128, 256 units and so on. So memory that is never freed can be attributed to the time of its
-/// allocation, while the number of slots grows only with the logarithm of time. Slot 0 stands for
-/// all allocations outside operations. If all numbers are used, the last generation continues.
-/// Thread safety: all functions.
+/// Assigns slot numbers to pairs of an operation's name and a generation. A generation is a range of
+/// units: batches, or outermost operations in a program without batches. A generation is one unit
+/// long at first; its length doubles after 64, 128, 256 units and so on. In this way, memory that is
+/// never freed can be attributed to the time when it was allocated, while the number of slots grows
+/// only with the logarithm of time. Slot 0 stands for all allocations outside operations. If all
+/// slots are used, the last generation continues. Thread safety: all functions.
 class generations {
  public:
-  /// Call it when a unit begins. Starts a new generation if the current one is complete.
+  /// Must be called when a unit begins. Starts a new generation if the current one is complete.
   void unit_begins() noexcept {
     const std::uint64_t unit = units_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t end = end_.load(std::memory_order_relaxed);
@@ -51,7 +51,8 @@ class generations {
     return slot;
   }
 
-  /// Returns the name of a slot between first_slot() and end_slot(); 0: not known yet.
+  /// Returns the name of the operation to which a slot between first_slot() and end_slot() belongs;
+  /// 0 if another thread is just assigning it.
   std::uint32_t name(std::uint32_t slot) const noexcept {
     return name_[slot].load(std::memory_order_acquire);
   }
@@ -61,7 +62,7 @@ class generations {
   std::uint32_t first_slot() const noexcept { return first_slot_; }
   std::uint32_t end_slot() const noexcept { return next_slot_.load(std::memory_order_acquire); }
 
-  /// Forgets the parent's units in a forked child.
+  /// Starts counting again in a forked child, where the parent's units do not matter.
   void begin_anew() noexcept {
     units_.store(0, std::memory_order_relaxed);
     end_.store(0, std::memory_order_relaxed);
@@ -82,7 +83,7 @@ class generations {
   std::atomic<std::uint64_t> generation_{1};
   std::atomic<std::uint32_t> next_slot_{1};
   std::uint32_t first_slot_ = 1;
-  // For each name: generation (upper 32 bits) and slot.
+  // For each name: the latest generation (upper 32 bits) and its slot.
   std::atomic<std::uint64_t> of_name_[slots]{};
   std::atomic<std::uint32_t> name_[slots]{};
   std::atomic<std::uint64_t> unit_[slots]{};

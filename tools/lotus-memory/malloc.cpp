@@ -1,4 +1,4 @@
-// Replaces the malloc functions of the program: counts each call and passes it to the real heap.
+// Replaces the malloc functions of the program: counts each call and forwards it to the real heap.
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ using lotus::memory::real;
 using lotus::memory::tag_bytes;
 using lotus::memory::thread_counts;
 
-/// Returns the size to request from the heap. Too large a size is kept, so that the heap rejects
-/// it.
+/// Returns the size to request from the heap, including the tag. If this would be too large,
+/// returns the original size, which the heap rejects.
 std::size_t with_tag(std::size_t bytes) noexcept {
   return bytes <= PTRDIFF_MAX - tag_bytes ? bytes + tag_bytes : bytes;
 }
@@ -56,7 +56,7 @@ __attribute__((cold, noinline)) LOTUS_MEMORY_EARLY void* early(std::size_t align
 
 #define LOTUS_MEMORY_FUNCTION extern "C" LOTUS_MEMORY_EARLY __attribute__((visibility("default")))
 
-// The C library names the parameters with reserved names, so these declarations differ from it.
+// The C library uses reserved names for the parameters, so the names here are different.
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 
 LOTUS_MEMORY_FUNCTION void* malloc(std::size_t bytes) noexcept {
@@ -86,7 +86,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
                                                static_cast<char*>(block));
     return std::memcpy(moved, block, bytes < room ? bytes : room);
   }
-  // The tag is erased before the call, because another thread may get the freed block immediately.
+  // Erase the tag before the call, because another thread may get the freed block immediately.
   const std::size_t usable = lotus::memory::usable(block);
   block_tag tag;
   const bool tagged = lotus::memory::read_tag(block, usable, tag);
@@ -97,7 +97,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
     return nullptr;
   }
   if (tagged) counts().freed(tag);
-  // After realloc to 0 bytes, there is no block (glibc) or a block without room for a tag.
+  // realloc to 0 bytes returns null (glibc) or a block that is too small for a tag.
   return bytes == 0 ? moved : count(moved, bytes);
 }
 
@@ -132,7 +132,7 @@ LOTUS_MEMORY_FUNCTION void* pvalloc(std::size_t bytes) noexcept {
   return memalign(page, bytes > SIZE_MAX - page ? bytes : (bytes + page - 1) & ~(page - 1));
 }
 
-/// Returns the number of bytes to which the program may write, without the tag.
+/// Returns the number of bytes that the program may use, which does not include the tag.
 LOTUS_MEMORY_FUNCTION std::size_t malloc_usable_size(void* block) noexcept {
   if (block == nullptr || is_early(block) || !has_real_heap()) return 0;
   const std::size_t usable = lotus::memory::usable(block);

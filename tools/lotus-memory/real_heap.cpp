@@ -25,7 +25,7 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-// Not atomic, because the lookup happens before any other thread exists.
+// These variables are not atomic, because the lookup happens before a second thread exists.
 bool lookup_in_progress = false;
 std::size_t early_used = 0;
 
@@ -35,9 +35,9 @@ bool look_up(Function& function, const char* name) noexcept {
   return function != nullptr;
 }
 
-/// Whether glibc stores sizes where glibc_usable() expects them: checks a small, a medium and a
-/// large block. The large block exceeds the size up to which glibc adapts its mmap threshold to
-/// freed blocks.
+/// Returns whether glibc stores sizes where glibc_usable() expects them. Checks a small, a medium
+/// and a large block. glibc uses mmap for large blocks; 40 MiB is above the highest threshold to
+/// which glibc may raise the size of such blocks.
 bool is_as_expected([[maybe_unused]] const real_heap& heap) noexcept {
 #if __has_include(<gnu/libc-version.h>)
   Dl_info its{};

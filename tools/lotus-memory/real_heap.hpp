@@ -1,12 +1,12 @@
-// Provides access to the heap functions that the program would use without this library.
+// Provides the heap functions that the program would use without this library.
 #ifndef LOTUS_MEMORY_REAL_HEAP_HPP
 #define LOTUS_MEMORY_REAL_HEAP_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// A sanitizer's initialization allocates memory through this library. Until it is complete, code
-// that is instrumented for the sanitizer must not run.
+// While a sanitizer initializes itself, it allocates memory through this library. Functions that
+// may run at that time must not be instrumented for the sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
   #define LOTUS_MEMORY_EARLY __attribute__((no_sanitize("address", "undefined")))
   #define LOTUS_MEMORY_INLINE __attribute__((noinline))
@@ -17,7 +17,8 @@
 
 namespace lotus::memory {
 
-/// The functions of the next library in the search order: glibc, jemalloc, tcmalloc or a sanitizer.
+/// The heap functions of the next library in the search order: glibc, jemalloc, tcmalloc or a
+/// sanitizer.
 struct real_heap {
   void* (*malloc)(std::size_t) = nullptr;
   void* (*calloc)(std::size_t, std::size_t) = nullptr;
@@ -27,12 +28,12 @@ struct real_heap {
   void* (*aligned_alloc)(std::size_t, std::size_t) = nullptr;
   void (*free)(void*) = nullptr;
   std::size_t (*usable_size)(void*) = nullptr;
-  bool glibc = false;  ///< whether it is glibc's heap, with blocks that glibc_usable() understands
+  bool glibc = false;  ///< whether this is glibc's heap, so that glibc_usable() works
 };
 
-/// Returns the same as glibc's malloc_usable_size(3), a call of which takes a quarter of the time
-/// of a malloc and free pair. The size is stored in front of each block (malloc/malloc.c); its
-/// lowest bits are flags.
+/// Returns the usable size of a block, as glibc's malloc_usable_size(3) does. A call of that
+/// function would take a quarter of the time of a malloc and free pair. glibc stores the size in
+/// front of each block (see malloc/malloc.c); its lowest bits are flags.
 inline std::size_t glibc_usable(const void* block) noexcept {
   constexpr std::size_t flags = 7;
   constexpr std::size_t is_mapped = 2;
@@ -42,7 +43,8 @@ inline std::size_t glibc_usable(const void* block) noexcept {
 
 extern __attribute__((visibility("hidden"))) real_heap real;
 
-/// Looks up the functions. Returns false during the lookup, which may itself allocate.
+/// Looks up the functions of the real heap. Returns false if it is called during the lookup,
+/// because the lookup itself may allocate memory.
 __attribute__((cold)) LOTUS_MEMORY_EARLY bool find_real_heap() noexcept;
 
 LOTUS_MEMORY_EARLY inline bool has_real_heap() noexcept {
@@ -57,8 +59,8 @@ inline std::size_t usable(void* block) noexcept {
                                                                  : real.usable_size(block);
 }
 
-/// Returns zeroed memory for allocations during the lookup; it is never freed. Null if none is
-/// left.
+/// Returns zeroed memory for allocations during the lookup of the real heap; null if none is left.
+/// The memory is never freed.
 LOTUS_MEMORY_EARLY void* early_memory(std::size_t alignment, std::size_t bytes) noexcept;
 
 #if defined(__SANITIZE_ADDRESS__)

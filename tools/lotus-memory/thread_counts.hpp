@@ -1,4 +1,4 @@
-// Provides the allocation counts of one thread, and its open operations.
+// Provides the allocation counts of one thread and its stack of open operations.
 #ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
 #define LOTUS_MEMORY_THREAD_COUNTS_HPP
 
@@ -12,8 +12,8 @@
 
 namespace lotus::memory {
 
-/// A number that one thread changes and all threads may read, without a lock or an atomic
-/// read-modify-write instruction.
+/// A number that only one thread changes and that all threads may read. This needs no lock and no
+/// atomic read-modify-write instruction, which would be slower.
 template <class Number>
 class counted {
  public:
@@ -25,16 +25,16 @@ class counted {
   Number value_ = 0;
 };
 
-/// An operation that has begun and not ended.
+/// An operation that has begun and has not ended yet.
 struct open_operation {
   std::uint64_t owner_around;
-  // This and the next four members are the thread's values when the operation began.
+  // The values of the thread's counts when the operation began.
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
   std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
   std::int64_t peak;
-  // Bytes freed of blocks that were allocated in this operation or in operations inside it.
+  // Sums over freed blocks that were allocated in this operation or in operations inside it.
   std::uint64_t own_freed_bytes;
   std::uint64_t own_freed_calls;
   std::uint32_t number;
@@ -42,9 +42,9 @@ struct open_operation {
   bool is_unit;
 };
 
-/// The counts and open operations of one thread. When the thread has ended, another thread takes
-/// over the object with its counts. All zeros is the initial state. Never freed. Thread safety:
-/// only the owning thread may access it, except for members of type `counted`.
+/// The counts and open operations of one thread. Objects are never freed: when a thread has ended,
+/// a new thread continues to use its object and its counts. All members are 0 at first. Thread
+/// safety: only the owning thread may access it, except for members of type `counted`.
 struct alignas(64) thread_counts {
   static constexpr std::uint32_t max_open = 64;
 
@@ -53,16 +53,17 @@ struct alignas(64) thread_counts {
   counted<std::uint64_t> freed_bytes;
   counted<std::uint64_t> freed_calls;
   counted<std::int64_t> peak;  // maximum of live() since the innermost operation began
-  std::uint64_t owner;         // value to store as `owner` in the tags of new blocks
+  std::uint64_t owner;         // value of block_tag::owner for new blocks
   std::uint32_t open;          // number of open operations
-  std::uint32_t too_deep;      // number of open operations that did not fit into the stack
+  std::uint32_t too_deep;      // number of open operations that did not fit into `stack`
   std::uint32_t operations;    // number of operations that have begun
   std::uint32_t recording;     // number of the recording to which the open operations belong
-  std::uint32_t number;        // number of the thread, 1 to 65,535; 0: belongs to no thread
+  // Number of the thread, 1 to 65,535; 0: shared by threads without counts of their own.
+  std::uint32_t number;
   thread_counts* next;
   std::atomic<bool> in_use;
   open_operation stack[max_open];
-  // For each slot: bytes allocated minus bytes freed by this thread.
+  // For each slot (see class generations): bytes that this thread allocated minus bytes it freed.
   counted<std::int64_t> held[slots];
 
   std::int64_t live() const noexcept {
@@ -82,8 +83,8 @@ struct alignas(64) thread_counts {
     freed_calls.add(1);
     held[tag.slot()].add(-static_cast<std::int64_t>(bytes));
     if (open == 0 || tag.thread() != number) return;
-    // Numbers of operations increase, so the block was allocated in the innermost open operation
-    // whose number is not larger than that in the block's tag.
+    // Find the open operation in which the block was allocated. The numbers of operations increase,
+    // so it is the innermost one whose number is not larger than the number in the block's tag.
     for (std::uint32_t i = open; i-- > 0;) {
       if (static_cast<std::int32_t>(tag.operation() - stack[i].number) < 0) continue;
       stack[i].own_freed_bytes += bytes;
@@ -98,8 +99,8 @@ struct alignas(64) thread_counts {
     owner = owner_word(0, number, operations);
   }
 
-  /// Begins an operation. A signal handler may interrupt it, because the handler's operations are
-  /// pushed and popped above the current operation.
+  /// Begins an operation. A signal handler may interrupt this function: its operations are pushed
+  /// above the current operation, and have ended before this function continues.
   void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
     if (open == max_open) {
       ++too_deep;
@@ -122,7 +123,8 @@ struct alignas(64) thread_counts {
     owner = owner_word(slot, number, operations);
   }
 
-  /// Ends an operation; see heap_hook::leave.
+  /// Ends the innermost open operation called `name` and sets `change` to what it allocated and
+  /// freed. Returns 0 if there is none, 2 if it was a unit, otherwise 1; see heap_hook::leave.
   int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
     if (too_deep > 0) {
       --too_deep;
@@ -156,8 +158,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_bytes += o.own_freed_bytes;
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
-    // Blocks outside all operations get the number of the latest operation. Numbers are compared
-    // modulo 2^32, which works only for numbers that are close to each other.
+    // A block outside all operations gets the number of the latest operation. Numbers are compared
+    // modulo 2^32, so they must not be far apart.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

@@ -10,7 +10,7 @@
 namespace imagenet {
 
 /// Draws picture `index` of a set, with gradients, shapes and noise. The picture has as many pixels
-/// as a typical photograph in ImageNet with a file of `file_bytes`.
+/// as a typical photograph in ImageNet whose file has `file_bytes` bytes.
 image draw_picture(std::uint64_t seed, std::size_t index, double file_bytes);
 
 }  // namespace imagenet

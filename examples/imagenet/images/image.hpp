@@ -34,8 +34,8 @@ struct image {
   std::vector<std::uint8_t> pixels;
 };
 
-/// An image and the random numbers for its augmentation. The random numbers are part of the sample,
-/// so that the result does not depend on the worker that processes the sample.
+/// An image, and the source of the random numbers for its augmentation. Each sample has its own
+/// source, so that the result does not depend on the worker that processes the sample.
 struct sample {
   image picture;
   random_source random;

@@ -13,8 +13,8 @@ struct labelled_file {
   std::int32_t label = 0;
 };
 
-/// Returns all files directory/class/**.jpg and .jpeg (also in capitals), sorted by path. The label
-/// of a file is the index of its class. Errors: std::runtime_error that names `directory` if the
+/// Returns all files directory/class/**.jpg and .jpeg (in any case), sorted by path. The label of a
+/// file is the index of its class. Throws std::runtime_error, which names `directory`, if the
 /// directory is missing or contains no images.
 std::vector<labelled_file> list_images(const std::string& directory);
 

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "imagenet/images/image.hpp"
-// libjpeg's headers need declarations of FILE and size_t before them.
+// libjpeg's headers come last, because they use FILE and size_t without declaring them.
 #include <jerror.h>
 #include <jpeglib.h>
 
 namespace imagenet {
 namespace {
 
-// Larger images are refused: even a tiny damaged file may claim to have 65,500 x 65,500 pixels.
+// Larger images are rejected: even a tiny damaged file may claim to have 65,500 x 65,500 pixels.
 constexpr std::uint64_t max_pixels = 1U << 28U;
 
 /// Converts libjpeg's errors to exceptions. libjpeg reports an error by calling a function that
-/// must not return. The default one ends the program; this one jumps back to guarded(), which
+/// must not return. Its default function ends the program; this one jumps back to guarded(), which
 /// throws.
 class error_manager {
  public:
@@ -37,8 +37,8 @@ class error_manager {
 
   jpeg_error_mgr* base() { return &base_; }
 
-  /// Runs `calls`, which calls libjpeg; throws image_error if libjpeg reports an error. `calls`
-  /// must have no local objects with destructors, because the jump skips them.
+  /// Calls `calls`, which calls libjpeg. Throws image_error if libjpeg reports an error. `calls`
+  /// must not have local objects with destructors, because the jump skips them.
   template <class F>
   void guarded(F calls) {
     if (setjmp(jump_) != 0) throw image_error{&message_[0]};  // NOLINT(cert-err52-cpp)
@@ -60,7 +60,7 @@ class error_manager {
   char message_[JMSG_LENGTH_MAX] = {};
 };
 
-/// Owns a jpeg_decompress_struct or jpeg_compress_struct and destroys it.
+/// Owns a jpeg_decompress_struct or jpeg_compress_struct, and destroys it.
 template <class Codec>
 struct codec_owner {
   explicit codec_owner(error_manager& errors) {
@@ -74,7 +74,8 @@ struct codec_owner {
   Codec codec{};
 };
 
-/// Converts a row of CMYK pixels. Inks are stored inverted, as by Adobe's and most other programs.
+/// Converts a row of CMYK pixels to RGB. The values are stored inverted, as Adobe's and most other
+/// programs do.
 void cmyk_row_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, int width) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<std::uint8_t>(cmyk[c] * cmyk[3] / 255);
@@ -128,8 +129,8 @@ image decode_jpeg(const std::vector<std::uint8_t>& bytes) {
 }
 
 std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality) {
-  // The buffer has the maximum size of a JPEG with 4:2:0 subsampling (TurboJPEG's tjBufSize), so
-  // that libjpeg never allocates a larger buffer.
+  // A JPEG with 4:2:0 subsampling never exceeds this size (as in TurboJPEG's tjBufSize), so libjpeg
+  // never has to allocate a larger buffer.
   const auto padded = [](int length) { return static_cast<std::size_t>(length + 15) / 16 * 16; };
   std::vector<std::uint8_t> bytes(padded(picture.width) * padded(picture.height) * 3 + 2048);
   std::uint8_t* begin = bytes.data();

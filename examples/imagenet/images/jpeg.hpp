@@ -17,14 +17,15 @@ class image_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the contents of a file. Errors: image_error.
+/// Returns the contents of a file. Throws image_error.
 std::vector<std::uint8_t> read_file(const std::string& path);
 
-/// Decodes a JPEG; converts grayscale and CMYK images to RGB. Errors: image_error, also if the file
-/// ends early.
+/// Decodes a JPEG; converts grayscale and CMYK images to RGB. Throws image_error, also if the file
+/// is incomplete.
 image decode_jpeg(const std::vector<std::uint8_t>& bytes);
 
-/// @param quality  1 to 100. Colors are subsampled 4:2:0. Errors: image_error.
+/// Encodes an image as a JPEG with 4:2:0 subsampling of the colors. Throws image_error.
+/// @param quality  1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality);
 
 }  // namespace imagenet

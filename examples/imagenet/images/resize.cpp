@@ -11,14 +11,15 @@
 namespace imagenet {
 namespace {
 
-/// The input positions that contribute to one output position: position first + i has weights[i].
+/// The input pixels that contribute to one output pixel: pixel first + i with the weight
+/// weights[i].
 struct taps {
   int first = 0;
   const float* weights = nullptr;
   int count = 0;
 };
 
-/// The taps of all output positions along one axis, which are the same for each row or column.
+/// The taps of all output pixels along one axis. They are the same for each row or column.
 class axis {
  public:
   axis(int in, int out)
@@ -33,14 +34,14 @@ class axis {
     }
   }
 
-  axis(const axis&) = delete;  // not copyable, because the taps point into the weights
+  axis(const axis&) = delete;  // not copyable, because `taps` contains pointers to the weights
   axis& operator=(const axis&) = delete;
 
   const taps& operator[](int i) const { return taps_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// Returns the taps of a triangle filter around `center`. The filter is cut off at the image's
-  /// edge; the weights add up to 1.
+  /// Returns the taps of a triangle filter around `center`. The filter ends at the edge of the
+  /// image, and the weights add up to 1.
   taps make_taps(double center, int in, float* weights) const {
     const int first = std::max(0, static_cast<int>(std::lround(center - radius_)));
     const int end = std::min(in, static_cast<int>(std::lround(center + radius_)));
@@ -63,8 +64,8 @@ class axis {
   std::vector<float> weights_;
 };
 
-/// Computes one output row at the width of the input. The vertical direction comes first, because
-/// it can be vectorized and leaves fewer rows for the horizontal one.
+/// Computes one row of the output with the width of the input. The vertical direction is resized
+/// first, because this can be vectorized and leaves fewer rows for the horizontal direction.
 void resize_vertically(const image& picture, const box& part, const taps& rows,
                        std::vector<float>& out) {
   std::fill(out.begin(), out.end(), 0.0F);
@@ -81,7 +82,7 @@ void resize_horizontally(const std::vector<float>& in, const axis& columns, int 
   for (int x = 0; x < width; ++x, out += channels) {
     const taps& column = columns[x];
     const float* pixel = in.data() + static_cast<std::size_t>(column.first) * channels;
-    float sum[channels] = {0.5F, 0.5F, 0.5F};  // so that the conversion to integers rounds
+    float sum[channels] = {0.5F, 0.5F, 0.5F};  // adding 0.5 makes the conversion to integers round
     for (int i = 0; i < column.count; ++i, pixel += channels) {
       for (int c = 0; c < channels; ++c) sum[c] += column.weights[i] * pixel[c];
     }

@@ -1,4 +1,4 @@
-// Cuts a box out of an image and resizes it, with antialiasing.
+// Crops a box from an image and resizes it, with antialiasing.
 #ifndef IMAGENET_RESIZE_HPP
 #define IMAGENET_RESIZE_HPP
 
@@ -6,7 +6,7 @@
 
 namespace imagenet {
 
-/// A part of an image, in pixels from its top left corner.
+/// A rectangle in an image, in pixels from the top left corner of the image.
 struct box {
   int left = 0;
   int top = 0;
@@ -15,8 +15,8 @@ struct box {
 };
 
 /// Resizes `part` of a picture with bilinear interpolation. If the result is smaller than `part`,
-/// the filter is widened so that each pixel contributes, as with Pillow's BILINEAR or torchvision's
-/// antialias=True.
+/// the filter becomes wider so that each pixel contributes, as with Pillow's BILINEAR or
+/// torchvision's antialias=True.
 /// @param part  must not be empty, and must be inside `picture`.
 image crop_and_resize(const image& picture, const box& part, int width, int height);
 

@@ -41,14 +41,14 @@ double normal_quantile(double p) {
   return low;
 }
 
-/// Returns log-normal sizes with ImageNet's mean and standard deviation, in random order. The sizes
-/// are the means of equally likely parts of the distribution, so that even a few sizes have nearly
-/// the right standard deviation.
+/// Returns log-normal file sizes with the mean and standard deviation of ImageNet, in random order.
+/// Divides the distribution into equally likely intervals and returns their means, so that even a
+/// few sizes have nearly the right standard deviation.
 std::vector<double> draw_file_sizes(std::size_t count, std::uint64_t seed) {
   const double relative_std = std_bytes / mean_bytes;
   const double sigma = std::sqrt(std::log(1 + relative_std * relative_std));
   const auto n = static_cast<double>(count);
-  // Returns the contribution of all values below the p-quantile to the mean of the distribution.
+  // Returns how much all values below the p-quantile contribute to the mean of the distribution.
   const auto mean_below = [&](double p) {
     return mean_bytes * normal_probability(normal_quantile(p) - sigma);
   };
@@ -62,8 +62,8 @@ std::vector<double> draw_file_sizes(std::size_t count, std::uint64_t seed) {
   return sizes;
 }
 
-/// Returns libjpeg's scale of quantization tables for a quality, in percent
-/// (jpeg_quality_scaling()).
+/// Returns by how much libjpeg scales its quantization tables for a quality, in percent, as
+/// jpeg_quality_scaling() does.
 double table_scale(int quality) {
   return quality < 50 ? 5000.0 / quality : 200.0 - 2.0 * quality;
 }
@@ -73,8 +73,9 @@ int quality_of_scale(double scale) {
   return static_cast<int>(std::clamp(quality, 5.0, 97.0));
 }
 
-/// Encodes a picture so that the file has about `file_bytes`. File sizes are roughly proportional
-/// to table_scale()^-0.65, so the second attempt is usually close enough.
+/// Encodes a picture to a file of about `file_bytes` bytes, by trying different qualities. The file
+/// size is roughly proportional to table_scale()^-0.65, so the second attempt is usually close
+/// enough.
 std::vector<std::uint8_t> encode_to_size(const image& picture, double file_bytes) {
   int quality = 84;
   std::vector<std::uint8_t> bytes = encode_jpeg(picture, quality);
@@ -101,7 +102,7 @@ fs::path class_folder(const fs::path& directory, std::size_t label) {
   return directory / ("class_" + std::to_string(label));
 }
 
-/// Calls work(0) … work(count - 1) on all CPUs; rethrows the first exception.
+/// Calls work(0) … work(count - 1) in parallel on all CPUs. Rethrows the first exception.
 template <class F>
 void for_each_index(std::size_t count, const F& work) {
   std::atomic<std::size_t> next{0};

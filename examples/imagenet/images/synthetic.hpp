@@ -1,4 +1,4 @@
-// Generates JPEG files whose sizes are distributed like ImageNet's, for users without ImageNet.
+// Generates JPEG files, for users without ImageNet. Their sizes are distributed like ImageNet's.
 #ifndef IMAGENET_SYNTHETIC_HPP
 #define IMAGENET_SYNTHETIC_HPP
 
@@ -18,13 +18,14 @@ struct file_sizes {
   double std_bytes = 0;  ///< standard deviation of the file sizes
 };
 
-/// Writes `count` JPEGs to directory/class_<n>/, using all CPUs. The same seed results in the same
-/// images. The directory is created under another name, and renamed when all images exist. Errors:
-/// std::runtime_error that names the file that could not be written.
+/// Writes `count` JPEG files to directory/class_<n>/, using all CPUs. The same seed gives the same
+/// images. While the images are written, the directory has a temporary name, so that an interrupted
+/// run leaves no incomplete directory. Throws std::runtime_error, which names the file that could
+/// not be written.
 void make_images(const std::string& directory, std::size_t count, std::uint64_t seed);
 
-/// Measures the generated files, to compare them with the intended sizes. Errors: those of
-/// list_images().
+/// Measures the sizes of the generated files, to compare them with the intended sizes. Throws the
+/// errors of list_images().
 file_sizes measure_images(const std::string& directory);
 
 }  // namespace imagenet

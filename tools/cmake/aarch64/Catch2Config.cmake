@@ -1,5 +1,6 @@
-# Catch2 2, which is one header. It is taken from this machine, but the compiler for the other
-# machine must not see this machine's other headers.
+# Provides Catch2 2 for the cross-compiled tests. Catch2 2 is a single header, which is the same for
+# all architectures, so the header of this machine is used. The compiler must not find any other
+# header of this machine; therefore only the folder of Catch2 is linked.
 set(Catch2_FOUND OFF)
 if(EXISTS /usr/include/catch2/catch.hpp)
   set(Catch2_FOUND ON)

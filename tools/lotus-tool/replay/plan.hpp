@@ -82,9 +82,9 @@ struct planned_epoch {
   std::vector<std::uint32_t> deliveries;
 };
 
-/// The rule for how fast threads run. The speed of a thread while k threads are runnable is min(1,
-/// cpus / k), divided by 1 + slowing * (min(k, cpus) - 1) / (cpus - 1). The divisor is there
-/// because busy CPUs slow each other down.
+/// The rule for how fast threads run. While k threads are runnable, the speed of each of them is
+/// min(1, cpus / k) divided by 1 + slowing * (min(k, cpus) - 1) / (cpus - 1), because busy CPUs
+/// slow each other down.
 struct speed_law {
   double cpus = 0;     ///< number of CPUs; 0 means that every thread always has a CPU
   double slowing = 0;  ///< relative increase of a thread's CPU time if all other CPUs are busy

@@ -63,11 +63,11 @@ class what_if {
     return achieved() > 0 ? base_.batches / simulations * 1e9 / achieved() : 0;
   }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// Returns the share (0..1) of the CPUs that other programs used, as the constructor estimates
-  /// it. If the simulation is faster than the run, the constructor first tries longer time slices.
-  /// If the simulation is then still over 25 % too fast although threads waited for CPUs, it
-  /// concludes that other programs used some of the CPUs. fitted() returns the simulated throughput
-  /// after these adjustments.
+  /// Returns the share (0..1) of the CPUs that other programs used. If the recording does not show
+  /// that they used 10 % or more, the constructor estimates the share. If the simulation is faster
+  /// than the run, it first tries longer time slices. If the simulation is then still over 25 % too
+  /// fast although threads waited for CPUs, it concludes that other programs used CPUs. fitted()
+  /// returns the simulated throughput after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
@@ -80,8 +80,8 @@ class what_if {
     return beyond_seen(change) && !cpus_known();
   }
 
-  /// Returns whether the simulated throughput differs from the measured throughput by more than 25
-  /// %. Predictions cannot be trusted in this case.
+  /// Returns whether the simulated throughput is wrong by more than 25 %, compared with the
+  /// measured one. Predictions cannot be trusted in this case.
   bool is_unlike() const noexcept;
 
   /// Returns whether the changed run would have more threads, or other CPUs, than any recorded run.
@@ -112,11 +112,11 @@ class what_if {
   /// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without
   /// markers need as much CPU time for each batch as before, or (the other extreme) none.
   enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
-  /// Limits recorded_.unrecorded_cpu_ns to what the CPUs can do during the run. More is reported if
-  /// the number of CPUs is wrong.
+  /// Limits recorded_.unrecorded_cpu_ns to the CPU time that the CPUs can provide during the run.
+  /// It is larger if the recorded number of CPUs is wrong.
   void leave_out_impossible_cpu_time();
-  /// Returns whether the run used so much CPU time outside the recorded work that it matters how
-  /// this changes.
+  /// Returns whether so much CPU time was used outside the recorded work that predictions depend on
+  /// how it changes.
   bool much_is_unrecorded() const;
   /// Simulates the run with a change. With time slices, a tiny difference can decide which thread
   /// runs next; therefore sums up the results for several lengths of slices to average out such
@@ -136,7 +136,8 @@ class what_if {
   void fit_time_slice();
   /// Sets all_cpus_, workers_want_ and consumer_wants_.
   void find_wanted_cpus();
-  /// Takes from the recording how many CPUs other programs left to the run, if they used many.
+  /// If other programs used 10 % or more of the CPUs according to the recording, simulates the run
+  /// with the remaining CPUs.
   void take_measured_cpus();
   /// Estimates how many CPUs the run got if other programs used the rest: the number of CPUs with
   /// which the simulation is as slow as the run.

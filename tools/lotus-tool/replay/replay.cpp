@@ -403,9 +403,8 @@ class epoch_simulation {
   std::deque<std::uint32_t> ready_in_order_;
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun
   std::uint32_t first_end_ = 0;
-  std::size_t more_room_ = 0;  // by how many units make_room() has increased all limits
-  std::uint32_t next_unit_ =
-      0;  // first_unit + number of units begun; if not round-robin, the next unit
+  std::size_t more_room_ = 0;    // by how many units make_room() has increased all limits
+  std::uint32_t next_unit_ = 0;  // first_unit + number of units begun
   std::size_t delivered_units_ = 0;
   std::size_t finished_units_ = 0;  // number of units of the first stage that left the last stage
   std::size_t delivered_ = 0;

@@ -6,8 +6,8 @@
 
 namespace lotus::tool {
 
-/// Simulates all epochs one after the other. The same plan always gives the same result. Takes O(n
-/// log t) time for n units (batches and items) and t threads.
+/// Simulates all epochs one after the other. The same plan always gives the same result. The time
+/// is O(n log t) for n units (batches and items) and t threads.
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool

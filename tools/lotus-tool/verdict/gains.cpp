@@ -38,8 +38,7 @@ std::size_t workers_now(const recorded_pipeline& p) {
   return p.makes_itself ? 1 : p.workers();
 }
 
-/// Returns the settings to try, such as numbers of workers. Cheaper settings, which need fewer
-/// threads or less memory, come first.
+/// Returns the settings to try, such as numbers of workers; those with fewer threads come first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
@@ -60,8 +59,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
     return all;
   }
-  // If the number of CPUs is unknown, try at most twice the workers, because predictions for more
-  // workers would be guesses.
+  // If the number of CPUs is unknown, try at most twice the workers; more would be a guess.
   const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
@@ -106,10 +104,9 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// Returns the cheapest setting that is_sensible() accepts and whose gain is close to the largest
-/// gain. It may be 1 % below the largest gain, or 5 % if the setting needs fewer workers than the
-/// run had. The reason for the 5 %: if several workers share a CPU, the order in which batches end
-/// varies by chance, which changes the gain by a few percent.
+/// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
+/// 1 % less, or 5 % less with fewer workers than recorded. If workers share CPUs, the order in
+/// which batches end is random, and the gain varies by a few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
@@ -130,8 +127,7 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  /// The setting with the highest lower bound of the predicted gain, so its gain is the most
-  /// certain.
+  /// Setting with the highest lower bound of the predicted gain.
   found_setting surely;
   found_setting perhaps;  ///< setting with the largest expected gain
 };
@@ -144,8 +140,8 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // Settings without enough certain gain are not suggested as sure. To save simulations, settings
-  // with additional threads are tried only if the setting with the most threads has a certain gain.
+  // Find the settings that certainly gain. To save simulations, try settings with additional
+  // threads only if the setting with the most threads certainly gains.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = workers_now(p);
@@ -252,8 +248,7 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Removes a stage from the suggestions if a faster version of one of its operations gains about as
-/// much as a faster stage, because the user has to change less code.
+/// Removes a stage from the suggestions if a faster operation in it gains about as much.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
                            std::vector<move>& work) {
   if (p.stages.size() < 2) return;
@@ -344,8 +339,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
     if (found.suggestions.size() == 3) break;
-    // If operations inside preprocessing were recorded, suggest a faster operation instead of a
-    // faster "preprocess" as a whole.
+    // If operations were recorded, suggest one of them instead of preprocessing as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
@@ -356,8 +350,7 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     if (!sure) explain_doubt(run, one);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
-  // Do not suggest more CPUs if other programs used the CPUs, because a warning already tells the
-  // user about these programs.
+  // If other programs used CPUs, a warning about them is shown instead of advice to add CPUs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
     move more;
     more.change.cpus = 2 * *run.recorded().cpus;

@@ -125,8 +125,8 @@ struct common_batch {
   double all = 0;
 };
 
-/// Finds batches that were built but not recorded. If a thread ran about the same operations
-/// between two recorded batches as for a batch, it probably built such a batch.
+/// Finds batches that were built but not recorded: between two recorded batches, a thread ran about
+/// the same operations as for a batch.
 class copy_finder {
  public:
   copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)

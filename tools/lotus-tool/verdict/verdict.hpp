@@ -16,7 +16,7 @@ enum class verdict : std::uint8_t {
   stage_bound,          ///< one stage of preprocessing is the bottleneck
   lock_bound,           ///< one lock that preprocessing waits for is the bottleneck
   consumer_bound,       ///< the consumer's steps are the bottleneck
-  balanced              ///< no single change of 25 % makes the run at least 5 % faster
+  balanced              ///< relaxing any single limit makes the run less than 5 % faster
 };
 
 /// Returns the name of a verdict, such as "consumer-bound".

@@ -73,10 +73,10 @@ struct recorded_pipeline {
   bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
   std::optional<double> cpus;  ///< number of CPUs that the run could use, if known
-  /// CPU time of the run's processes that is in no work and no step, for example of threads without
-  /// markers, in ns; 0 if it is unknown.
+  /// CPU time in ns that the run's processes used outside of `works` and `steps`, for example in
+  /// threads without markers; 0 if it is unknown.
   double unrecorded_cpu_ns = 0;
-  /// Mean number of CPUs that other programs used during the run; missing if it is unknown.
+  /// Mean number of CPUs that other programs used during the run; nullopt if it is unknown.
   std::optional<double> others_cpus;
   /// Mean number of units (items or batches) of the first stage per batch.
   double items_per_batch = 1;

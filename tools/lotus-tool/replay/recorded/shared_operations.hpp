@@ -28,6 +28,14 @@ struct shared_operation {
 /// Returns at most three operations that take at least a quarter of a stage's time. Adds the stage
 /// itself if no operation takes half of its time, or if only one thread at a time worked in the
 /// stage, because the recording then does not show whether two threads would delay each other.
+///
+/// If a later log format records which lock or device a thread waited for, use that here: it would
+/// determine served_at_once::plausible without statistics.
+/// @param work_of    for each span of run_batches::preprocessing_spans(): the index of the work to
+///   which the span belongs, if any.
+/// @param stage      the stage as in preprocessing_span.
+/// @param name       the name of the stage.
+/// @param cpu_known  whether the threads' time off the CPU was recorded.
 std::vector<shared_operation> shared_operations_of(const run_data& run,
                                                    const std::vector<optional_work>& work_of,
                                                    stage_id stage, const std::string& name,

@@ -20,8 +20,8 @@ struct found_unit {
 };
 
 /// Returns the units of each epoch, items before batches. If batches were dispatched in the order
-/// of their numbers, sorts them by number, because a thread may have begun late. Sorts all other
-/// units by the start of their work.
+/// of their numbers, sorts them by number, even if a thread began late. Sorts all other units by
+/// the start of their work.
 /// @param is_used  returns whether a span counts as work on a unit.
 /// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
 ///   places earlier or later than its number suggests, batches were not dispatched in the order of

@@ -271,7 +271,7 @@ class composer {
   }
 
   /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
-  /// that a faster loader would not help, so a faster loader must not be an uncertain suggestion.
+  /// that a faster loader would not help, so it must not suggest one that may gain nothing.
   bool contradicts_verdict(const move& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }

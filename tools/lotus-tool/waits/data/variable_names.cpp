@@ -42,7 +42,7 @@ class elf_file {
  public:
   explicit elf_file(const std::string& path) {
     std::error_code error;
-    // Only regular files, because opening a pipe would block.
+    // Open only a regular file, because opening a pipe would block.
     if (!std::filesystem::is_regular_file(path, error)) return;
     elf_version(EV_CURRENT);
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -61,7 +61,8 @@ class elf_file {
   Elf* elf_ = nullptr;
 };
 
-/// Returns the virtual address of the file's first byte, according to the program headers.
+/// Returns the virtual address at which the first byte of the file is mapped, according to its
+/// program headers. Symbol addresses are converted to distances from it.
 std::uint64_t first_address(Elf* elf) {
   std::size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return 0;

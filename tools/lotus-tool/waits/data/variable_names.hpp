@@ -1,4 +1,4 @@
-// Finds the names of global variables by their addresses.
+// Finds the name of the global variable at an address.
 #ifndef LOTUS_TOOL_WAITS_DATA_VARIABLE_NAMES_HPP
 #define LOTUS_TOOL_WAITS_DATA_VARIABLE_NAMES_HPP
 
@@ -9,12 +9,14 @@
 
 namespace lotus::tool {
 
-/// Reads the ELF symbols of modules (programs and libraries), of each module once. Not thread-safe.
+/// Finds the names of global variables in the symbol tables of modules (ELF programs and
+/// libraries). Reads each module only once. Not thread-safe.
 class variable_names {
  public:
-  /// @param distance  distance in bytes of an address from where the module's file is mapped.
-  /// @return the demangled name of the variable at the address, followed by a text such as "+0x40"
-  /// unless the address is the variable's first; or the module's name and the distance if unknown.
+  /// Returns the demangled name of the variable that contains the address. If the address is not
+  /// the variable's first, a text such as "+0x40" follows. If no variable is found, returns the
+  /// module's name and the distance.
+  /// @param distance  distance in bytes between the address and the start of the mapped module.
   std::string at(const std::string& module_path, std::uint64_t distance);
 
  private:
@@ -25,7 +27,7 @@ class variable_names {
   };
   static std::vector<variable> read(const std::string& module_path);
 
-  // By path of the module, sorted by address.
+  // The key is the path of the module; variables are sorted by address.
   std::map<std::string, std::vector<variable>> modules_;
 };
 

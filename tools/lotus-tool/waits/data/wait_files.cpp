@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a file's name if another file without this end continues the file.
+/// When a file with wait samples becomes too long, the library renames it to a name with this end
+/// and continues in a new file.
 constexpr std::string_view older_end = "_older";
 
 std::string_view take(std::string_view& text, char mark) {
@@ -50,7 +51,7 @@ bool read_reason(std::string_view word, wait_reason& reason) {
   return false;
 }
 
-/// Parses the lines of one file and adds the contents to `to`.
+/// Parses the lines of a file with wait samples and stores the samples in `to`.
 class line_reader {
  public:
   line_reader(process_waits& to, variable_names& variables) : to_(to), variables_(variables) {}
@@ -76,8 +77,8 @@ class line_reader {
     return true;
   }
 
-  /// Sets names that samples lack, because a sample may come before the line that names its
-  /// variable.
+  /// Sets the missing names of variables in samples. A name may be missing because the line with
+  /// the name came after the sample.
   void name_all() {
     for (wait_sample& sample : to_.samples) {
       const auto known = named_.find(sample.address);
@@ -122,7 +123,7 @@ void read_file(const std::string& path, process_waits& to, variable_names& varia
   block_reader blocks(file);
   for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
     while (!block.empty()) {
-      // Ignore a last line without a line end, because the process may still be writing it.
+      // Ignore a last line without a line end: the process may still be writing it.
       if (block.find('\n') == std::string_view::npos) break;
       ++number;
       const std::string_view line = take(block, '\n');

@@ -14,25 +14,26 @@ namespace lotus::tool {
 
 using lotus::detail::wait_reason;
 
-/// One observation of a waiting thread. The library takes such samples at random times.
+/// One observation of a waiting thread. The recorded program takes such samples at random times.
 struct wait_sample {
   std::int64_t time_ns = 0;  ///< time of the sample, in ns since 1970
   std::uint64_t tid = 0;
   wait_reason reason = wait_reason::other;
-  std::string what;           ///< file, network peer, system call or variable; "" if unknown
+  /// What the thread waits for: a file, network peer, system call or variable; "" if unknown.
+  std::string what;
   std::uint64_t address = 0;  ///< address of the lock or condition variable; 0: none
   std::uint64_t holder = 0;   ///< id of the thread that held the lock; 0: unknown
-  std::int64_t ns = 0;        ///< blocked time in ns that this sample stands for
+  std::int64_t ns = 0;        ///< blocked time in ns for which this sample stands
 };
 
 /// The wait samples of all threads of one process.
 struct process_waits {
-  std::string ending;  ///< common end of the names of this file and the information file
+  std::string ending;  ///< the end of the file name, which the process's information file has too
   std::vector<wait_sample> samples;
 };
 
-/// Returns the wait samples of all processes of a run; empty if there are none. Reports damaged
-/// lines. Throws input_error.
+/// Returns the wait samples of each process of a run; empty if there are none. Reports damaged
+/// lines to `diagnostics`. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -27,15 +27,16 @@
 namespace lotus::tool {
 namespace {
 
-// Numbers for waits and preprocessing; the numbers of operations' names are much smaller.
+// Numbers that are used like numbers of operations' names, which are much smaller: for the waits
+// for batches, and for preprocessing.
 constexpr std::uint32_t of_wait = UINT32_MAX;
 constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 
-/// A time of a thread for which join_waits() determines the open operations.
+/// The time of a sample. join_waits() determines which operations a thread had open at this time.
 struct moment {
   std::int64_t time_ns = 0;
   std::size_t sample = 0;  ///< index in all samples
-  bool of_holder = false;  ///< whether the thread is the lock's holder, not the waiting thread
+  bool of_holder = false;  ///< true: the thread holds the lock; false: the thread waits
 };
 
 /// The operations that were open at the time of a sample.
@@ -46,7 +47,7 @@ struct open_spans {
   bool holder_known = false;
 };
 
-/// Finds the logs of a thread.
+/// Finds the logs that belong to a thread id.
 class thread_logs {
  public:
   explicit thread_logs(const run_data& run)
@@ -58,9 +59,9 @@ class thread_logs {
     }
   }
 
-  /// Returns the indices of a thread's logs. Threads in other containers may have the same id, so
-  /// logs of the given process are preferred. Logs of threads that had the same id one after
-  /// another are all returned, because their times differ.
+  /// Returns the indices of a thread's logs. Threads in different containers may have the same id,
+  /// so only logs of the given process are returned if there are any. If several threads had the
+  /// same id one after another, returns the logs of all, because their times do not overlap.
   std::vector<std::size_t> of(std::uint64_t tid, const std::string& process_ending) const {
     const auto found = logs_.find(tid);
     if (found == logs_.end()) return {};
@@ -110,7 +111,7 @@ std::string what_of(const wait_sample& sample) {
   return sample.what + " (" + address_text(sample.address) + ')';
 }
 
-/// Removes the address after a name, because an address does not help the user.
+/// Removes the address that follows a name, because an address does not help the user.
 std::string without_address(const std::string& what) {
   const std::size_t at = what.rfind(" (0x");
   return at == std::string::npos || what.back() != ')' ? what : what.substr(0, at);
@@ -121,7 +122,7 @@ std::string folder_of(const std::string& path) {
   return path.substr(0, slash == std::string::npos ? 0 : slash + 1);
 }
 
-/// Counts the wait samples of one operation by what the operation waited for.
+/// Groups the wait samples of one operation by what the operation waited for, and counts them.
 class collector {
  public:
   void add(const wait_sample& sample, const std::string& what, const std::string& held_by) {
@@ -167,8 +168,8 @@ class collector {
     std::map<std::string, std::uint64_t> holders;
   };
 
-  /// Combines the files of a folder into one entry if there are many, because a loader may read
-  /// thousands of files of a folder.
+  /// If there are many files, combines the files of each folder into one entry, because a loader
+  /// may read thousands of files from one folder.
   void merge_files() {
     constexpr std::size_t max_files = 3;
     std::map<std::string, std::size_t> files;
@@ -221,10 +222,10 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   if (processes.empty()) return joined;
   const thread_logs threads(run);
   std::vector<const wait_sample*> samples;
-  // Times to sample up, by index of the log.
+  // The times of samples for which open operations are wanted, by index of the thread's log.
   std::unordered_map<std::size_t, std::vector<moment>> moments;
   for (const process_waits& process : processes) {
-    // The logs of each thread, so that they are looked up only once.
+    // Caches the logs of each thread.
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> logs;
     const auto ask = [&](std::uint64_t tid, const moment& when) {
       const auto [known, fresh] = logs.try_emplace(tid);

@@ -1,5 +1,5 @@
-// Determines what each operation was blocked on: assigns the samples of waiting threads
-// (wait_sample) to the operations that were open at the time.
+// Determines what each operation was blocked on. To do so, assigns each sample of a waiting thread
+// (wait_sample) to the operations that the thread had open at that time.
 #ifndef LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
 #define LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
 
@@ -18,51 +18,53 @@
 
 namespace lotus::tool {
 
-/// One thing that an operation waited for.
+/// One thing that an operation waited for, such as a lock or a file.
 struct blocked_on {
   wait_reason reason = wait_reason::other;
   std::string what;       ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
   std::string held_by;    ///< operation that held the lock most often, without S; "": unknown
-  double held_share = 0;  ///< share of the samples of the lock in which `held_by` held it, 0..1
+  double held_share = 0;  ///< share (0..1) of the lock's samples in which `held_by` held it
   std::uint64_t samples = 0;
-  std::int64_t ns = 0;  ///< blocked time in ns; see blocked_list::of()
-  double share = 0;     ///< share of the operation's samples, 0..1
+  /// Blocked time in ns, estimated or scaled to the measured time, see blocked_list::of().
+  std::int64_t ns = 0;
+  double share = 0;  ///< share (0..1) of the operation's samples
 };
 
-/// All things that one operation, all waits or all preprocessing were blocked on.
+/// What one operation was blocked on, or all waits for batches, or all preprocessing.
 struct blocked_list {
-  std::vector<blocked_on> by;  ///< what was waited for; the entry with the most samples first
+  std::vector<blocked_on> by;  ///< what was waited for; the entry with the most samples comes first
   std::uint64_t samples = 0;
   std::int64_t ns = 0;  ///< blocked time in ns, estimated from the rate of samples
 
   bool empty() const noexcept { return by.empty(); }
-  /// Returns `by` with times that are scaled to the sum `blocked_ns`; unscaled if it is nullopt.
+  /// Returns `by` with times that are scaled so that their sum is the measured time `blocked_ns`.
+  /// If `blocked_ns` is nullopt, the times are not scaled.
   std::vector<blocked_on> of(std::optional<std::int64_t> blocked_ns) const;
 };
 
-/// What all operations of a run were blocked on. The keys are names with their leading S.
+/// What all operations of a run were blocked on. The keys are names with the leading S of the logs.
 struct run_blocked_on {
   std::map<std::string, blocked_list, std::less<>> ops;
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
 
   bool empty() const noexcept { return ops.empty() && waits.empty() && preprocessing.empty(); }
-  /// Returns the list of an operation; null if no sample saw the operation wait.
+  /// Returns the list of an operation; null if no sample shows that the operation waited.
   const blocked_list* of(std::string_view name) const;
 };
 
-/// Joins a run with its wait samples. A sample counts for every operation that its thread had open,
-/// so an operation's times include the operations inside it. A lock is held by the operation that
-/// was innermost on the holder's thread. Throws input_error.
-/// @param run  read with run_parts::operations.
+/// Combines the wait samples of a run with its operations. A sample counts for each operation that
+/// its thread had open, so an operation includes the operations inside it. The holder of a lock is
+/// the innermost operation on the thread that held it. Throws input_error.
+/// @param run  a run that was read with run_parts::operations.
 run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics);
 
 /// Writes the JSON member "blocked_on"; nothing if `list` is null or empty.
 void write_blocked_on(json_writer& json, const blocked_list* list,
                       std::optional<std::int64_t> blocked_ns);
 
-/// Writes the JSON member "blocked_on" with a list for each operation, for waits and for
-/// preprocessing; nothing if there are no samples.
+/// Writes the JSON member "blocked_on", which contains a list for each operation, one for waits for
+/// batches and one for preprocessing. Writes nothing if there are no samples.
 void write_all_blocked_on(json_writer& json, const run_blocked_on& joined);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
@@ -70,12 +72,14 @@ void write_all_blocked_on(json_writer& json, const run_blocked_on& joined);
 std::string wait_phrase(const blocked_on& of, const std::string& name);
 
 /// Returns a text such as "sleeps during 52 % of its time and waits for the network: a socket
-/// during 43 % of its time": the most frequent reason, and the others above a tenth of the time.
-/// @param blocked  the share of the operation's time during which it was blocked, 0 to 1.
+/// during 43 % of its time". It contains the most frequent reason, and all others above 10 % of the
+/// time.
+/// @param blocked  the share (0..1) of the operation's time during which it was blocked.
 std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked);
 
-/// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time."; ""
-/// unless the operation is mostly blocked, and at least 10 samples saw the operation wait.
+/// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time.".
+/// Returns "" if the operation is not mostly blocked, or if fewer than 10 samples show that it
+/// waited.
 /// @param name  name of the operation, without S.
 std::string waiting_text(const run_blocked_on& joined, const std::string& name,
                          std::int64_t blocked_ns, std::int64_t wall_ns);

@@ -46,8 +46,8 @@ preprocessing_time time_of_stage(const run_data& run, const std::string& stage) 
   return time;
 }
 
-/// Returns the operation that was seen waiting for the lock most often. If several, such as nested
-/// operations, were seen equally often, returns the one with the fewest other waits.
+/// Returns the operation that waits for the lock in most samples. If this is true of several, such
+/// as nested operations, returns the one that has the fewest samples of other waits.
 std::string operation_that_waits(const run_blocked_on& joined, const blocked_on& lock) {
   std::string found;
   std::uint64_t most = 0;
@@ -86,9 +86,9 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   limiting_lock lock{*found, {}, std::fmin(1, ns / time.wall_ns)};
   const auto threads = static_cast<double>(time.threads);
   const double waiting = lock.share * threads;
-  // If nearly all threads but the holder wait for the lock, it is always held. With two threads
-  // that hold it for random times, 0.75 waiting threads mean that it is held during 97 % of the
-  // time.
+  // If nearly all threads except the holder wait for the lock, the lock is always held. 75 % is
+  // enough: if two threads hold it for random times, 0.75 waiting threads mean that it is held 97 %
+  // of the time.
   const bool nearly_all_wait = threads > 1 && waiting >= 0.75 * (threads - 1);
   const bool mostly_one_waits =
       stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;

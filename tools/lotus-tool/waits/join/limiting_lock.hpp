@@ -1,4 +1,4 @@
-// Finds the lock that limits a run, if samples of waiting threads (wait_sample) prove it.
+// Finds the lock that limits a run, if samples of waiting threads (wait_sample) show that it does.
 #ifndef LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
 #define LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
 
@@ -14,17 +14,18 @@ namespace lotus::tool {
 struct limiting_lock {
   blocked_on of;
   std::string operation;  ///< operation that waits for the lock most often, without S; "": none
-  double share = 0;       ///< share of the preprocessing or stage time spent waiting, 0..1
+  /// Share (0..1) of the preprocessing or stage time that is spent waiting for the lock.
+  double share = 0;
 };
 
 /// Returns the lock that preprocessing, or the given stage, mostly waits for, if this lock limits
-/// the run; otherwise nullopt. The lock limits the run if nearly all threads but its
-/// holder wait for it on average; if at least one worker waits on average, and for nothing else
-/// more often; or if more than half of the time is spent waiting for it. At least 30 samples must
-/// have seen a thread wait for the lock.
-/// @param stage    name of a stage, without S; "" for the preprocessing by workers.
+/// the run; otherwise nullopt. A lock limits the run in three cases: nearly all threads except its
+/// holder wait for it; on average at least one worker waits for it, and workers wait for nothing
+/// else more often; or more than half of the time is spent waiting for it. In addition, at least 30
+/// samples must show a thread that waits for the lock.
+/// @param stage    name of a stage, without the S that logs put before it; "" for preprocessing.
 /// @param workers  number of workers that existed at the same time; 0 if unknown.
-/// @param skip  number of batches to skip at the start of every epoch.
+/// @param skip     number of batches to leave out at the start of every epoch.
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
                                                 const std::string& stage, std::size_t workers,
                                                 std::size_t skip);
@@ -33,7 +34,7 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
 /// 64 % of the time of preprocessing".
 std::string lock_text(const limiting_lock& lock);
 
-/// Advice for a run that a lock limits.
+/// Advice for a user whose run is limited by a lock.
 inline constexpr const char* lock_advice =
     "more workers do not help; do less work under the lock, or split the lock";
 
