@@ -31,7 +31,8 @@ using support::recover_all;
 
 namespace {
 
-/// Limit for descriptor numbers: higher than any that the library uses.
+/// Descriptors from `first` to `numbers` - 1 are used by the test. The library uses no number above
+/// these.
 constexpr int numbers = 200;
 constexpr int first = 3;
 
@@ -119,7 +120,7 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       take_all(own, directories);
       record("after", 20'000);
       // The rings of these threads do not fit into the ring file, and there are more logs than the
-      // library keeps open.
+      // library keeps open. So the library must open files again.
       record_on_threads("after", 5, 1000);
       std::vector<std::thread> threads;
       for (int i = 0; i < 80; ++i) threads.emplace_back(record, "after", 200);

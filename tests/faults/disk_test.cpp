@@ -1,4 +1,4 @@
-// Tests a full disk and a lack of descriptors: the program must continue, and lost records be
+// Tests a full disk and a lack of descriptors: the program must continue, and lost records must be
 // counted.
 
 #include <sched.h>
@@ -31,7 +31,7 @@ lotus::options options_for(const std::string& prefix) {
   lotus::options o;
   o.log_file = prefix;
   o.ring_records = 64;
-  o.cpu_time = false;  // so that every record is a line in a log
+  o.cpu_time = false;  // otherwise, records of CPU time would be counted too
   o.drain_interval_ms = 20;
   o.on_message = &collected_messages::add;
   return o;

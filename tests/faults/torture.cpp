@@ -45,7 +45,8 @@ std::uint64_t below(random_source& random, std::uint64_t n) {
   return random() % n;
 }
 
-/// Records something, and returns how many lines it adds to the log and to the side log.
+/// Stores a record of a random kind. Returns how many lines the record adds to the log and to the
+/// side log.
 std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, random_source& random) {
   const std::uint64_t number = below(random, 100);
   switch (below(random, 6)) {

@@ -34,7 +34,7 @@ void record(support::shared_page& ended, std::size_t slot, std::uint64_t times) 
   for (std::size_t slot = 1; slot < 3; ++slot) {
     threads.emplace_back([&ended, slot] { record(ended, slot, ~std::uint64_t{0}); });
   }
-  // Meanwhile, threads start and end.
+  // While these threads record, other threads start, record and end.
   for (std::size_t round = 0;; ++round) {
     std::thread{[&] { record(ended, 3 + round % 8, 50); }}.join();
   }
