@@ -1,5 +1,5 @@
-// Tests the records of stages, segments, counters, late waits and given spans in logs and side
-// logs.
+// Tests the records of stages, segments and counters, of waits whose batch is known only later, and
+// of spans with given times, in logs and side logs.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -201,7 +201,7 @@ TEST_CASE("an item or batch number that is too large is dropped, counted and rep
   CHECK(lotus::dropped() - before == 2);
   lotus::stop();
   CHECK(read_side_log(run.path(), "takes").empty());
-  // One is about the item's number, one about the number of dropped records.
+  // One message is about the item's number, one about the number of dropped records.
   CHECK(collected_messages::all().size() == 2);
 }
 
