@@ -12,8 +12,8 @@
 
 namespace lotus::tool_test {
 
-/// A value of a parsed text. The object keeps the text alive. Functions throw if the type is
-/// different.
+/// A value of a parsed text. The object keeps the text alive. Functions throw if the value has
+/// another type.
 class json {
  public:
   /// Parses `text`. Fails the test if `text` is not valid JSON in UTF-8.

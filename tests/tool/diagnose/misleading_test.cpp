@@ -28,8 +28,8 @@ TEST_CASE("CONSUMED after the step does not turn the step into waiting") {
         Approx(in_time.whole["wait_share"].number()).epsilon(0.03));
   CHECK(late.whole["consumer_capacity"].number() ==
         Approx(in_time.whole["consumer_capacity"].number()).epsilon(0.01));
-  // With a short step, the wrong record affects too little of the consumer's time for the check to
-  // fail. The capacity of the consumer must still be correct.
+  // With a short step, SBatchConsumed after the step affects too little of the consumer's time for
+  // the check to fail. The capacity of the consumer must still be correct.
   loader.step = constant(1);
   const answer hardly = diagnose(loader);
   CHECK(hardly.checks == no_checks);

@@ -56,8 +56,8 @@ class planted_logs {
     written_ = written;
     dropped_ = dropped;
   }
-  /// Sets the number of CPUs that the process may use. Also records that it measured context
-  /// switches.
+  /// Sets the number of CPUs that the process may use. Also states in the log that the process
+  /// measured CPU times at context switches.
   void cpus(int count) { cpus_ = count; }
   /// Adds `lines` malformed lines to the end of a thread's worker log.
   void damage(int thread, int lines) { damaged_[thread] = lines; }

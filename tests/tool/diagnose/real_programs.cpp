@@ -1,4 +1,4 @@
-// Real programs of many shapes, with operations that sleep or compute.
+// Programs that record pipelines of many shapes, with operations that sleep or compute.
 #include "tool/diagnose/real_programs.hpp"
 
 #include <sched.h>
@@ -179,7 +179,7 @@ void asynchronous() {
   consume(made, 1);
 }
 
-/// The workers do most of their work outside of batches.
+/// The workers do most of their work outside of the scope LOTUS_BATCH_PREPROCESSED.
 void unrecorded() {
   channel made(4);
   const crew all(2, numbers(batches), made, [](int i) {

@@ -235,7 +235,8 @@ TEST_CASE("a narrow first screen keeps the column with most of the time") {
     std::int64_t off_ms;
     std::string no_cpu_ms;
   };
-  // Each call takes 10 ms, so the other two columns are never empty.
+  // The three cases have most of the time in different columns. Each call takes 10 ms, of which
+  // each column has at least 1 ms, so no column is empty.
   for (const worker_time& most :
        {worker_time{"on CPU", 3, "1"}, worker_time{"waits for CPU", 8, "7"},
         worker_time{"blocked", 8, "1"}}) {

@@ -101,7 +101,7 @@ std::condition_variable tasks_change;
 std::deque<std::function<void()>> tasks;
 int built = 0;
 
-/// A pool that knows nothing of batches.
+/// A thread of a pool that runs any tasks and knows nothing of batches.
 PLANTED_FUNCTION void task_loop() {
   while (true) {
     std::function<void()> task;
@@ -151,7 +151,7 @@ PLANTED_FUNCTION void task_pool() {
   for (std::thread& worker : workers) worker.join();
 }
 
-/// Holds a lock most of the time, and sleeps while it does.
+/// Holds a lock for most of the time, and sleeps meanwhile.
 PLANTED_FUNCTION void hold_lock(std::mutex& lock) {
   while (goes_on()) {
     const std::lock_guard<std::mutex> hold(lock);

@@ -16,7 +16,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// A planted program that a compiler built.
+/// The program planted_pools, as built by one of the compilers.
 struct built_program {
   std::string path;
   bool has_debug_info = false;
@@ -56,8 +56,8 @@ sampled_pools sample_once(const temp_dir& dir, const std::string& program,
   return done;
 }
 
-/// Samples a program, again if other programs took the CPUs: then main waits for these, and no
-/// longer for the other threads.
+/// Samples a program. Repeats this if other programs occupied the CPUs, because main then waited
+/// for a CPU instead of for the other threads.
 sampled_pools sample(const temp_dir& dir, const std::string& program, const std::string& what) {
   constexpr double long_wait = 0.2;
   sampled_pools done = sample_once(dir, program, what);
@@ -163,7 +163,8 @@ TEST_CASE("if it is unclear for whom main waits, this is a guess") {
     const sampled_pools slow = sample(dir, program.path, "slow_reader");
     INFO(slow.err);
     const json wait = slow.wait();
-    // The decoders, for which main waits, wait for the reader.
+    // Main waits for the decoders, which wait for the reader. If an answer is sure, it must name
+    // the two decoders.
     if (wait.has("waits_for_group") && wait["sure"].boolean()) {
       const std::size_t of = static_cast<std::size_t>(wait["waits_for_group"].integer());
       CHECK(slow.threads["groups"].array().at(of)["threads"].integer() == 2);

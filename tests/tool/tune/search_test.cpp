@@ -33,7 +33,8 @@ throughput exactly(double per_s) {
   return {per_s, 0.995 * per_s, 1.005 * per_s, 100, 0};
 }
 
-/// Searches without predictions; `rate_of` is the truth, and 0 means that the run fails.
+/// Searches without predictions. `rate_of` returns the true throughput of a configuration; 0 means
+/// that the run fails.
 search searched(const search_space& space, const forecast& none, std::size_t runs,
                 const std::function<double(const configuration&)>& rate_of,
                 std::optional<double> target = {}) {
@@ -142,7 +143,8 @@ TEST_CASE("a result is undecided as long as another may be 5 % faster") {
   CHECK(with(80, 0.01, 0, 1).rival() == nullptr);
   CHECK(with(101, 0.01, 0, 1).is_decided());
   CHECK_FALSE(with(101, 0.1, 0, 1).is_decided());
-  // Other programs disturbed the runs: one run of each says little, repeated runs say more.
+  // If other programs disturbed the runs, one run of each configuration proves too little for a
+  // decision; three runs are enough.
   CHECK_FALSE(with(101, 0.01, 1000, 1).is_decided());
   CHECK(with(99, 0.01, 1000, 3).is_decided());
 }

@@ -33,7 +33,7 @@
 
 #include "lotus/lotus.hpp"
 
-// Outside of all functions and namespaces, so that the logs contain this name.
+// This mutex is a global variable, so that the logs contain its name.
 std::mutex decoder_mutex;  // NOLINT(misc-use-internal-linkage)
 
 namespace {

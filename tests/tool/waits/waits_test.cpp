@@ -1,5 +1,5 @@
-// Tests what operations are blocked on, with a program that measures this itself and with given
-// files.
+// Tests the reasons why operations are blocked, with a program that measures the waits itself and
+// with files that the test writes.
 #include <sys/wait.h>
 
 #include <cmath>
