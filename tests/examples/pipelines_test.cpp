@@ -1,5 +1,5 @@
-// Tests an example of each shape of pipeline: they record what their output says, and lotus-tool
-// reads their logs.
+// Tests one example for each kind of pipeline: its logs must contain the expected records, and
+// lotus-tool must be able to read them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

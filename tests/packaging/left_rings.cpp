@@ -1,5 +1,5 @@
-// Records and is killed before any record is written to a log. The tool of another kind of machine
-// then reads the ring file.
+// Records and is killed before any record is written to a log, so a ring file is left. It runs as a
+// program for another CPU architecture; the tool of this machine must recover the ring.
 #include <signal.h>
 #include <unistd.h>
 

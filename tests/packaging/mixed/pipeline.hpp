@@ -28,7 +28,7 @@ int PIPELINE() {
   return evaluated;
 }
 
-// Programs may define macros of their own, such as this one.
+// A macro of a program may contain several macros of the library on one line.
 #if !defined(TIMED_TWICE)
   #define TIMED_TWICE(name) \
     LOTUS_SCOPE(name);      \
