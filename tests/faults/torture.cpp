@@ -1,6 +1,6 @@
 // Tests that no record is lost or stored twice under random load: random records on random threads
-// for random loaders, random forks and random kills. A page that outlives the processes counts
-// every record that has ended; each must be in the logs exactly once.
+// for random loaders, random forks and random kills. Counters in a shared page, which outlives the
+// processes, count every record that has ended; each must be in the logs exactly once.
 //
 // Usage: torture [--rounds N] [--seconds S] [--seed SEED]. The exit status is 0 if all rounds
 // succeeded.

@@ -1,4 +1,5 @@
-// Tests that a snapshot contains the calls that were counted, but not recorded, up to its time.
+// Tests that a snapshot contains the counts of aggregated operations up to the time of the
+// snapshot.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Tests pipelines that once got a confident but wrong verdict. Each must get correct numbers.
+// Tests pipelines for which an earlier version of diagnose gave a confident but wrong verdict. Each
+// must get correct numbers.
 #include <algorithm>
 #include <cstdint>
 #include <map>

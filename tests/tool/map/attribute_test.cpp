@@ -1,4 +1,5 @@
-// Tests lotus-tool map attribute.
+// Tests lotus-tool map attribute, which divides hardware counters of functions among the operations
+// that call the functions.
 #include <filesystem>
 #include <fstream>
 #include <map>

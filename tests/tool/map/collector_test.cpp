@@ -1,4 +1,5 @@
-// Tests the library's collectors and LOTUS_MAP_REGION, using stand-ins for the vendors' libraries.
+// Tests the collectors, with which the library controls profilers, and LOTUS_MAP_REGION. Uses
+// stand-ins for the libraries of the profilers' vendors.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Tests lotus-tool attach with programs that run already.
+// Tests lotus-tool attach, which samples the threads of a program that is already running.
 #include <sys/wait.h>
 #include <unistd.h>
 

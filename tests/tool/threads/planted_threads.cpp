@@ -127,7 +127,8 @@ PLANTED_FUNCTION void submit(int batch) {
   const std::lock_guard<std::mutex> hold(tasks_mutex);
   tasks.emplace_back([batch] {
     build_batch(batch);
-    result = static_cast<std::uint64_t>(batch);  // no tail call, which would hide the lambda
+    result =
+        static_cast<std::uint64_t>(batch);  // prevents a tail call, which would hide the lambda
   });
   tasks_change.notify_all();
 }
@@ -176,7 +177,7 @@ PLANTED_FUNCTION void locks() {
   holder.join();
 }
 
-/// Reads from a pipe into which a thread writes every 10 ms.
+/// Writes into a pipe every 10 ms. The main thread waits for this when it reads from the pipe.
 PLANTED_FUNCTION void write_pipe(int fd) {
   while (goes_on()) {
     burn(2);

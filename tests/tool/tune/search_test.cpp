@@ -78,7 +78,8 @@ TEST_CASE("a plain search doubles values, and stops when that gains nothing") {
 }
 
 TEST_CASE("a plain search finds settings that gain only together") {
-  // A measured pipeline on 2 CPUs: threads gain nothing without several items in flight.
+  // These throughputs were measured with a real pipeline on 2 CPUs: more threads gain nothing
+  // without several items in flight.
   const search_space space = space_of({"threads=1..4", "in_flight=1,2,4,8,16,32"});
   const forecast none(space);
   const search found = searched(space, none, 5, [](const configuration& at) {
@@ -191,7 +192,7 @@ TEST_CASE("configurations whose intervals overlap are repeated in turn") {
 }
 
 TEST_CASE("throughput does not depend on where bursts are cut") {
-  // Eight workers that began together: eight batches every 100 ms.
+  // Simulates eight workers that began together, so eight batches arrive every 100 ms.
   for (const std::size_t count : {40U, 43U, 47U, 101U}) {
     std::vector<double> times;
     for (std::size_t i = 0; i < count; ++i) {

@@ -246,7 +246,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (mode == "rate") {
-    // Best with 3 workers, and twice as fast if the variable FAST is "2".
+    // Prints a rate that is highest with at least 3 workers, and that doubles if the variable FAST
+    // is "2".
     const char* const fast = std::getenv("FAST");
     const double factor = fast != nullptr && std::string(fast) == "2" ? 2 : 1;
     for (int i = 0;; ++i) {
@@ -270,7 +271,8 @@ int main(int argc, char** argv) {
   if (mode == "order") what = {std::string(argv[4]) == "1", 16ms, 120ms};
   std::chrono::microseconds step = 5ms;
   if (mode == "batch") {
-    // A part of the work does not depend on the size.
+    // The time to build a batch grows with the batch size, but 16 ms of it do not depend on the
+    // size.
     const long size = std::strtol(argv[4], nullptr, 10);
     what.build = what.slow = 16ms + std::chrono::milliseconds(size / 2);
     step = 2ms;

@@ -1,5 +1,5 @@
-// Tests that the slices of a track nest or follow each other in every format, even with the numbers
-// as viewers read them.
+// Tests that the slices of a track nest or follow each other in every format, even after a viewer
+// has converted their times to doubles.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

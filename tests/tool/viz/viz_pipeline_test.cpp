@@ -1,5 +1,5 @@
-// Tests what viz draws for stages, items, loaders, counters, asynchronous operations and time off
-// the CPU.
+// Tests how viz draws stages, items, loaders, counters, asynchronous operations and time off the
+// CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
