@@ -1,5 +1,5 @@
-// Tests the batches of examples/imagenet: they do not depend on the number of workers, and nothing
-// hangs if a worker fails.
+// Tests the batches of examples/imagenet: their contents must not depend on the number of workers,
+// and the program must not hang if a worker fails.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -112,7 +112,7 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       // a number that take_all() has not used yet.
       o.drain_interval_ms = 1000;
       lotus::start(o);
-      usleep(400'000);  // waits until the first drains, which come early, are over
+      usleep(400'000);  // waits until the drains shortly after start() are over
       record("before", 100);
       lotus::flush();
       if (chdir("/") != 0) _exit(1);
@@ -148,7 +148,7 @@ TEST_CASE("a program that closed the descriptor of its ring file is not mistaken
     lotus::options o = options_for(run);
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(200'000);  // waits until the first drains, which come early, are over
+    usleep(200'000);  // waits until the drains shortly after start() are over
     record("kept", 50);
     dup2(ready[1], 1000);
     for (int fd = first; fd < 1000; ++fd) close(fd);

@@ -163,7 +163,7 @@ TEST_CASE("at the descriptor limit, records wait until a descriptor is free") {
   const rlimit low{64, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &low);
   std::vector<int> taken;
-  // All descriptors are taken twice, because the drain thread may have had one open temporarily
+  // Uses up all descriptors twice, because the drain thread may have had one open temporarily
   // during the first loop.
   for (int i = 0; i < 2; ++i) {
     for (int fd = dup(0); fd >= 0; fd = dup(0)) taken.push_back(fd);

@@ -1,5 +1,5 @@
-// Tests what programs with the library may do: check errno, cancel threads, close all descriptors,
-// register fork handlers, fill the disk, and record in handlers.
+// Tests things that a program may do while it records: check errno, cancel threads, close all
+// descriptors, register fork handlers, fill the disk, and record in handlers.
 
 #include <fcntl.h>
 #include <pthread.h>

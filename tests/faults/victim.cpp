@@ -1,4 +1,4 @@
-// Records until it crashes or is killed. Usage: victim HOW PREFIX COUNTERS.
+// A program that records until it crashes or is killed. Usage: victim HOW PREFIX COUNTERS.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void record(support::shared_page& ended, std::size_t slot, std::uint64_t times) 
   }
 }
 
-/// Writes to a page that is mapped without write access.
+/// Causes SIGSEGV by writing to a page that is mapped without write access.
 void segmentation_fault() {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *static_cast<volatile int*>(page) = 1;
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   if (how == "flat-out") flat_out(ended);
 
   std::thread{[&] { record(ended, 1, 1000); }}.join();
-  usleep(20'000);  // waits until the first drain, which comes early, is over
+  usleep(20'000);  // waits until the drain shortly after start() is over
   std::thread other{[&] {
     record(ended, 2, 1000);
     pause();

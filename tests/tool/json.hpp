@@ -31,7 +31,7 @@ class json {
   std::vector<member> members() const;
 
   std::string text() const;
-  std::int64_t integer() const;  ///< throws for 1.0
+  std::int64_t integer() const;  ///< throws if the number is written as 1.0
   double number() const;
   bool boolean() const;
   bool is_null() const;

@@ -30,8 +30,8 @@ static void record_in_host(int times) {
 
 namespace {
 
-/// Makes unusable what the shared objects of a process need to find their common session: some
-/// addresses, /proc or memfd_create(), as listed in `denied`. Some containers forbid these too.
+/// Blocks the means by which the shared objects of a process find their common session: some
+/// addresses, /proc or memfd_create(), as listed in `denied`. Some containers block these too.
 /// Exits with 77 if the process has no permission to do so.
 void deny(const char* denied) {
   if (denied == nullptr) return;

@@ -1,6 +1,6 @@
-// A pipeline that a recording file and a file with LOTUS_DISABLE each include once, so that the two
-// can be compared. The including file defines the function's name and a prefix for the names of
-// operations.
+// A pipeline that is compiled twice: in a file that records and in a file with LOTUS_DISABLE, so
+// that the two can be compared. The including file defines the name of the function, and a prefix
+// for the names of the operations.
 #include <string>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Tests calls that were counted instead of recorded, in `compare` and in profiles.
+// Tests how `compare` and profiles show aggregated operations, whose calls were counted instead of
+// recorded.
 #include <cstddef>
 #include <string>
 

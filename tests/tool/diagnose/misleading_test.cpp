@@ -126,7 +126,7 @@ TEST_CASE("steps of varying length are attributed to the consumer, not to the wo
   loader.step = constant(5);
   loader.change_step = [](int i, std::int64_t step) { return i % 50 == 20 ? 600 * ms : step; };
   const answer now_and_then = diagnose(loader);
-  // During a long step, the workers must stop, because too few batches may be in flight.
+  // During a long step the workers must stop, because the limit of batches in flight is too low.
   CHECK(now_and_then.verdict() == "prefetch-bound");
 
   loader.batches = 2000;

@@ -216,7 +216,7 @@ void in_parts() {
   consume(made, 1);
 }
 
-/// Has a scope that begins on one thread and ends on another, during one of that thread's
+/// Records a scope that begins on one thread and ends on another, during one of that thread's
 /// operations.
 void crossing() {
   channel made(4);

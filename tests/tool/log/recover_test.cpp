@@ -49,7 +49,7 @@ void leave_records(const std::string& prefix, const char* rank = nullptr) {
     o.drain_interval_ms = 1'000'000;
     o.cpu_time = false;  // otherwise, records of CPU time would be counted too
     lotus::start(o);
-    usleep(400'000);  // waits until the first drains, which come early, are over
+    usleep(400'000);  // waits until the drains shortly after start() are over
     pthread_setname_np(pthread_self(), "loader \"7\"");
     {
       LOTUS_BATCH_PREPROCESSED(0);

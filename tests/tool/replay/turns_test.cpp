@@ -29,7 +29,7 @@ struct burst {
   double cpu_ms;
 };
 
-/// Returns when each burst ends, in ms. Burst i runs on thread i.
+/// Simulates bursts of CPU work; burst i runs on thread i. Returns when each burst ends, in ms.
 std::vector<double> ends(const speed_law& law, const std::vector<burst>& bursts) {
   replay_clocks clocks(law);
   std::vector<double> end_ms(bursts.size());

@@ -164,7 +164,8 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
     CHECK(contains(r.out, one.verdict));
     CHECK(contains(r.out, one.words));
     if (one.slip == "slow-steps") CHECK(contains(r.out, "the consumer's step 2x faster"));
-    // Work on a CPU waits for CPUs. Only operations that block can wait for a lock or a device.
+    // The operations of this program compute, so they wait for CPUs. Only operations that block can
+    // wait for a lock or a device.
     if (one.slip == "oversubscribed") CHECK_FALSE(contains(r.out, "served at once"));
   }
 }

@@ -1,4 +1,5 @@
-// A program without markers whose threads do what its argument says, with known shares of time.
+// A program without markers. Its argument selects what its threads do; the shares of their time are
+// known.
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction
 #include <sys/time.h>
@@ -127,8 +128,7 @@ PLANTED_FUNCTION void submit(int batch) {
   const std::lock_guard<std::mutex> hold(tasks_mutex);
   tasks.emplace_back([batch] {
     build_batch(batch);
-    result =
-        static_cast<std::uint64_t>(batch);  // prevents a tail call, which would hide the lambda
+    result = static_cast<std::uint64_t>(batch);  // avoids a tail call, which hides the lambda
   });
   tasks_change.notify_all();
 }
@@ -138,7 +138,7 @@ PLANTED_FUNCTION void get_batch(int batch) {
   tasks_change.wait(hold, [batch] { return built > batch; });
 }
 
-/// The consumer calls a function that only waits.
+/// The consumer waits for a pool of threads, in a function that does no other work.
 PLANTED_FUNCTION void task_pool() {
   std::vector<std::thread> workers;
   for (int i = 0; i < 2; ++i) workers.emplace_back(task_loop);

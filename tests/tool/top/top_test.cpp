@@ -81,7 +81,7 @@ class recording_child {
     o.log_file = prefix;
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(400'000);  // waits until the first drains, which come early, are over
+    usleep(400'000);  // waits until the drains shortly after start() are over
     for (std::int64_t i = 0; i < 30; ++i) {
       {
         LOTUS_BATCH_PREPROCESSED(i);

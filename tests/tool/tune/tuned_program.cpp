@@ -1,6 +1,6 @@
 // A loader whose throughput depends on its settings, for tests of lotus-tool tune. All its work is
 // sleeping, so that its throughput does not depend on the machine.
-// tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
+// Usage: tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/types.h>

@@ -185,7 +185,7 @@ TEST_CASE("slices of one stage share a name, and threads have their program's fu
   CHECK(threads.count("main 10 (train)") == 1);
   CHECK(threads.count("worker 11 (imagenet_pipeline)") == 1);
   CHECK(threads.count("worker 12 (imagenet)") == 1);
-  // With the original's events, names must contain the batches' numbers, as in the original.
+  // With --compat, names must contain the batches' numbers, as in the original LotusTrace.
   const json compat = draw(dir.path(), {"--compat"});
   CHECK(named(compat, "SBatchWait_1").size() == 1);
   // The profile for speedscope must have a title and first show a thread that builds batches.
