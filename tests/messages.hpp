@@ -1,4 +1,4 @@
-// Collects the library's messages, which may come on several threads at once.
+// Collects the library's messages, which several threads may print at the same time.
 #ifndef LOTUS_TESTS_MESSAGES_HPP
 #define LOTUS_TESTS_MESSAGES_HPP
 

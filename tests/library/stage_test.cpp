@@ -295,7 +295,8 @@ TEST_CASE("record_span records a span with the given times") {
   REQUIRE(lines.size() == 2);
   const auto& given = lines[lines[0].name == "SGiven" ? 0 : 1];
   const auto& measured = lines[lines[0].name == "SGiven" ? 1 : 0];
-  // The given span must contain the measured one; conversion between the clocks may be inexact.
+  // The span with the given times must contain the measured span. The conversion between the clocks
+  // may be inexact by `off_ns`.
   constexpr std::int64_t off_ns = 20'000;
   CHECK(given.start_ns <= measured.start_ns + off_ns);
   CHECK(given.end_ns() + off_ns >= measured.end_ns());

@@ -26,8 +26,8 @@ struct planted {
   std::string info = {};
 };
 
-/// Writes the logs of workers, which build batches in turn and run Load and Crop for each sample,
-/// and of a consumer that waits for the batches.
+/// Writes the logs of workers, which take turns to build batches and run Load and Crop for each
+/// sample, and of a consumer that waits for the batches.
 void write_run(const temp_dir& dir, const std::string& name, const planted& of, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> draw(0, 1);

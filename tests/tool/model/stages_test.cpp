@@ -147,8 +147,8 @@ TEST_CASE("stages that share threads have one common capacity") {
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].pool.has_value());
   CHECK(stages[0].pool == stages[1].pool);
-  // Here, the first stage never runs on two threads at the same time, so it may be serial. Then its
-  // capacity is one item per 5 ms.
+  // In this run, the first stage never runs on two threads at the same time, so it may be serial.
+  // Then its capacity is one item per 5 ms.
   CHECK(*stages[0].capacity_per_s == Approx(200));
   CHECK(*stages[1].capacity_per_s == Approx(200));
   CHECK(stages[0].shares.busy + stages[1].shares.busy == Approx(1).margin(0.02));
