@@ -1,5 +1,5 @@
-// Reads the operations that processes counted instead of recording. This code is independent of
-// lotus-tool, so that an error in the tool cannot hide an error of the library.
+// Reads files of aggregates: operations whose calls were counted instead of recorded. This code is
+// independent of lotus-tool, so that an error in the tool cannot hide an error of the library.
 #ifndef LOTUS_TESTS_AGGREGATES_HPP
 #define LOTUS_TESTS_AGGREGATES_HPP
 

@@ -1,4 +1,4 @@
-// Collects the library's messages, which may come on several threads at once.
+// Collects the library's messages, which several threads may print at the same time.
 #ifndef LOTUS_TESTS_MESSAGES_HPP
 #define LOTUS_TESTS_MESSAGES_HPP
 
@@ -9,10 +9,10 @@
 
 namespace support {
 
-/// The messages that the library has printed since the last clear(). Thread safety: all functions.
+/// The messages that the library has printed since the last clear(). All functions are thread-safe.
 class collected_messages {
  public:
-  /// For options::on_message.
+  /// Stores a message. This is a function for options::on_message.
   static void add(const char* message) {
     const std::lock_guard hold(lock());
     messages().emplace_back(message);

@@ -41,7 +41,8 @@ class temp_directory {
   fs::path path_;
 };
 
-/// Executes `program` in a forked child. If the test runs under an emulator, the program does too.
+/// Replaces this process, which is a forked child, by `program`. If the test runs under an
+/// emulator, the program does too.
 [[noreturn]] inline void exec_program(const char* program, std::vector<std::string> arguments) {
 #ifdef LOTUS_TEST_EMULATOR
   std::vector<std::string> command{LOTUS_TEST_EMULATOR};
@@ -103,7 +104,8 @@ inline fs::path with_text_logs(const fs::path& directory, const temp_directory& 
   return std::system(command.c_str()) < 0 ? directory : unpacked.path();
 }
 
-/// Returns the sorted paths of the logs in `directory`, or of its hidden side logs.
+/// Returns the sorted paths of the logs in `directory`; if `hidden`, those of its side logs
+/// instead.
 inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory)) {

@@ -99,7 +99,8 @@ inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) 
   return numbers;
 }
 
-/// Returns the spans of a stage, or the segments of an operation, by the number in the last column.
+/// Returns the lines of a side log that have this name, such as all spans of one stage. Groups them
+/// by the number in their last column, such as the number of the batch.
 inline std::map<std::int64_t, std::vector<side_log_line>> by_number(
     const std::vector<side_log_line>& lines, const std::string& name) {
   std::map<std::int64_t, std::vector<side_log_line>> found;

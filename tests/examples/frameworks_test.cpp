@@ -1,5 +1,5 @@
-// Tests the examples with FFmpeg, oneTBB and OpenCV: they record what their output says, and
-// lotus-tool reads their logs.
+// Tests the examples that use FFmpeg, oneTBB and OpenCV: their logs must contain the expected
+// records, and lotus-tool must be able to read them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

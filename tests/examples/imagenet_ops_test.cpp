@@ -135,7 +135,7 @@ TEST_CASE("decoding anything but a complete JPEG is an error", "[imagenet]") {
   for (const std::size_t length : {std::size_t{3}, std::size_t{100}, bytes.size() / 2}) {
     CHECK_THROWS_AS(decode_jpeg({bytes.data(), bytes.data() + length}), image_error);
   }
-  // Change the size in the header to one for which no machine has the memory.
+  // Changes the size in the JPEG header to one for which no machine has enough memory.
   const std::vector<std::uint8_t> frame{0xFF, 0xC0};
   auto at = std::search(bytes.begin(), bytes.end(), frame.begin(), frame.end());
   REQUIRE(at != bytes.end());

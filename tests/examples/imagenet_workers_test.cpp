@@ -1,5 +1,5 @@
-// Tests the batches of examples/imagenet: they do not depend on the number of workers, and nothing
-// hangs if a worker fails.
+// Tests the batches of examples/imagenet: their contents must not depend on the number of workers,
+// and the program must not hang if a worker fails.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,7 +92,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Returns the number of log lines by kind of file and name, without batch numbers.
+/// Counts the lines of all logs by the kind of the log (main or worker) and the name in the line.
+/// Batch numbers are removed from the names.
 std::map<std::string, int> lines_by_name(const std::string& logs) {
   std::map<std::string, int> lines;
   for (const auto& entry : std::filesystem::directory_iterator{logs}) {

@@ -1,5 +1,5 @@
-// Tests an example of each shape of pipeline: they record what their output says, and lotus-tool
-// reads their logs.
+// Tests one example for each kind of pipeline: its logs must contain the expected records, and
+// lotus-tool must be able to read them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -111,7 +111,8 @@ TEST_CASE("coroutines record segments that do not overlap, on more than one thre
     std::set<std::uint32_t> threads;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       threads.insert(segments[i].tid);
-      // The disk is polled every 2 ms, so segments are at least that far apart.
+      // The example checks every 2 ms whether its simulated disk has finished, so segments are at
+      // least that far apart.
       if (i > 0)
         CHECK(segments[i].time_ns >= segments[i - 1].time_ns + segments[i - 1].a + 2'000'000);
     }

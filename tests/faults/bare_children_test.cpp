@@ -1,5 +1,5 @@
-// Tests children that are created by _Fork or clone, so that no fork handlers run. They must record
-// nothing, and their parent must lose no record.
+// Tests child processes that are created by _Fork or clone, which run no fork handlers. They must
+// record nothing, and their parent must lose no record.
 
 #include <fcntl.h>
 #include <linux/filter.h>

@@ -161,8 +161,8 @@ TEST_CASE("a log gets another number if a process of another namespace has a log
   }
   CHECK(reported.find("\nlog " + std::to_string(number) + " " + own + "\n") != std::string::npos);
 
-  // A dead process's log is continued if the process was in our namespace. This is also assumed if
-  // no information file describes the process.
+  // A process continues the log of a dead process only if both had the same PID namespace. If no
+  // information file describes the dead process, the library assumes that they had.
   support::fs::remove(run.path() / ".lotus_info_1_1");
   lotus::start(support::options_for(run));
   { const lotus::scope work{"ours"}; }

@@ -31,7 +31,8 @@ using support::recover_all;
 
 namespace {
 
-/// Limit for descriptor numbers: higher than any that the library uses.
+/// Descriptors from `first` to `numbers` - 1 are used by the test. The library uses no number above
+/// these.
 constexpr int numbers = 200;
 constexpr int first = 3;
 
@@ -111,7 +112,7 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       // a number that take_all() has not used yet.
       o.drain_interval_ms = 1000;
       lotus::start(o);
-      usleep(400'000);  // waits until the first drains, which come early, are over
+      usleep(400'000);  // waits until the drains shortly after start() are over
       record("before", 100);
       lotus::flush();
       if (chdir("/") != 0) _exit(1);
@@ -119,7 +120,7 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       take_all(own, directories);
       record("after", 20'000);
       // The rings of these threads do not fit into the ring file, and there are more logs than the
-      // library keeps open.
+      // library keeps open. So the library must open files again.
       record_on_threads("after", 5, 1000);
       std::vector<std::thread> threads;
       for (int i = 0; i < 80; ++i) threads.emplace_back(record, "after", 200);
@@ -147,7 +148,7 @@ TEST_CASE("a program that closed the descriptor of its ring file is not mistaken
     lotus::options o = options_for(run);
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(200'000);  // waits until the first drains, which come early, are over
+    usleep(200'000);  // waits until the drains shortly after start() are over
     record("kept", 50);
     dup2(ready[1], 1000);
     for (int fd = first; fd < 1000; ++fd) close(fd);

@@ -38,7 +38,7 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
     lotus::options o;
     o.log_file = (directory / "lotustrace_log").string();
     o.ring_records = 64;
-    o.cpu_time = false;  // so that every record is a line in a log
+    o.cpu_time = false;  // otherwise, records of CPU time would be counted too
     if (!lotus::start(o)) _exit(2);
     { LOTUS_SCOPE("first"); }
     lotus::flush();

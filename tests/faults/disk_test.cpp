@@ -1,4 +1,4 @@
-// Tests a full disk and a lack of descriptors: the program must continue, and lost records be
+// Tests a full disk and a lack of descriptors: the program must continue, and lost records must be
 // counted.
 
 #include <sched.h>
@@ -31,7 +31,7 @@ lotus::options options_for(const std::string& prefix) {
   lotus::options o;
   o.log_file = prefix;
   o.ring_records = 64;
-  o.cpu_time = false;  // so that every record is a line in a log
+  o.cpu_time = false;  // otherwise, records of CPU time would be counted too
   o.drain_interval_ms = 20;
   o.on_message = &collected_messages::add;
   return o;
@@ -163,7 +163,7 @@ TEST_CASE("at the descriptor limit, records wait until a descriptor is free") {
   const rlimit low{64, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &low);
   std::vector<int> taken;
-  // All descriptors are taken twice, because the drain thread may have had one open temporarily
+  // Uses up all descriptors twice, because the drain thread may have had one open temporarily
   // during the first loop.
   for (int i = 0; i < 2; ++i) {
     for (int fd = dup(0); fd >= 0; fd = dup(0)) taken.push_back(fd);

@@ -1,5 +1,5 @@
-// Records from before main() until after the destructors of all static objects. Usage: exit_order
-// [stop].
+// A program that records operations from before main() until after the destructors of all static
+// objects. Usage: exit_order [stop].
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Tests what programs with the library may do: check errno, cancel threads, close all descriptors,
-// register fork handlers, fill the disk, and record in handlers.
+// Tests things that a program may do while it records: check errno, cancel threads, close all
+// descriptors, register fork handlers, fill the disk, and record in handlers.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -142,7 +142,7 @@ TEST_CASE("scopes in the program's fork handlers do not hang, and go to the righ
 TEST_CASE("a child that records nothing adds nothing to its parent's information file") {
   const support::temp_directory run;
   lotus::options o = options_for(run);
-  o.cpu_time = false;  // so that every record is a scope
+  o.cpu_time = false;  // otherwise, there would also be records of CPU time
   REQUIRE(lotus::start(o));
   for (int i = 0; i < 10; ++i) LOTUS_SCOPE("parent");
   lotus::flush();

@@ -38,8 +38,8 @@ TEST_CASE("start does not wait for a big leftover ring, whose lines are recovere
     const auto took = std::chrono::steady_clock::now() - before;
     { LOTUS_SCOPE("Own"); }
     lotus::flush();
-    // Our lines must come after the lines of the dead thread with our id, even though the other
-    // ring is still being recovered.
+    // The lines of this thread must come after those of the dead thread with the same id, even
+    // though the big ring is still being recovered.
     const auto lines = read_file(run.path() / worker_log(own.tid));
     if (lines.find("SForged,") == std::string::npos) return 2;
     if (lines.find("SOwn,") < lines.rfind("SForged,")) return 3;

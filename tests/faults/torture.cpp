@@ -1,6 +1,6 @@
 // Tests that no record is lost or stored twice under random load: random records on random threads
-// for random loaders, random forks and random kills. A page that outlives the processes counts
-// every record that has ended; each must be in the logs exactly once.
+// for random loaders, random forks and random kills. Counters in a shared page, which outlives the
+// processes, count every record that has ended; each must be in the logs exactly once.
 //
 // Usage: torture [--rounds N] [--seconds S] [--seed SEED]. The exit status is 0 if all rounds
 // succeeded.
@@ -45,7 +45,8 @@ std::uint64_t below(random_source& random, std::uint64_t n) {
   return random() % n;
 }
 
-/// Records something, and returns how many lines it adds to the log and to the side log.
+/// Stores a record of a random kind. Returns how many lines the record adds to the log and to the
+/// side log.
 std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, random_source& random) {
   const std::uint64_t number = below(random, 100);
   switch (below(random, 6)) {

@@ -50,7 +50,7 @@ TEST_CASE("recovery does not write through a link in place of a log") {
   }
   CHECK(read_file(target) == text);
   CHECK(!fs::exists(outside.path() / "new"));
-  // start() must reject the link too, and report that.
+  // start(), which recovers the ring as well, must also reject the link and report it.
   CHECK(in_child([&] {
           if (record_one(run.path()) != 0) return 1;
           return forged.records == 0 || heard(worker_log(77)) ? 0 : 2;

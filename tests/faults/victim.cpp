@@ -1,4 +1,4 @@
-// Records until it crashes or is killed. Usage: victim HOW PREFIX COUNTERS.
+// A program that records until it crashes or is killed. Usage: victim HOW PREFIX COUNTERS.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -34,13 +34,13 @@ void record(support::shared_page& ended, std::size_t slot, std::uint64_t times) 
   for (std::size_t slot = 1; slot < 3; ++slot) {
     threads.emplace_back([&ended, slot] { record(ended, slot, ~std::uint64_t{0}); });
   }
-  // Meanwhile, threads start and end.
+  // While these threads record, other threads start, record and end.
   for (std::size_t round = 0;; ++round) {
     std::thread{[&] { record(ended, 3 + round % 8, 50); }}.join();
   }
 }
 
-/// Writes to a page that is mapped without write access.
+/// Causes SIGSEGV by writing to a page that is mapped without write access.
 void segmentation_fault() {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *static_cast<volatile int*>(page) = 1;
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   if (how == "flat-out") flat_out(ended);
 
   std::thread{[&] { record(ended, 1, 1000); }}.join();
-  usleep(20'000);  // waits until the first drain, which comes early, is over
+  usleep(20'000);  // waits until the drain shortly after start() is over
   std::thread other{[&] {
     record(ended, 2, 1000);
     pause();

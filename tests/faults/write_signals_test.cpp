@@ -26,8 +26,8 @@ using support::read_logs;
 
 namespace {
 
-/// Runs `body` in a child process in which both signals have their default action. Returns the
-/// child's wait status.
+/// Runs `body` in a child process in which SIGPIPE and SIGXFSZ have their default action: they kill
+/// the process. Returns the child's wait status.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();

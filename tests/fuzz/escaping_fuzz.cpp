@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string safe = script_safe(json_string(name));
   require(safe.find_first_of("<>&") == std::string::npos);
   require(safe.find("\xE2\x80\xA8") == std::string::npos);
-  // The JSON parser is strict: invalid UTF-8 throws.
+  // The JSON parser is strict: it throws if the text is not valid UTF-8.
   require(nlohmann::json::parse(safe).get<std::string>() == printable(name));
 
   for (const char c : printable_line(name)) {

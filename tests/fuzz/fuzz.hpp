@@ -1,4 +1,4 @@
-// Declares what all fuzzers share.
+// Declares the functions that all fuzzers have in common.
 #ifndef LOTUS_TESTS_FUZZ_HPP
 #define LOTUS_TESTS_FUZZ_HPP
 

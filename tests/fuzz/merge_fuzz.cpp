@@ -1,5 +1,5 @@
-// Fuzzes merging into a profiler trace: it must read any bytes without an error. If it accepts the
-// input as a trace, the result with an added event must be valid JSON.
+// Fuzzes the merging of a run into a profiler's trace: any bytes must be read without an error. If
+// the input is accepted as a trace, the result with an added event must be valid JSON.
 #include <sys/mman.h>
 #include <unistd.h>
 

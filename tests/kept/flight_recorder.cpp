@@ -48,8 +48,8 @@ std::uint64_t memory_kib() {
   return value;
 }
 
-/// Whether the memory use shows only the recorder's own growth. With sanitizers it does not,
-/// because they keep freed memory for some time.
+/// Whether only the library can make the memory use grow. Sanitizers make it grow too, because they
+/// keep freed memory for some time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool memory_is_own = false;
 #elif defined(__has_feature)

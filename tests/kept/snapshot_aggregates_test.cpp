@@ -1,4 +1,5 @@
-// Tests that a snapshot contains the calls that were counted, but not recorded, up to its time.
+// Tests that a snapshot contains the counts of aggregated operations up to the time of the
+// snapshot.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ void call(int n) {
   for (int i = 0; i < n; ++i) LOTUS_SCOPE_AGGREGATED("Token");
 }
 
-/// A child process that records to the same run, makes `calls` calls, and waits until it is killed.
+/// A child process that records to the same run, calls an aggregated operation `calls` times, and
+/// waits until it is killed.
 class calling_child {
  public:
   /// @param ends  whether the child kills itself after its calls instead of waiting.

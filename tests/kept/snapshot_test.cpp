@@ -1,5 +1,5 @@
-// Tests that a snapshot contains each record that is worth keeping exactly once, while the
-// recording continues.
+// Tests that a snapshot contains each complete record of the run exactly once, while the recording
+// continues.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -160,8 +160,8 @@ TEST_CASE("a snapshot without disk space leaves nothing behind and reports why")
   REQUIRE(lotus::start(o));
   consume(0, 1000);
   lotus::flush();
-  // A snapshot also copies logs that other processes of the run write. This one does not fit on the
-  // disk.
+  // Writes a log of another process of the run. A snapshot copies such logs too, but this one is
+  // too large for the disk.
   std::ofstream(run / "lotustrace_log_worker_pid_1") << std::string(1'500'000, 'x') << '\n';
   support::fill_disk(around.path() / "disk" / "filler");
   CHECK_FALSE(lotus::snapshot("full"));

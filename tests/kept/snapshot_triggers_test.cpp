@@ -1,5 +1,5 @@
-// Tests what causes a snapshot without a call of the program: a signal, a long wait, and a request
-// by another process.
+// Tests the snapshots for which the program does not call a function: after a signal, after a long
+// wait, and at the request of another process.
 #include <signal.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Kills processes at random moments. Every call that ended must be counted once, except that the
-// call that was ending at this moment may be missing.
+// Kills processes that call aggregated operations at random moments. Every call that ended must be
+// counted once, except that the call that was just ending may be missing.
 
 #include <signal.h>
 #include <sys/wait.h>

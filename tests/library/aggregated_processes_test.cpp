@@ -1,4 +1,5 @@
-// Tests calls that are counted and not recorded, in processes that fork and in signal handlers.
+// Tests aggregated operations, whose calls are counted instead of recorded, in processes that fork
+// and in signal handlers.
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>

@@ -45,8 +45,8 @@ inline long switches_of_this_thread() {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/// Calls `work` in a scope, and adds the CPU time measured inside the scope. Clocks that are read
-/// outside the scope would also measure the library's own clock reads.
+/// Calls `work` in a scope, and adds the CPU time measured inside the scope to `truth`. Clocks that
+/// are read outside the scope would also measure the library's own clock reads.
 template <class Work>
 void call(const char* name, account& truth, Work work) {
   LOTUS_SCOPE_DYNAMIC(name);

@@ -166,8 +166,8 @@ TEST_CASE("CPU time is right for every operation, thread and worker, even on cro
   }
   lotus::stop();
   std::map<std::string, account> truth;
-  // During calls with a context switch, the clocks do not show separately what the hypervisor
-  // stole, so the kernel's total is added.
+  // If a context switch occurs during a call, the clocks of the thread do not show how much of the
+  // time the hypervisor stole. So the time stolen from all CPUs is tolerated as well.
   std::int64_t stolen_ns = support::stolen_of_all_cpus_ns() - stolen_before_ns;
   // The kernel reports stolen time in whole ticks, so one more tick may have been stolen.
   if (stolen_before_ns > 0) stolen_ns += 1'000'000'000 / sysconf(_SC_CLK_TCK);
@@ -183,7 +183,7 @@ TEST_CASE("CPU time is right for every operation, thread and worker, even on cro
   for (const auto& [op, of] : truth) {
     check(op, of, truth.at("Empty"), logged, logged.at("SEmpty"), stolen_ns);
   }
-  // Time of sleeping and of waiting for a lock must not count as time of waiting for a CPU.
+  // The time of waiting for a CPU (b) must be a part of the time off the CPU (a).
   for (const auto& o : support::read_side_log(run.path(), "off_cpu")) CHECK(o.b <= o.a);
 }
 
@@ -294,8 +294,8 @@ TEST_CASE("no CPU time is recorded if it is switched off") {
 }
 
 TEST_CASE("without rseq, time off the CPU is known for batches") {
-  // The library notices context switches in an area that glibc provides only with rseq. A new
-  // program runs without rseq, because glibc decides about this when a program starts.
+  // The library notices context switches by means of a memory area that glibc registers with rseq.
+  // glibc decides about rseq when a program starts, so the test starts a program without it.
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -342,7 +342,7 @@ TEST_CASE("if others overwrite the library's rseq area, CPU time is measured per
     if (area == nullptr) return;
     for (int i = 0; i < 20'000; ++i) {
       LOTUS_SCOPE("Op");
-      __atomic_store_n(area, 0, __ATOMIC_RELAXED);  // another user of the area also does this
+      __atomic_store_n(area, 0, __ATOMIC_RELAXED);  // as if another library used the same area
     }
     CHECK(lotus::detail::this_cpu_watch.per_batch);
   }}.join();

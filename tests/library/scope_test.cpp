@@ -57,7 +57,7 @@ TEST_CASE("each ended scope is one line with its start and duration") {
     CHECK(l.role == "worker");
     CHECK(l.tid == static_cast<std::uint32_t>(gettid()));
     CHECK(l.duration_ns >= 1'000'000);
-    // The library may differ from the test machine's wall clock by less than a microsecond.
+    // The library's times may differ from the machine's wall clock by less than a microsecond.
     CHECK(l.start_ns > before_ns - 1000);
     CHECK(l.end_ns() < after_ns + 1000);
   }

@@ -161,7 +161,7 @@ TEST_CASE("full_ring::drop drops and counts what neither the drain thread nor me
   o.cpu_time = false;  // CPU time records would also need space in the ring
   const std::uint64_t before = lotus::dropped();
   REQUIRE(lotus::start(o));
-  // Waits until the first drain, which comes early, is over.
+  // Waits until the drain shortly after start() is over.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   record("maybe", 100'000);
   lotus::stop();

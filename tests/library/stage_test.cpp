@@ -1,5 +1,5 @@
-// Tests the records of stages, segments, counters, late waits and given spans in logs and side
-// logs.
+// Tests the records of stages, segments and counters, of waits whose batch is known only later, and
+// of spans with given times, in logs and side logs.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -201,7 +201,7 @@ TEST_CASE("an item or batch number that is too large is dropped, counted and rep
   CHECK(lotus::dropped() - before == 2);
   lotus::stop();
   CHECK(read_side_log(run.path(), "takes").empty());
-  // One is about the item's number, one about the number of dropped records.
+  // One message is about the item's number, one about the number of dropped records.
   CHECK(collected_messages::all().size() == 2);
 }
 
@@ -295,7 +295,8 @@ TEST_CASE("record_span records a span with the given times") {
   REQUIRE(lines.size() == 2);
   const auto& given = lines[lines[0].name == "SGiven" ? 0 : 1];
   const auto& measured = lines[lines[0].name == "SGiven" ? 1 : 0];
-  // The given span must contain the measured one; conversion between the clocks may be inexact.
+  // The span with the given times must contain the measured span. The conversion between the clocks
+  // may be inexact by `off_ns`.
   constexpr std::int64_t off_ns = 20'000;
   CHECK(given.start_ns <= measured.start_ns + off_ns);
   CHECK(given.end_ns() + off_ns >= measured.end_ns());

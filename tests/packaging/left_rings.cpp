@@ -1,5 +1,5 @@
-// Records and is killed before any record is written to a log. The tool of another kind of machine
-// then reads the ring file.
+// A program that records and is killed before any record is written to a log, so a ring file is
+// left. It is built for another CPU architecture; the tool of this machine must recover the ring.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ int main(int, char** argv) {
   o.drain_interval_ms = 1'000'000;
   o.cpu_time = false;
   if (!lotus::start(o)) return 1;
-  usleep(500'000);  // waits until the first drains, which come early, are over
+  usleep(500'000);  // waits until the drains shortly after start() are over
   std::thread{[] {
     LOTUS_BATCH_PREPROCESSED(7);
     LOTUS_SCOPE("Sleep, 50 ms");

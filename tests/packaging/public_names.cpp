@@ -1,8 +1,8 @@
 // Uses every public name, in a program that runs on every platform, even if the library does not
 // record there. public_names.cmake checks that no name is missing.
 //
-// If several such files form one program, PUBLIC_NAMES is the name of the function in this one.
-// Otherwise this file is the whole program.
+// If a program contains several such files, PUBLIC_NAMES is the name of this file's function.
+// Otherwise, this file is the whole program.
 #include <chrono>
 #include <memory>
 #include <string>

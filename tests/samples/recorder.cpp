@@ -1,6 +1,6 @@
-// A small pipeline that uses what 0.1 offered: two workers, one consumer, stages, a counter,
-// counted operations. It wrote the samples of that version, and every later 0.x version compiles it
-// unchanged. Usage: recorder FOLDER text|compact
+// A small pipeline that uses the features of version 0.1: two workers, one consumer, stages, a
+// counter, aggregated operations. It recorded the sample runs of version 0.1, and every later 0.x
+// version must compile it unchanged. Usage: recorder FOLDER text|compact
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -12,8 +12,8 @@
 
 namespace lotus::tool_test {
 
-/// A value of a parsed text. The object keeps the text alive. Functions throw if the type is
-/// different.
+/// A value of a parsed text. The object keeps the text alive. Functions throw if the value has
+/// another type.
 class json {
  public:
   /// Parses `text`. Fails the test if `text` is not valid JSON in UTF-8.
@@ -31,7 +31,7 @@ class json {
   std::vector<member> members() const;
 
   std::string text() const;
-  std::int64_t integer() const;  ///< throws for 1.0
+  std::int64_t integer() const;  ///< throws if the number is written as 1.0
   double number() const;
   bool boolean() const;
   bool is_null() const;

@@ -38,7 +38,8 @@ void record(const char* name, int times) {
   for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
 }
 
-/// Makes these system calls fail from now on, in this thread and in all threads that it starts.
+/// Makes the system calls `calls` fail with `error` from now on, in all existing and future threads
+/// of this process.
 bool forbid(const std::vector<unsigned>& calls, unsigned error) {
   std::vector<sock_filter> code{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const unsigned call : calls) {
@@ -82,7 +83,8 @@ TEST_CASE("a system call filter installed after start loses no record of existin
   const auto lines = read_logs(run.path());
   CHECK(count_named(lines, "Sbefore") == 100);
   CHECK(count_named(lines, "Safter") == 30);
-  // The ring of a new thread extends the ring file, which is possible only in the sandbox.
+  // To give a new thread a ring, the library extends the ring file. The simulated sandbox permits
+  // this; the simulated read-only file system does not.
   if (sandbox) CHECK(count_named(lines, "Sof_thread") == 30);
 }
 

@@ -1,4 +1,4 @@
-// A plugin that records, built with hidden visibility. Each plugin has another PLUGIN_NAME.
+// A plugin that records. It is built with hidden visibility, once for each PLUGIN_NAME.
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// If the host asks for it, this records while the plugin is initialized. At this time dlopen()
-// holds the lock of the dynamic loader.
+// If the host sets PLUGIN_LOADS_FOR_MS, this records a scope while dlopen() loads the plugin.
+// During that time dlopen() holds the lock of the dynamic loader.
 const bool recorded_while_loaded = [] {
   const char* ms = getenv("PLUGIN_LOADS_FOR_MS");
   if (ms == nullptr) return false;

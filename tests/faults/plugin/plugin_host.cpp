@@ -30,8 +30,9 @@ static void record_in_host(int times) {
 
 namespace {
 
-/// Blocks the places where the shared objects of a process could find their common session, as some
-/// containers do. Exits with 77 if the process is not allowed to block them.
+/// Blocks the means by which the shared objects of a process find their common session: some
+/// addresses, /proc or memfd_create(), as listed in `denied`. Some containers block these too.
+/// Exits with 77 if the process has no permission to do so.
 void deny(const char* denied) {
   if (denied == nullptr) return;
   const char* says_to = getenv("PLUGIN_HOST_SAYS_TO");

@@ -1,5 +1,5 @@
-// Tests that a program and its plugins use one session together, although all hide and export no
-// symbols.
+// Tests that a program and its plugins share one session, although none of them exports symbols of
+// the library.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ TEST_CASE("all objects share one session if /proc, memfd_create or an address is
   for (const char* denied : {"proc", "memfd", "proc memfd", "addresses"}) {
     INFO(denied);
 #ifdef __SANITIZE_THREAD__
-    // ThreadSanitizer lets no program map these addresses.
+    // ThreadSanitizer does not allow the plugin host to map the addresses that it has to block.
     if (std::string{denied} == "addresses") continue;
 #endif
     const support::temp_directory run;

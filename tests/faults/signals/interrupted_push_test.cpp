@@ -86,9 +86,9 @@ struct steps {
     raise(SIGTRAP);
   }
 
-  /// @return after how many more steps to interrupt the next run: one, so that each instruction
-  ///         is interrupted once; more if a sanitizer has added hundreds of instructions, because
-  ///         the test's time grows with their square.
+  /// Returns the distance, in steps, between the instructions that are interrupted. It is 1, so
+  /// that each instruction is interrupted once, unless a sanitizer has added hundreds of
+  /// instructions: the time of the test grows with the square of their number.
   static int stride(place_of_storing where, void (*store_once)()) {
     constexpr int all = std::numeric_limits<int>::max();
     begin(where, all, nullptr);

@@ -18,9 +18,9 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 std::atomic<std::uint64_t> scopes_begun{0};
 
-/// Returns whether a handler may record. The records of all handlers inside one scope share 64
-/// places. On a slow machine many signals may come during one scope, so only the first handlers
-/// record.
+/// Returns whether a handler may record. All handlers that interrupt one scope share a lane that
+/// holds 64 records. On a slow machine, more signals than that may arrive during one scope, so only
+/// the first handlers record.
 bool may_record() {
   constexpr int max_within_a_scope = 16;
   static std::uint64_t scope = 0;

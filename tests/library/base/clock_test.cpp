@@ -23,7 +23,8 @@ class simulated_machine {
     true_ns_ += ns;
     ticks_ += ns * ticks_per_ns_;
   }
-  /// Puts the machine to sleep. On some machines the counter continues during sleep.
+  /// Lets the machine sleep. On some machines the counter stops during sleep (`counter_stands`), on
+  /// others it continues.
   void sleep_ns(double ns, bool counter_stands) {
     true_ns_ += ns;
     asleep_ns_ += ns;
@@ -58,7 +59,8 @@ std::unique_ptr<clock_map> started(simulated_machine& machine) {
   const clock_anchor first = machine.anchor();
   machine.run_ns(1e6);
   map->begin(first, machine.anchor());
-  // These are the early clock readings that a session makes.
+  // Soon after its start, a session reads the clocks at these intervals, to learn the rate of the
+  // counter.
   for (const double ns : {5e6, 20e6, 80e6}) {
     machine.run_ns(ns);
     REQUIRE(map->tie(machine.anchor()) == 0);

@@ -13,7 +13,8 @@ using lotus::detail::lazy_lookup;
 
 namespace {
 
-// Returns whether `body` ends at once. A function that waits for the lock would take a second.
+// Returns whether `body` returns immediately. If it waited for another thread's lookup, it would
+// take about a second.
 template <class Body>
 bool at_once(Body&& body) {
   const auto start = std::chrono::steady_clock::now();

@@ -35,7 +35,7 @@ void write_sparse(const fs::path& path, std::uint64_t bytes) {
   fs::resize_file(path, bytes);
 }
 
-/// Records one scope and no side log. Returns 0 on success.
+/// Records one scope, without creating a side log. Returns 0 on success.
 int record_once(const fs::path& directory) {
   lotus::options o = noting(directory);
   o.cpu_time = false;

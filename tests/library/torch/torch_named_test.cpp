@@ -1,5 +1,4 @@
-// Tests loaders of lotus/torch.hpp that have names, next to one without a name; and time off the
-// CPU.
+// Tests loaders of lotus/torch.hpp with and without names, and the recorded time off the CPU.
 #include <sys/wait.h>
 #include <torch/data.h>
 #include <unistd.h>
@@ -182,7 +181,7 @@ TEST_CASE("time off the CPU is known for waits, batches and operations") {
 }
 
 TEST_CASE("without rseq, time off the CPU is known for waits and batches") {
-  // Runs a program without rseq, as cpu_time_test.cpp does.
+  // glibc decides about rseq when a program starts, so the test starts a program without it.
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {

@@ -130,8 +130,8 @@ TEST_CASE("without workers, the consumer's wait is the preprocessing") {
 TEST_CASE("a batch that arrives early is marked, or comes next if order does not matter") {
   const bool ordered = GENERATE(true, false);
   const recorded_run run;
-  // Batch 0 waits until batch 2 begins. The other worker begins batch 2 after it delivered batch 1,
-  // so batch 1 comes before batch 0.
+  // The worker that builds batch 0 waits until batch 2 begins. The other worker begins batch 2
+  // after it has delivered batch 1, so batch 1 arrives before batch 0.
   std::atomic<bool> second_taken{false};
   const auto hold_back = [&](std::size_t index) {
     if (index == 4) second_taken = true;

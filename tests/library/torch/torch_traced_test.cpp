@@ -104,7 +104,7 @@ struct Increment : Transform<unique_sample, unique_sample> {
   }
 };
 
-/// Remembers the addresses and reference counts of the values.
+/// Checks that it holds the only reference to each value, and stores the address of the value.
 struct Inspect : TensorTransform<> {
   explicit Inspect(std::vector<const void*>& seen) : places{&seen} {}
   torch::Tensor operator()(torch::Tensor input) override {

@@ -1,5 +1,5 @@
-// The program of every consumer project: it records two scopes; its argument is the path of the
-// log.
+// The program that each test project builds; the projects use the library through CMake, Meson,
+// Conan and in other ways. It records two scopes. Its argument is the path of the log.
 #include <lotus/lotus.hpp>
 
 void second();

@@ -1,5 +1,5 @@
-// Tests a program of two files. One is compiled with LOTUS_DISABLE, and only the macros in this
-// file must do nothing.
+// Tests a program of two files. One of them is compiled with LOTUS_DISABLE; its macros must do
+// nothing, and the macros in the other file must record.
 #include <algorithm>
 #include <string>
 #include <vector>

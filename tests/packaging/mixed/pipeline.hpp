@@ -1,6 +1,6 @@
-// A pipeline that a recording file and a file with LOTUS_DISABLE each include once, so that the two
-// can be compared. The including file defines the function's name and a prefix for the names of
-// operations.
+// A pipeline that is compiled twice: in a file that records and in a file with LOTUS_DISABLE, so
+// that the two can be compared. The including file defines the name of the function, and a prefix
+// for the names of the operations.
 #include <string>
 #include <utility>
 
@@ -28,7 +28,7 @@ int PIPELINE() {
   return evaluated;
 }
 
-// Programs may define macros of their own, such as this one.
+// A macro of a program may contain several macros of the library on one line.
 #if !defined(TIMED_TWICE)
   #define TIMED_TWICE(name) \
     LOTUS_SCOPE(name);      \

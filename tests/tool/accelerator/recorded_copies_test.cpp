@@ -1,4 +1,4 @@
-// Tests that scopes and stages with the name Copy count as copies to the device.
+// Tests that scopes and stages with the name Copy count as copies of batches to the accelerator.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -158,7 +158,7 @@ TEST_CASE("gunzip can read a compressed output") {
 
 namespace {
 
-/// Runs `body` in a child process that is killed at the end of `body`, as if it were still working.
+/// Runs `body` in a child process that is then killed, so it cannot remove its temporary files.
 template <class Body>
 void killed(Body&& body) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
-// Tests the parts of the program that are made for people: progress bar, colors, shell completion,
-// and the manual page.
+// Tests the features for interactive use: progress bar, colors, shell completion, and the manual
+// page.
 #include <unistd.h>
 
 #include <array>

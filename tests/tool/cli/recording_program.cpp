@@ -1,5 +1,6 @@
-// A loader that does not call lotus::start(). Its exit status is its argument; with the argument
-// "wait" it waits until it is killed.
+// A program with a loader, which lotus-tool run records because the program does not call
+// lotus::start() itself. Its exit status is its argument; with the argument "wait" it waits until
+// it is killed.
 #include <unistd.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Tests lotus-tool run with a real program.
+// Tests lotus-tool run, which runs and records a program, with a real program.
 #include <sys/wait.h>
 #include <unistd.h>
 

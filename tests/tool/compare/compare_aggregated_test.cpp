@@ -1,4 +1,5 @@
-// Tests calls that were counted instead of recorded, in `compare` and in profiles.
+// Tests how `compare` and profiles show aggregated operations, whose calls were counted instead of
+// recorded.
 #include <cstddef>
 #include <string>
 
@@ -17,8 +18,8 @@ std::string section(const std::string& name, int count, int ns) {
          std::to_string(ns) + ':' + n + "\nend,5.0,1\n";
 }
 
-/// Writes runs whose calls take about `ns`. This must be below 64, because these buckets contain
-/// exactly one duration each.
+/// Writes runs into the folder `side`; their calls take about `ns`. This must be below 64, because
+/// up to there each bucket of the aggregates contains exactly one duration.
 void write_runs(const temp_dir& dir, const std::string& side, int runs, int ns) {
   for (int i = 0; i < runs; ++i) {
     const std::string to = side + '/' + std::to_string(i) + '/';
@@ -104,7 +105,7 @@ TEST_CASE("a profile lists counted calls, and includes their time once") {
   CHECK(contains(row, " 100 "));
   CHECK(contains(row, " 4.000 us"));
   CHECK(contains(row, " 40 ns"));
-  // Sentence comes first, because its self time is 6 us.
+  // The table is sorted by self time: Sentence has 6 us, Token 4 us.
   CHECK(reported.out.find("  Sentence") < at);
   const result by_count = run({"stats", dir.path(), "--style", "profile", "--sort", "ncalls"});
   CHECK(by_count.out.find("Sentence") > by_count.out.find("Token"));

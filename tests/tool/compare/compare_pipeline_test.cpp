@@ -12,7 +12,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Writes batches of Read (10 ms) and Decode (`decode_ms`), with only `cpu_ms` on the CPU.
+/// Writes 30 items that take 10 ms in Read and `decode_ms` in Decode. Decode is on a CPU for only
+/// `cpu_ms` of its time.
 void write_loader(const temp_dir& dir, const std::string& folder, std::int64_t decode_ms,
                   std::int64_t cpu_ms) {
   thread_logs read;
@@ -35,6 +36,7 @@ result compare(const temp_dir& dir, const std::vector<std::string>& more = {}) {
   return r;
 }
 
+/// Returns the row with this name in a list of the JSON output of compare.
 /// @param loader  name of the loader; "" for the default one.
 json row(const json& document, const std::string& list, const std::string& name,
          const std::string& loader = "") {

@@ -26,8 +26,8 @@ struct planted {
   std::string info = {};
 };
 
-/// Writes the logs of workers, which build batches in turn and run Load and Crop for each sample,
-/// and of a consumer that waits for the batches.
+/// Writes the logs of workers, which take turns to build batches and run Load and Crop for each
+/// sample, and of a consumer that waits for the batches.
 void write_run(const temp_dir& dir, const std::string& name, const planted& of, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> draw(0, 1);
@@ -64,13 +64,14 @@ void write_run(const temp_dir& dir, const std::string& name, const planted& of, 
   if (!of.info.empty()) dir.file(name + "/.lotus_info_1_a", of.info);
 }
 
-/// Returns the sentence after the line about the throughput.
+/// Returns the sentence that says how the preprocessing time of a batch changed; "" if there is
+/// none.
 std::string conclusion_in(const std::string& text) {
   const std::size_t at = text.find("preprocessing of a batch");
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
 }
 
-/// Returns the arguments --a and --b, each with `count` runs.
+/// Writes `count` runs for each side. Returns the arguments for compare, with --a and --b.
 std::vector<std::string> several(const temp_dir& dir, int count, const planted& a, const planted& b,
                                  unsigned seed) {
   std::vector<std::string> arguments{"compare"};
@@ -241,7 +242,7 @@ TEST_CASE("five runs per side get a permutation test") {
   CHECK(contains(conclusion_in(r.out), " (5 against 5 runs)"));
   CHECK(contains(r.out, "  p "));
   CHECK(contains(r.out, "throughput: "));
-  CHECK(contains(r.out, ", p = 0.00794"));  // 2 of the 252 possible assignments are as extreme
+  CHECK(contains(r.out, ", p = 0.00794"));  // 2 of the 252 ways to divide the runs are as extreme
   CHECK_FALSE(contains(r.out, "one run per side"));
   arguments.insert(arguments.end(), {"--json", "--fail-above", "5%"});
   const result failed = run(arguments);

@@ -13,7 +13,7 @@ using lotus::tool::usage_error;
 
 namespace {
 
-/// Writes a run whose loader takes about `loader` ns.
+/// Writes a run in which each call of Loader takes about `loader` ns.
 void write_run(const temp_dir& dir, const std::string& name, int loader) {
   std::string log;
   for (int i = 0; i < 200; ++i) {

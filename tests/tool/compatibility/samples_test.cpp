@@ -33,8 +33,8 @@ bool same_type(const json& a, const json& b) {
          a.is_text() == b.is_text() && a.is_number() == b.is_number();
 }
 
-/// Checks that every key of `then` is in `now`. The type of a value may have changed only from or
-/// to null.
+/// Checks that every key of `then`, the output of an earlier version, is in `now`. The type of a
+/// value may have changed only from or to null.
 void check_keys(const json& then, const json& now, const std::string& place) {
   INFO(place);
   if (then.is_null() || now.is_null()) return;

@@ -32,7 +32,7 @@ answer diagnose(const stage_chain& chain) {
   return diagnose(p.logs);
 }
 
-/// Returns the shares in the table "where time went" that have this title.
+/// Returns the sum of the shares with this title in the table "where time went".
 double path_share(const answer& a, const std::string& title) {
   double ns = 0;
   for (const json& share : a.whole["critical_path"].array()) {
@@ -41,7 +41,7 @@ double path_share(const answer& a, const std::string& title) {
   return ns / a.whole["run_ns"].number();
 }
 
-/// Returns whether a suggestion, even a doubtful one, is a change with this key.
+/// Returns whether a suggestion, even a doubtful one, changes the setting `key`.
 bool suggests(const answer& a, const std::string& key) {
   for (const char* const list : {"moves", "possible"}) {
     for (const json& move : a.whole[list].array()) {
@@ -51,8 +51,8 @@ bool suggests(const answer& a, const std::string& key) {
   return false;
 }
 
-/// Simulates eight workers on two CPUs that work in step: most of the time they sleep, and then
-/// they wait `queued_ms` of 10 ms for a CPU.
+/// Simulates eight workers on two CPUs. Their batches begin at the same times and take 10 ms: the
+/// workers sleep for most of this time, and then wait `queued_ms` for a CPU.
 answer sleeping_workers(double queued_ms) {
   worker_loader loader;
   loader.workers = 8;
@@ -101,7 +101,8 @@ TEST_CASE("of a stage and its operation with the same gain, only the operation i
   INFO(capped.text);
   CHECK(contains(capped.text, "Huffman 2x faster"));
   CHECK_FALSE(contains(capped.text, "stage Decode 2x faster"));
-  // If the operation is only a part of the stage's work, the stage gains more.
+  // If the operation is only 40 % of the stage's work, making the whole stage faster gains more. So
+  // both are suggested.
   chain.stages[1].inside_share = 0.4;
   chain.stages[2].service = constant(1);
   const answer part = diagnose(chain);
@@ -162,7 +163,8 @@ TEST_CASE("if the number of unfinished items is limited, no more threads are sug
   std::int64_t read_until = 0;
   std::int64_t waits_from = 0;
   for (std::int64_t i = 0; i < 60 * items_per_batch; ++i) {
-    // An item is read when the item before the previous one has left the stages.
+    // At most two items are unfinished: reading an item begins after the item before the previous
+    // one is finished.
     std::int64_t start = read_until + 10'000;
     if (finished.size() >= most) start = std::max(start, finished[finished.size() - most] + 10'000);
     read_until = start + ms;
@@ -215,7 +217,8 @@ TEST_CASE("all rates of --details cover the whole run") {
   INFO(r.out);
   CHECK(r.status == 0);
   CHECK(contains(r.out, "measured throughput"));
-  // Without start-up, the throughput may exceed the capacity of the workers.
+  // The throughput in steady state must not be shown here: it leaves out the start-up, so it may
+  // exceed the capacity of the workers.
   CHECK_FALSE(contains(r.out, "steady"));
   CHECK(contains(r.out, " batches/s, "));
   CHECK(contains(r.out, " samples/s"));

@@ -116,8 +116,8 @@ TEST_CASE("a slow consumer makes a run consumer-bound") {
 
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
   trace t;
-  // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch at
-  // once, but at most three batches are in flight. A step takes 45 ms.
+  // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch
+  // immediately, but at most three batches are in flight. A step takes 45 ms.
   std::int64_t free[2] = {0, 0};
   std::int64_t given[43] = {};
   std::int64_t now = 0;
@@ -139,7 +139,7 @@ TEST_CASE("a run is order-bound if the consumer waits while later batches are re
   CHECK(d["preprocessing_capacity"].number() == Approx(2000.0 / 55));
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 30));
   CHECK(d["head_of_line_share"].number() > 0.5);
-  // Delivery in any order is suggested by itself, not only together with more workers.
+  // One suggestion must be only to deliver batches in any order, without more workers.
   bool alone = false;
   for (const char* const list : {"moves", "possible"}) {
     for (const json& move : d[list].array()) {

@@ -1,4 +1,5 @@
-// Tests pipelines that once got a confident but wrong verdict. Each must get correct numbers.
+// Tests pipelines for which an earlier version of diagnose gave a confident but wrong verdict. Each
+// must get correct numbers.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -28,8 +29,8 @@ TEST_CASE("CONSUMED after the step does not turn the step into waiting") {
         Approx(in_time.whole["wait_share"].number()).epsilon(0.03));
   CHECK(late.whole["consumer_capacity"].number() ==
         Approx(in_time.whole["consumer_capacity"].number()).epsilon(0.01));
-  // With a short step, the wrong record affects too little of the consumer's time for the check to
-  // fail. The capacity of the consumer must still be correct.
+  // With a short step, SBatchConsumed after the step affects too little of the consumer's time for
+  // the check to fail. The capacity of the consumer must still be correct.
   loader.step = constant(1);
   const answer hardly = diagnose(loader);
   CHECK(hardly.checks == no_checks);
@@ -125,7 +126,7 @@ TEST_CASE("steps of varying length are attributed to the consumer, not to the wo
   loader.step = constant(5);
   loader.change_step = [](int i, std::int64_t step) { return i % 50 == 20 ? 600 * ms : step; };
   const answer now_and_then = diagnose(loader);
-  // During a long step, the workers must stop, because too few batches may be in flight.
+  // During a long step the workers must stop, because the limit of batches in flight is too low.
   CHECK(now_and_then.verdict() == "prefetch-bound");
 
   loader.batches = 2000;

@@ -1,4 +1,5 @@
-// Tests recordings that once got a confident but wrong verdict. Each must fail the right check.
+// Tests recordings for which an earlier version of diagnose gave a confident but wrong verdict.
+// Each must fail the right check.
 #include <algorithm>
 #include <cstdint>
 #include <set>

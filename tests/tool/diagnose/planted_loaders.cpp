@@ -48,7 +48,7 @@ void consumed_late(planted& p, generator& random) {
   if (late > 0.18 && late <= 0.22) p.may = {"consumed-late"};
 }
 
-/// Records only the last part of each batch's preprocessing as preprocessing.
+/// The scope LOTUS_BATCH_PREPROCESSED contains only the last part of the work on each batch.
 void unrecorded(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
   const int share = any(random, 5, 60);  // recorded part in percent
@@ -63,8 +63,8 @@ void unrecorded(planted& p, generator& random) {
   p.checks = {"unrecorded-work"};
 }
 
-/// Neither a few operations outside of batches nor operations of the consumer may make a check
-/// fail.
+/// A few operations are outside of batches, and one is on the thread of the consumer. Neither may
+/// make a check fail.
 void a_little_unrecorded(planted& p, generator& random) {
   worker_loader loader = some_workers(random);
   const int share = any(random, 0, 15);
@@ -175,7 +175,7 @@ void oversubscribed(planted& p, generator& random) {
   loader.step = constant(1);
   const bool sleeping = any(random, 0, 1) == 1;
   if (sleeping) {
-    // Each worker waits for a disk during 90 % of its time, but not all of them at once.
+    // Each worker waits for a disk during 90 % of its time, but not all workers at the same time.
     loader.make = spread(20, 0.4);
     loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i,
                                   std::int64_t start, std::int64_t duration) {

@@ -47,7 +47,7 @@ struct planted {
   std::vector<stage_truth> stages;
   std::map<std::int64_t, batch_truth> batches;  ///< true results of batches by number
   std::optional<std::string> verdict;  ///< expected verdict; nullopt if several are possible
-  std::optional<int> workers;          ///< expected number of workers at once
+  std::optional<int> workers;          ///< expected number of simultaneous workers
   double steady_per_s = 0;             ///< throughput in steady state; 0: not compared
 };
 
@@ -66,7 +66,8 @@ struct worker_loader {
   durations make = constant(10);
   durations step = constant(5);
   bool consumed_late = false;
-  /// Number to add to a batch's number in the record SBatchConsumed.
+  /// Number that is added to the batch's number in SBatchConsumed, as if the program passed a wrong
+  /// number to LOTUS_BATCH_CONSUMED.
   std::int64_t consumed_number = 0;
   std::function<std::int64_t(int batch, std::int64_t step)> change_step;
   /// Logs the preprocessing of a batch. If this is empty, made_as_one() does so.

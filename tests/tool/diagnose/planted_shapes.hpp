@@ -16,7 +16,7 @@ struct planted_shape {
   int times;
 };
 
-/// Returns all loaders with workers; there is one for each fault.
+/// Returns all shapes of loaders with workers, most of which have one fault.
 const std::vector<planted_shape>& planted_loaders();
 /// Returns all other shapes: stages, pools, tasks and requests.
 const std::vector<planted_shape>& planted_stages();

@@ -93,7 +93,7 @@ void asynchronous(planted& p, generator& random) {
   loader.workers = threads;
   loader.log_preprocessing = [threads](planted_logs& logs, int thread, std::int64_t i,
                                        std::int64_t start, std::int64_t duration) {
-    // The last segment is on another thread, inside a span of this thread.
+    // The second segment runs on another thread, inside a span of that thread.
     logs.segment(thread, "Fetch", i, start, duration / 8);
     logs.segment(1 + (thread % threads), "Fetch", i, start + duration / 2, duration / 8);
     made_as_one(logs, thread, i, start, duration);

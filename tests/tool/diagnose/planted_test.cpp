@@ -35,7 +35,8 @@ struct answers {
   int distinguished = 0;
   /// Number of stages for which the logs cannot show whether they were starved or blocked.
   int left_open = 0;
-  /// Number of runs that the tool's simulation does not reproduce, although no unsafe check failed.
+  /// Number of runs that the tool's simulation does not reproduce, although no check says that the
+  /// recording is unsafe.
   int unexplained = 0;
 };
 

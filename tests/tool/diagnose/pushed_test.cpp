@@ -1,5 +1,6 @@
-// Tests pipelines that push batches to a last stage, and readers that are reset. The throughput
-// must count the batches that were finished, and the other results must agree with it.
+// Tests pipelines that end in a last stage instead of a consumer, and readers that are reset to
+// begin again with batch 0. The throughput must count the batches that were finished, and the other
+// results must agree with it.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

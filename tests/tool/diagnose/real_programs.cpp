@@ -1,4 +1,4 @@
-// Real programs of many shapes, with operations that sleep or compute.
+// Programs that record pipelines of many shapes, with operations that sleep or compute.
 #include "tool/diagnose/real_programs.hpp"
 
 #include <sched.h>
@@ -179,7 +179,7 @@ void asynchronous() {
   consume(made, 1);
 }
 
-/// The workers do most of their work outside of batches.
+/// The workers do most of their work outside of the scope LOTUS_BATCH_PREPROCESSED.
 void unrecorded() {
   channel made(4);
   const crew all(2, numbers(batches), made, [](int i) {
@@ -216,7 +216,7 @@ void in_parts() {
   consume(made, 1);
 }
 
-/// Has a scope that begins on one thread and ends on another, during one of that thread's
+/// Records a scope that begins on one thread and ends on another, during one of that thread's
 /// operations.
 void crossing() {
   channel made(4);

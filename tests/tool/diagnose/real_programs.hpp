@@ -1,4 +1,4 @@
-// Real programs of many shapes, with the results that diagnose must give.
+// Programs that record pipelines of many shapes, with the results that diagnose must give.
 #ifndef LOTUS_TESTS_REAL_PROGRAMS_HPP
 #define LOTUS_TESTS_REAL_PROGRAMS_HPP
 

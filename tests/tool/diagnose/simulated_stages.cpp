@@ -96,7 +96,7 @@ class simulation {
     }
   }
 
-  /// Moves the item that was finished first in stage `s` to the next queue, if there is room.
+  /// Moves the item that stage `s` has finished first to the next queue, unless this queue is full.
   bool put_down(std::size_t s) {
     worker* first = nullptr;
     for (worker& w : workers_) {
@@ -116,7 +116,7 @@ class simulation {
     if (s == 0 ? next_ == chain_.batches : queues_[s].empty()) return false;
     if (at_work_[s] == chain_.stages[s].threads) return false;
     // The number of items in flight must be limited. Otherwise, all threads of a pool could hold
-    // items that the next stage cannot take.
+    // finished items while the next queue is full, and no thread could continue.
     if (s == 0 && chain_.pool > 0 && next_ - delivered_ >= 2 * chain_.pool) return false;
     if (s == 0 && chain_.budget > 0 && next_ - delivered_ >= chain_.budget) return false;
     // Chooses the thread that has been idle for longest, so that every thread appears in the logs.
@@ -190,7 +190,7 @@ class simulation {
       }
       double blocked_ns = 0;
       double busy_in_time_ns = busy_ns;
-      if (s == 0) {  // a source has no more work after its last start
+      if (s == 0) {  // the first stage has no work left after its last start
         busy_in_time_ns = 0;
         last_ns = last_start_ns;
         for (const done_span& span : spans_[s]) {

@@ -67,6 +67,7 @@ std::string query(const temp_dir& scratch, const std::string& sql) {
 }
 
 /// Creates a program `duckdb` that answers the first query and runs `then` for the second one.
+/// Returns a PATH on which the program is found.
 std::string false_duckdb(const temp_dir& dir, const std::string& then) {
   const std::string program = dir.file("bin/duckdb",
                                        "#!/bin/sh\ncase $5 in 'SELECT 1') exit 0;; "

@@ -1,5 +1,5 @@
-// Tests the export of ranks that train together, whose logs are in one folder or in one folder
-// each. The queries must find the same slow rank.
+// Tests the export of the processes (ranks) of a distributed training. Their logs are all in one
+// folder, or in one folder per rank. The queries must find the same slow rank in both cases.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -44,7 +44,8 @@ void check_same(const temp_dir& dir, const std::string (&text)[detail::log_roles
 
 TEST_CASE("unpack writes the same lines that recording as text would have written") {
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
-    // 3000 names are more than one chain of blocks can contain
+    // 3000 names are more than fit into one chain, a series of blocks of which each uses the names
+    // in the blocks before it.
     const std::uint32_t names = seed % 3 == 0 ? 3000 : 20;
     const std::vector<detail::record> records = random_records(seed, names, seed % 4 < 2);
     const both recorded = record_both(records, seed % 2 == 0 ? capacity : 37);
@@ -110,7 +111,8 @@ TEST_CASE("a torn last block is skipped, and damage affects only blocks that nee
   const std::string lines = read_file(dir.path() + "/out/" + log_names[1]);
   CHECK(recorded.text[1].rfind(lines.substr(0, lines.size() / 3), 0) == 0);
   CHECK(lines.size() > recorded.text[1].size() * 2 / 5);
-  // A later block begins a new chain, so the end of the log is complete.
+  // A later block begins a new chain, so it needs no names of the damaged block. The end of the log
+  // is therefore complete.
   const std::string end = recorded.text[1].substr(recorded.text[1].size() - 2000);
   CHECK(contains(lines, end));
 }

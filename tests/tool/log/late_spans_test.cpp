@@ -33,8 +33,9 @@ void record(int scopes) {
   for (int i = 0; i < scopes; ++i) LOTUS_SCOPE("Now");
 }
 
-/// Records a span long after its time: the log has grown by 20 MB since then. The span's time is
-/// between two samples of the log.
+/// Records a span long after its end: in the meantime, the log grows by 20 MB. The tool examines
+/// only samples of a log to find out whether records are late, and this span is in none of the
+/// samples.
 void record_late(const std::string& dir, bool killed) {
   const pid_t child = fork();
   if (child == 0) {
@@ -136,7 +137,8 @@ TEST_CASE("the information file has each new maximum of how far back spans lie, 
   for (const std::string& name : dir.names()) {
     if (name.rfind(".lotus_info_", 0) == 0) reported = read_file(dir.path() + '/' + name);
   }
-  // 2^36 ns cover the span that ended 60 s ago; another 2^33 ns cover the span that ends 5 s ahead.
+  // 2^36 ns (69 s) are enough for the span that ended 60 s before it was recorded. Another 2^33 ns
+  // (9 s) are needed after the span that ends 5 s in the future.
   const std::string as_reported = "\nback 68719476736\n";
   CHECK(contains(reported, as_reported));
   CHECK(contains(reported, "\nback 77309411328\n"));

@@ -68,7 +68,7 @@ void train(const std::atomic<bool>& over) {
   for (std::thread& worker : workers) worker.join();
 }
 
-/// Records to `run` until it is asked to end, or is killed.
+/// A child process that records to `run` until end() is called or the process is killed.
 class training {
  public:
   explicit training(const fs::path& run) {

@@ -32,8 +32,8 @@ constexpr std::int64_t run_s = 4000;
 
 using logged = std::tuple<std::string, std::int64_t, std::int64_t>;
 
-/// Returns a record every 10 ms. Every hundredth record is late: it is written three seconds after
-/// its span ended.
+/// Returns records at intervals of 10 ms. Every hundredth record is late: it is written three
+/// seconds after its span ended.
 std::vector<logged> records_of(int worker) {
   std::vector<logged> all;
   for (std::int64_t i = 0; i < run_s * 100; ++i) {
@@ -53,7 +53,8 @@ std::string text_of(const std::vector<logged>& records) {
   return text;
 }
 
-/// Returns compact blocks with a thousand records each. Every fourth block begins a new chain.
+/// Returns compact blocks with a thousand records each. Every fourth block begins a new chain,
+/// which means that it depends on no earlier block.
 std::string blocks_of(const std::vector<logged>& records) {
   std::string log;
   for (std::size_t first = 0; first < records.size(); first += 1000) {

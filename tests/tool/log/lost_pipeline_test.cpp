@@ -30,7 +30,7 @@ void in_recording_child(const std::string& prefix, bool killed, Work&& work) {
     o.log_file = prefix;
     o.drain_interval_ms = 1'000'000;
     lotus::start(o);
-    usleep(400'000);  // waits until the first drains, which come early, are over
+    usleep(400'000);  // waits until the drains shortly after start() are over
     work();
     if (killed) raise(SIGKILL);
     lotus::stop();

@@ -1,4 +1,4 @@
-// Tests that unusual inputs from the collection are handled as specified.
+// Tests that the unusual logs in the folder `quirks` of the test data are handled as specified.
 #include <string>
 #include <vector>
 

@@ -47,9 +47,9 @@ void leave_records(const std::string& prefix, const char* rank = nullptr) {
     lotus::options o;
     o.log_file = prefix;
     o.drain_interval_ms = 1'000'000;
-    o.cpu_time = false;  // so that every record is a line in a log
+    o.cpu_time = false;  // otherwise, records of CPU time would be counted too
     lotus::start(o);
-    usleep(400'000);  // waits until the first drains, which come early, are over
+    usleep(400'000);  // waits until the drains shortly after start() are over
     pthread_setname_np(pthread_self(), "loader \"7\"");
     {
       LOTUS_BATCH_PREPROCESSED(0);
@@ -115,7 +115,7 @@ TEST_CASE("recover does not touch running processes, and reports them") {
   o.drain_interval_ms = 1'000'000;
   REQUIRE(lotus::start(o));
   { LOTUS_SCOPE("Alive"); }
-  // The lock excludes only other processes, so a child process looks at the ring.
+  // The lock of a ring file excludes only other processes, so a child process runs the tool.
   const pid_t pid = fork();
   if (pid == 0) {
     const auto result = run_tool({"recover", run.path().c_str()});

@@ -236,7 +236,7 @@ TEST_CASE("records in rings are included only up to a limit on memory") {
   std::size_t bytes = 0;
   for (const auto& file : files[run.path().string()]) bytes += file.tail.size();
   CHECK(bytes > 1000);
-  // The tool must have read only one portion, the amount that it reads from a ring at once.
+  // The tool must have stopped after one portion, the amount that it reads from a ring in one call.
   CHECK(bytes < 4096 * 40);
   CHECK(contains(err.str(), "has more records than are counted; `lotus-tool recover`"));
 }

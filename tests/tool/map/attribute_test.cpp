@@ -1,4 +1,5 @@
-// Tests lotus-tool map attribute.
+// Tests lotus-tool map attribute, which divides hardware counters of functions among the operations
+// that call the functions.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -54,7 +55,8 @@ TEST_CASE("a shared function is split by elapsed time, and shares are weighted b
   CHECK(config["config"].text() == "b8_dataloader8");
   const auto& load = config["ops"]["Load"];
   const auto& crop = config["ops"]["Crop"];
-  // Load has 3 of the 4 s, so it gets all of decode and 3/4 of copy.
+  // Load has 3 s of the 4 s of elapsed time. So it gets 3/4 of copy, which both operations call,
+  // and all of decode, which only Load calls.
   CHECK(load["CPU Time"].number() == Approx(10 + 3));
   CHECK(crop["CPU Time"].number() == Approx(1));
   CHECK(load["Retiring"]["clockticks"].number() == Approx(0.5 * 30e9 + 0.75 * 0.1 * 8e9));

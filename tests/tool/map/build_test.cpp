@@ -1,4 +1,5 @@
-// Tests lotus-tool map build.
+// Tests lotus-tool map build, which finds out from reports of profilers which functions belong to
+// which operation.
 #include <filesystem>
 #include <map>
 #include <set>

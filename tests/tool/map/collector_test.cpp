@@ -1,4 +1,5 @@
-// Tests the library's collectors and LOTUS_MAP_REGION, using stand-ins for the vendors' libraries.
+// Tests the collectors, with which the library controls profilers, and LOTUS_MAP_REGION. Uses
+// stand-ins for the libraries of the profilers' vendors.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,7 +218,8 @@ TEST_CASE("VTune is asked for the handle of a name once, not for every task") {
     return std::count(text.begin(), text.end(), '\n');
   };
   CHECK(lines("/calls") > 100);
-  // If a signal handler interrupts a scope that requests a handle, both may request one.
+  // If a signal handler interrupts a scope that is requesting a handle, the handler requests one
+  // too.
   CHECK(lines("/handles") >= 2);
   CHECK(lines("/handles") <= 4);
 }

@@ -1,4 +1,5 @@
-// Tests map with programs whose threads, processes and shared objects start and end during the run.
+// Tests lotus-tool map with programs whose threads, processes and shared objects start and end
+// during the run.
 #include <sched.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// Tests lotus-tool map join.
+// Tests lotus-tool map join, which shows the functions and the CPU time of operations by joining a
+// run's logs with samples of a profiler.
 #include <csignal>
 #include <cstdint>
 #include <filesystem>

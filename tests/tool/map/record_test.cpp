@@ -1,4 +1,4 @@
-// Tests lotus-tool map record.
+// Tests lotus-tool map record, which samples the functions of a program while the program records.
 #include <filesystem>
 #include <string>
 #include <utility>

@@ -1,4 +1,5 @@
-// Tests lotus-tool map run with the built-in collector.
+// Tests lotus-tool map run, which runs a probe program and samples its operations, with the
+// built-in collector.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

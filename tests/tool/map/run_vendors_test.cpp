@@ -1,4 +1,5 @@
-// Tests lotus-tool map run with collectors of vendors, both real ones and stand-ins.
+// Tests lotus-tool map run with the collectors of vendors such as VTune and uProf: with the real
+// ones, and with stand-ins for their libraries.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

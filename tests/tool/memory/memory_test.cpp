@@ -102,8 +102,8 @@ TEST_CASE("memory that is freed elsewhere is not a leak, and a real leak is name
   const json& leak = memory["leaks"][0];
   CHECK(leak["name"].text() == "SDecode");
   CHECK(leak["of"].text() == "SBatchPreprocessed");
-  // With two workers, an allocation of one may be counted for the unit that the other has begun in
-  // the meantime.
+  // With two workers, an allocation of one worker may be counted for the batch that the other
+  // worker has begun in the meantime.
   CHECK(std::abs(leak["bytes_each"].number() - 8 * 64) < 64);
   CHECK(leak["low"].number() > 0);
   CHECK(leak["low"].number() <= leak["bytes_each"].number());

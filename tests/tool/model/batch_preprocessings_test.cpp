@@ -1,5 +1,5 @@
-// Tests which spans belong to the preprocessing of a batch that several stages build, over several
-// epochs, with items that batches take, and in parts.
+// Tests which spans belong to the preprocessing of a batch: if several stages build the batch, if
+// it consists of items, or if several threads preprocess parts of it, over several epochs.
 #include <cstdint>
 #include <optional>
 #include <random>

@@ -1,5 +1,5 @@
 // Tests durations and operations that are partly stored in files: their statistics must equal those
-// of all values.
+// of the same values in memory.
 #include "model/times/kept_durations.hpp"
 
 #include <algorithm>

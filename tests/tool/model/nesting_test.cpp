@@ -1,5 +1,5 @@
-// Compares the order, callers and self times of operations with those of a slow, simple program, on
-// random logs of spans that nest, overlap partly, and begin or end at the same time.
+// Compares the order, callers and self times of operations with the results of a slow but simple
+// algorithm, on random logs of spans that nest, overlap partly, and begin or end at the same time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -55,7 +55,7 @@ class played_thread {
     s.blocked_ns = blocked_ns_ - s.blocked_ns;
   }
 
-  /// Runs, and is off the CPU at most three times.
+  /// Simulates that the thread runs, and is off the CPU up to three times.
   void live() {
     now_ns_ += draw(10, 10'000);
     for (std::int64_t i = draw(0, 3); i > 0; --i) {
@@ -103,8 +103,8 @@ TEST_CASE("running, waiting for a CPU and blocked times are exact for every span
 }
 
 TEST_CASE("clocks that disagree never make a share negative or larger than the span") {
-  // The second line is recorded 3 ns after the end of a span of 10 ns that slept almost all the
-  // time. So its time off the CPU is longer than the time since the previous line.
+  // The two intervals overlap, although a thread cannot be off the CPU twice at a time. This
+  // happens because their ends and their lengths are measured with different clocks.
   const off_cpu_time off({{104, 113, 0}, {100, 120, 15}}, cpu_measure::switches);
   const cpu_split first = off.split(103, 110);
   CHECK(first.cpu_ns == 1);

@@ -51,7 +51,8 @@ TEST_CASE("an out-of-order marker is not a wait and does not end a step") {
   const batch& one = run.all()[1];
   CHECK(run.out_of_order(one));
   CHECK(run.wait_ns(one) == maybe(0));
-  // The step lasts until the next batch is received; the marker in between does not end it.
+  // The step lasts until the next batch is received. The marker of batch 3, which arrives during
+  // the step, does not end it.
   CHECK(run.step_ns(zero.consumed) == maybe(90));
   CHECK(run.step_ns(one.consumed) == maybe(50));  // lasts until the next wait
   CHECK_FALSE(run.out_of_order(zero));
@@ -122,8 +123,8 @@ TEST_CASE("throughput includes start-up and pauses between epochs, but not in st
 }
 
 TEST_CASE("a pass with only discarded batches does not shift later epochs") {
-  // The reader prefetches batches 0 to 2 and is reset. Then it builds batches 0 to 9, which are
-  // received.
+  // The reader prefetches batches 0 to 2 and is reset to the beginning of its data. Then it builds
+  // batches 0 to 9, which are received.
   batch_records all;
   for (std::int64_t i = 0; i < 3; ++i) all.push_back(made(i, 10 * i, 8));
   for (std::int64_t i = 0; i < 10; ++i) {

@@ -117,7 +117,7 @@ TEST_CASE("with a thread per item, a stage has as many slots as threads at one t
 }
 
 TEST_CASE("threads that go on with the logs of ended ones do not count as living in between") {
-  // 80 threads, one after another; the last 8 go on with the logs of the first 8.
+  // 80 threads run one after another. The last 8 threads continue the logs of the first 8.
   run_data run;
   run.names.id("SParse");
   std::vector<stage_span> spans;
@@ -131,7 +131,7 @@ TEST_CASE("threads that go on with the logs of ended ones do not count as living
 }
 
 TEST_CASE("stages that share threads have one common capacity") {
-  // Four threads spend 5 ms (A) and 15 ms (B) per item, so the capacity is 4 / 20 ms.
+  // Four threads spend 5 ms (A) and 15 ms (B) on each item, so they process four items in 20 ms.
   run_data run;
   run.names.id("SA");
   run.names.id("SB");
@@ -147,8 +147,8 @@ TEST_CASE("stages that share threads have one common capacity") {
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].pool.has_value());
   CHECK(stages[0].pool == stages[1].pool);
-  // Here, the first stage never runs on two threads at the same time, so it may be serial: 1 / 5
-  // ms.
+  // In this run, the first stage never runs on two threads at the same time, so it may be serial.
+  // Then its capacity is one item per 5 ms.
   CHECK(*stages[0].capacity_per_s == Approx(200));
   CHECK(*stages[1].capacity_per_s == Approx(200));
   CHECK(stages[0].shares.busy + stages[1].shares.busy == Approx(1).margin(0.02));

@@ -1,4 +1,4 @@
-// Simulates, call by call, a loader whose workers share something that does not scale.
+// Simulates, call by call, a loader whose workers share a resource that does not scale.
 #ifndef LOTUS_TESTS_CONTENDED_LOADER_HPP
 #define LOTUS_TESTS_CONTENDED_LOADER_HPP
 
@@ -15,7 +15,7 @@ enum class shared_kind : std::uint8_t {
   lock,         ///< sleeping with a locked mutex; any waiting thread may be the next owner
   locked_work,  ///< CPU work with a locked mutex
   work,         ///< CPU work that shares only the CPUs
-  device,       ///< a device that serves `channels` calls at once, in order of arrival
+  device,       ///< a device that serves `channels` calls simultaneously, in order of arrival
   rate_limit    ///< `limit_per_s` calls may begin per second; each then takes its own time
 };
 
@@ -24,7 +24,7 @@ enum class shared_kind : std::uint8_t {
 /// workers. All threads that want a CPU share the CPUs evenly, including those of another program.
 struct contended_loader {
   shared_kind kind = shared_kind::free;
-  int channels = 1;          ///< number of calls that a device can serve at once
+  int channels = 1;          ///< number of calls that a device serves simultaneously
   double limit_per_s = 250;  ///< calls per second that a rate limit allows
   double fetch_ms = 4;       ///< mean time of a call
   double cv = 0;             ///< coefficient of variation of the time of a call

@@ -9,8 +9,8 @@ using namespace lotus::tool;
 
 TEST_CASE("a simulation with a full queue of items of incomplete batches continues") {
   constexpr double ms = 1e6;
-  // The first batch consists of items 0 and 2, the second one of items 1 and 3. With room for two
-  // items, items 0 and 1 fill the queue, and neither batch is complete.
+  // The first batch consists of items 0 and 2, the second one of items 1 and 3. The queue holds
+  // only two items, so items 0 and 1 fill it before either batch is complete.
   replay_plan plan;
   plan.stages.resize(2);
   plan.stages.front().max_ahead = 2;

@@ -1,4 +1,5 @@
-// Asks whatif questions about more and fewer workers to which the answers are known.
+// Asks `lotus-tool whatif` about more and fewer workers of simulated loaders, whose true throughput
+// is known.
 #ifndef LOTUS_TESTS_SCALING_SUITE_HPP
 #define LOTUS_TESTS_SCALING_SUITE_HPP
 
@@ -13,15 +14,15 @@ struct scaling_questions {
   std::vector<int> recorded{1, 2, 4, 8};
   std::vector<int> asked{1, 2, 3, 4, 6, 8, 12, 16};
   std::vector<unsigned> seeds{1};
-  /// Whether to ask each question also with two threads of another program.
+  /// Whether to ask each question a second time, with two threads of another program on the CPUs.
   bool neighbours = true;
   /// Whether to give whatif a second recording with another number of workers.
   bool two_levels = false;
 };
 
 /// Counts answers. An interval is wide if its ends differ by more than a factor of 1.5. An answer
-/// is right if it is a narrow interval with the true value; it is silent if it is a wide one with
-/// the true value, or if there is none.
+/// is right if its interval is narrow and contains the true value. It is silent if it has no
+/// interval, or a wide one that contains the true value.
 struct scaling_score {
   std::size_t right = 0;
   std::size_t silent = 0;

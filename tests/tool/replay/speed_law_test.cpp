@@ -12,8 +12,8 @@ using namespace lotus::tool;
 
 namespace {
 
-/// Estimates the speed law from work that takes 3 to 13 ms for each unit, while one other CPU is
-/// busy for half of the time on average.
+/// Estimates the speed law, which says how much busy CPUs slow down a thread, from simulated work.
+/// Each unit takes 3 to 13 ms, while one other CPU is busy for half of the time on average.
 /// @param slowing  relative slowdown of the work while the other CPU is busy.
 /// @param beside_long_ones  how much longer the other CPU is busy during long work.
 estimated_law estimated(double slowing, double beside_long_ones) {

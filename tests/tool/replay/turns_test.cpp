@@ -1,4 +1,5 @@
-// Compares simulated threads that share CPUs with results calculated by hand.
+// Compares simulated threads that share CPUs with results calculated by hand. A turn is the time
+// slice for which a thread keeps a CPU.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,7 @@ struct burst {
   double cpu_ms;
 };
 
-/// Returns when each burst ends, in ms. Burst i runs on thread i.
+/// Simulates bursts of CPU work; burst i runs on thread i. Returns when each burst ends, in ms.
 std::vector<double> ends(const speed_law& law, const std::vector<burst>& bursts) {
   replay_clocks clocks(law);
   std::vector<double> end_ms(bursts.size());
@@ -65,27 +66,27 @@ void check_ends(const std::vector<double>& found, const std::vector<double>& exp
 TEST_CASE("without turns, the threads of a CPU run at the same time at a lower speed") {
   check_ends(ends(law_of(1, 0), {{0, 10}, {0, 2}}), {12, 4});
   // At first, the third thread shares a CPU with the first one. When the second thread ends, its
-  // CPU takes over the third thread at once, with half of its work left.
+  // CPU takes over the third thread immediately, with half of that thread's work left.
   check_ends(ends(law_of(2, 0), {{0, 10}, {0, 2}, {0, 3}}), {11, 2, 4});
 }
 
 TEST_CASE("the threads of a CPU take turns, and a waking thread is next") {
   check_ends(ends(law_of(1, 4), {{0, 10}, {0, 2}}), {12, 6});
-  // The third thread wakes during a turn of the second one. It runs before the first thread, which
-  // has already had a turn.
+  // The third thread wakes during a time slice of the second one. It runs before the first thread,
+  // which has already had a time slice.
   check_ends(ends(law_of(1, 4), {{0, 10}, {0, 6}, {5, 1}}), {17, 15, 9});
 }
 
 TEST_CASE("a thread that runs alone gets turn after turn") {
-  // The second thread wakes during the third turn of the first one, which ends at 12.
+  // The second thread wakes during the third time slice of the first one, which ends at 12 ms.
   check_ends(ends(law_of(1, 4), {{0, 20}, {9, 1}}), {21, 13});
 }
 
 TEST_CASE("an idle CPU takes over a waiting thread after half a turn") {
-  // The third thread waits for the first one. The CPU of the second thread is idle from 2 to 4, and
-  // then takes over the third thread.
+  // The third thread waits for the CPU of the first one. The CPU of the second thread is idle from
+  // 2 to 4.25 ms, which is half a time slice, and then takes over the third thread.
   check_ends(ends(law_of(2, 4.5), {{0, 10}, {0, 2}, {0, 3}}), {10, 2, 7.25});
-  // If the thread gets its turn earlier, the idle CPU does not take it over.
+  // If the thread gets its time slice before that, the idle CPU does not take it over.
   check_ends(ends(law_of(2, 4), {{0, 10}, {0, 3.5}, {0, 1}}), {11, 3.5, 5});
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("turns are fitted if the simulation is too fast without them") {
   const what_if asked(none, p, nullptr, std::nullopt);
   CHECK(asked.replayed() > 1.05 * p.achieved_per_s);
   CHECK(asked.fitted() == Approx(p.achieved_per_s).epsilon(0.03));
-  // Several simulations of the same batches are added, but the run has them once.
+  // The 200 batches may be simulated several times, but run_ns() must be the time of one run.
   CHECK(asked.run_ns() == Approx(200 * 1e9 / p.achieved_per_s));
   CHECK(asked.law().law.turn_ns >= 2 * ms);
 
@@ -153,7 +154,7 @@ TEST_CASE("turns are fitted if the simulation is too fast without them") {
 TEST_CASE("a simulation error is corrected fully near the recorded run, and by half far from it") {
   const run_data none;
   recorded_pipeline p = crowded();
-  // The simulation is too slow already, so no turns are fitted.
+  // Even without time slices the simulation is slower than the run, so no time slice is fitted.
   p.achieved_per_s = 1.1 * replayed_per_s(p, none, 0);
   const what_if asked(none, p, nullptr, std::nullopt);
   const double error = asked.fitted() / p.achieved_per_s;

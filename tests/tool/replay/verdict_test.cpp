@@ -89,7 +89,7 @@ TEST_CASE("predicted changes match the simulated loader with the change") {
     loader.spawn_ns = 0;
     planted_logs logs;
     loader.simulate_into(logs);
-    logs.cpus(64);  // with so many CPUs, the prediction for more workers is a single number
+    logs.cpus(64);  // so many CPUs that the prediction for more workers is no interval
     const answer a = diagnose(logs);
     if (a.whole["moves"].size() == 0) continue;
     const json first = a.whole["moves"][0];

@@ -215,7 +215,7 @@ TEST_CASE("a target is reached with the fewest workers, or whatif says what is t
   logs.write(dir);
   const result shown = ask_logs(dir, {"--target", "90/s"});
   CHECK(contains(shown.out, "3 workers instead of 1"));
-  // The target is one of the steady state; the table shows the throughput with start-up.
+  // The target is a throughput in steady state. The table shows the throughput with start-up.
   CHECK(contains(shown.out, "90 batches/s in steady state: "));
   CHECK(contains(shown.out, "with start-up: " + shown_rate(reached["changes"][0]) + ")"));
   // The recording does not contain the number of CPUs.
@@ -269,7 +269,7 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     INFO(target.out);
     CHECK(target.status == 0);
     CHECK(contains(target.out, "3 threads in Decode instead of 1"));
-    // Of equally slow stages, one alone with more threads gains nothing.
+    // If Decode and Pack are equally slow, more threads in only one of them gain nothing.
     CHECK(contains(target.out, "3 threads in Pack instead of 1") == equal);
     CHECK_FALSE(contains(target.out, "in Read instead"));
     // Single changes add no threads to a stage that is mostly idle.

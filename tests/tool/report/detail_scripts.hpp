@@ -4,7 +4,7 @@
 
 namespace lotus::tool_test {
 
-/// Functions that the scripts on histograms share.
+/// Functions that are shared by the scripts that test histograms.
 inline constexpr const char* on_histogram = R"(
   var svg = function () { return document.querySelector("#selection svg.histogram"); };
   var bars = function () { return Array.from(svg().querySelectorAll("[role=button]")); };

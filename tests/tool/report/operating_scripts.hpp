@@ -177,7 +177,8 @@ inline constexpr const char* follow_links = R"(
   follow("slowest", find("Slowest call"));
 )";
 
-/// Double-clicks a batch, which must become wide, and then a place without slices.
+/// Double-clicks a batch, which must zoom in on the batch, and then a place without slices, which
+/// must show the whole run again.
 inline constexpr const char* double_click = R"(
   var batches = laneOf("worker 22632").rows[0];
   var forty = Array.from(batches.name).findIndex(function (name) { return name % 1e9 === 40; });
@@ -236,8 +237,8 @@ inline constexpr const char* look_at_columns = R"(
   put("again", heads());
 )";
 
-/// Records what the timeline outlines: the segments of each thread, and the outline's color at the
-/// ends of a segment.
+/// Records the critical path, which is outlined in the timeline: its segments on each thread, and
+/// the color of the outline at the ends of a segment.
 inline constexpr const char* look_at_path = R"(
   var path = timeline.path;
   var length = 0;
@@ -281,7 +282,7 @@ inline constexpr const char* look_at_runs = R"(
     .then(function () { put("shown_run", timeline.run.name); });
 )";
 
-/// Presses keys as a keyboard does: wherever the focus is.
+/// Sends key presses to the element that has the focus, as a keyboard does.
 inline constexpr const char* press_without_clicking = R"(
   var press = function (name, shift) {
     return !document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: name, shiftKey: !!shift, bubbles: true, cancelable: true })); };
@@ -376,7 +377,7 @@ inline constexpr const char* touch = R"(
   put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
 )";
 
-/// Selects everything on the page, both by clicks and by name. No name may become markup.
+/// Selects everything on the page, both by clicks and by name. No name may be interpreted as HTML.
 inline constexpr const char* touch_everything = R"(
   timeline.lanes.forEach(function (lane) { lane.rows.forEach(function (row) {
     for (var i = 0; i < row.length; ++i) {

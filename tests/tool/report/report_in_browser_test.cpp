@@ -231,7 +231,8 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(contains(found["async_table"], "Fetch 15 24 ms 24 ms 24 ms 24 ms 360 ms 120 ms"));
     CHECK(contains(found["lanes"], "Fetch, asynchronous"));
     CHECK(contains(found["off_cpu_told"], "start 2 ms duration 6 ms"));
-    // Time off the CPU must not dominate the picture, and a consumer's waits are drawn already.
+    // Time off the CPU must be drawn in thin rows, and not for the consumer, whose waits are drawn
+    // already.
     CHECK(found["off_cpu_thin"] == "true");
     CHECK(found["off_cpu_of_consumer"] == "true");
     CHECK(contains(found["through_stages"], "(20 ms, 0 of it in queues)"));

@@ -15,7 +15,8 @@ json data_of(const temp_dir& dir) {
   return page_data(report(dir, dir.path() + "/run"));
 }
 
-/// Writes Read with 10 ms, of which it is blocked for half, followed by Decode with 20 ms.
+/// Writes 30 items that take 10 ms in Read, where the thread is off the CPU for half of the time,
+/// and then 20 ms in Decode.
 void write_stages(const temp_dir& dir, const std::string& folder) {
   thread_logs read;
   thread_logs decode;

@@ -164,7 +164,8 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
     CHECK(contains(r.out, one.verdict));
     CHECK(contains(r.out, one.words));
     if (one.slip == "slow-steps") CHECK(contains(r.out, "the consumer's step 2x faster"));
-    // Work on a CPU waits for CPUs. Only operations that block can wait for a lock or a device.
+    // The operations of this program compute, so they wait for CPUs. Only operations that block can
+    // wait for a lock or a device.
     if (one.slip == "oversubscribed") CHECK_FALSE(contains(r.out, "served at once"));
   }
 }
@@ -235,7 +236,8 @@ TEST_CASE("a narrow first screen keeps the column with most of the time") {
     std::int64_t off_ms;
     std::string no_cpu_ms;
   };
-  // Each call takes 10 ms, so the other two columns are never empty.
+  // The three cases have most of the time in different columns. Each call takes 10 ms, of which
+  // each column has at least 1 ms, so no column is empty.
   for (const worker_time& most :
        {worker_time{"on CPU", 3, "1"}, worker_time{"waits for CPU", 8, "7"},
         worker_time{"blocked", 8, "1"}}) {

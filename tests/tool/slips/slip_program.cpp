@@ -198,7 +198,8 @@ int main(int argc, char** argv) {
   if (slip == "lock") prefetched(with_one_lock());
   if (slip == "slow-steps") prefetched(with_slow_steps());
   if (slip == "order") prefetched(with_some_slow_batches());
-  // Records in several parts, as a program does that records only some of its epochs.
+  // Stops the recording and starts it again several times, as a program does that records only some
+  // of its epochs.
   if (slip == "restarts") {
     for (int i = 0; i < 4; ++i) {
       operations(1);

@@ -27,8 +27,8 @@ inline result shell(const temp_dir& dir, const std::string& command) {
   return {WEXITSTATUS(status), read_file(dir.path() + "/.out"), read_file(dir.path() + "/.err")};
 }
 
-/// Records the program `slip` into `run`, and returns the output of the tool's `command` for that
-/// run.
+/// Runs the program `slip`, which records into `run`, and returns the output of the tool's
+/// `command`.
 inline result recorded(const temp_dir& dir, const std::string& slip, const std::string& command) {
   const result program = shell(dir, "program " + slip + " run/lotustrace_log");
   INFO(program.err);

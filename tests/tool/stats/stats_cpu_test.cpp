@@ -14,9 +14,9 @@ TEST_CASE("stats shows CPU time of operations, stages, batches, waits and steps"
   dir.file(".lotus_info_1_a", info_of_threads("cpu switches\ncpus 4 2.5\n"));
   thread_logs consumer;
   thread_logs worker;
-  // Load lasts from 0 to 100 and contains Read from 10 to 60. Read is off the CPU for 40, of which
-  // it waits for a CPU for 10; this is noticed when Read ends. After that, the thread is off the
-  // CPU for 5 for an unknown reason, in the last interval of the batch.
+  // Load lasts from 0 to 100 ms and contains Read from 10 to 60 ms. Read is off the CPU for 40 ms,
+  // of which it waits for a CPU for 10 ms; this is noticed when Read ends. Later the thread is
+  // blocked for 5 ms, which is noticed when Load ends.
   worker.operation("Read", 10, 50);
   worker.off_cpu(60, 40, "10");
   worker.operation("Load", 0, 100);

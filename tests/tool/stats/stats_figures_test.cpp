@@ -53,7 +53,8 @@ void check_run(const std::string& dir, const std::string& config) {
   }
   check_quantity(run["preprocess"], reference["preprocess_ms"]);
   CHECK(run["out_of_order"].integer() == reference["out_of_order_markers"].integer());
-  // In the reference, a marker counts as a wait of 1 us; in this tool, it counts as 0.
+  // In the reference, the marker of a batch that arrived early counts as a wait of 1 us; in this
+  // tool, it counts as 0.
   const double markers_ns = 1000.0 * static_cast<double>(run["out_of_order"].integer());
   const auto& waits = reference["wait_ms_with_markers"];
   CHECK(run["wait"]["count"].integer() == waits["count"].integer());

@@ -76,7 +76,7 @@ TEST_CASE("the latency of a batch begins with the first item that became part of
   thread_logs decode;
   thread_logs pack;
   for (std::int64_t i = 0; i < 30; ++i) {
-    // Two items of 10 ms each, and 4 ms later, Pack.
+    // Writes two items that take 10 ms each in Decode, and Pack, which begins 4 ms later.
     for (std::int64_t item = 2 * i; item < 2 * i + 2; ++item) {
       decode.stage("Decode", 10 * item, 10, item);
       pack.side_log += "takes,," + std::to_string(begin_ns + (20 * i + 24) * ms) + ',' +

@@ -100,7 +100,7 @@ TEST_CASE("a name cannot send control characters to the terminal") {
 
 TEST_CASE("self time is the total time without the operations inside") {
   const temp_dir dir;
-  // The original writes the loader's line after the lines of operations that ran after the loader.
+  // The original LotusTrace writes the line of Loader after the lines of operations that ran later.
   dir.file("lotustrace_log_worker_pid_1",
            "SCrop,200,30\nSFlip,230,20\nSLoader,100,90\nSTransform,195,60\n"
            "SCrop,400,30\nSLoader,300,90\nSTransform,395,60\nSCollation,500,40\n"
@@ -135,7 +135,7 @@ TEST_CASE("--skip-batches also applies to out-of-order arrivals") {
 
 TEST_CASE("batches of ranks that train at the same time are kept apart") {
   const temp_dir dir;
-  // Rank 1 forks its worker. The pid of a process is the id of its first thread.
+  // Rank 1 forks a worker process. The pid of a process is the id of its first thread.
   dir.file(".lotus_info_10_a", "host Sh\npid 10\nparent 1\nrank 0\nthread 10 Sm\nthread 11 Sw\n");
   dir.file(".lotus_info_20_a", "host Sh\npid 20\nparent 1\nrank 1\nthread 20 Sm\n");
   dir.file(".lotus_info_21_a", "host Sh\npid 21\nparent 20\nrank 1\nthread 21 Sw\n");

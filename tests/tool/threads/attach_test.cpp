@@ -1,4 +1,4 @@
-// Tests lotus-tool attach with programs that run already.
+// Tests lotus-tool attach, which samples the threads of a program that is already running.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ TEST_CASE("Ctrl-C ends the sampling, and the result is printed") {
   const temp_dir dir;
   running_program sleeps({planted, "sleeps", "20000"});
   const std::string output = dir.file("out", "");
-  dir.file("out.err", "");  // so that it can be read at once
+  dir.file("out.err", "");  // so that the loop below can read it
   running_program tool(
       {LOTUS_TOOL_PROGRAM, "attach", sleeps.number(), "--dir", dir.path() + "/run"}, output);
   for (int i = 0; i < 500 && !contains(read_file(output + ".err"), "sampling process"); ++i) {
@@ -138,7 +138,8 @@ TEST_CASE("attach says that it has no permission to look at the process of anoth
   running_program sleeps({planted, "sleeps", "20000"});
   const pid_t child = fork();
   if (child == 0) {
-    // Root gives up its rights; others try the first process, which belongs to root.
+    // If the test runs as root, this child gives up its privileges and looks at a process of root.
+    // Any other user looks at process 1, which belongs to root.
     const bool is_root = geteuid() == 0;
     if (is_root && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(77);
     const result seen =

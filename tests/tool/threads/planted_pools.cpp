@@ -1,5 +1,5 @@
-// A loader without markers whose pools of threads start in lambdas and hand work on in queues. The
-// test compiles it with each compiler, because each names lambdas in its own way.
+// A loader without markers whose pools of threads start in lambdas and pass on work through queues.
+// The test compiles it with each compiler, because each names lambdas in its own way.
 #include <unistd.h>
 
 #include <chrono>
@@ -106,7 +106,8 @@ PLANTED_FUNCTION void decode_image(int ms) {
   burn(ms);
 }
 
-/// A reader and two decoders; the reader's queue and the decoders' one are next to each other.
+/// A reader and two decoders. The queues of the reader and of the decoders have addresses that are
+/// close to each other; the tool must not mistake one for the other.
 template <class Frame>
 class loader {
  public:
@@ -156,7 +157,8 @@ PLANTED_FUNCTION void load(costs each) {
   loading->stop();
 }
 
-/// Two lambdas of a function that is no template, which clang names in its own way.
+/// Starts two pools of threads in two lambdas. The function is no template, so clang names the
+/// lambdas in another way than those in loader::start().
 PLANTED_FUNCTION void two_pools() {
   std::vector<std::thread> all;
   for (int i = 0; i < 2; ++i) {
@@ -172,7 +174,7 @@ PLANTED_FUNCTION void two_pools() {
   for (std::thread& one : all) one.join();
 }
 
-/// Threads that run functions, without knowing what these are for.
+/// A pool whose threads run any functions that are submitted.
 class task_pool {
  public:
   task_pool() {
@@ -263,7 +265,7 @@ PLANTED_FUNCTION void consume_futures() {
   last.stop();
 }
 
-/// Waits for all work at once.
+/// Waits only once, until all work is done.
 PLANTED_FUNCTION void wait_once() {
   task_pool pool;
   std::promise<void> end;

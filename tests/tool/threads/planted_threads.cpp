@@ -1,4 +1,5 @@
-// A program without markers whose threads do what its argument says, with known shares of time.
+// A program without markers. Its argument selects what its threads do; the shares of their time are
+// known.
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction
 #include <sys/time.h>
@@ -101,7 +102,7 @@ std::condition_variable tasks_change;
 std::deque<std::function<void()>> tasks;
 int built = 0;
 
-/// A pool that knows nothing of batches.
+/// A thread of a pool that runs any tasks and knows nothing of batches.
 PLANTED_FUNCTION void task_loop() {
   while (true) {
     std::function<void()> task;
@@ -127,7 +128,7 @@ PLANTED_FUNCTION void submit(int batch) {
   const std::lock_guard<std::mutex> hold(tasks_mutex);
   tasks.emplace_back([batch] {
     build_batch(batch);
-    result = static_cast<std::uint64_t>(batch);  // no tail call, which would hide the lambda
+    result = static_cast<std::uint64_t>(batch);  // avoids a tail call, which hides the lambda
   });
   tasks_change.notify_all();
 }
@@ -137,7 +138,7 @@ PLANTED_FUNCTION void get_batch(int batch) {
   tasks_change.wait(hold, [batch] { return built > batch; });
 }
 
-/// The consumer calls a function that only waits.
+/// The consumer waits for a pool of threads, in a function that does no other work.
 PLANTED_FUNCTION void task_pool() {
   std::vector<std::thread> workers;
   for (int i = 0; i < 2; ++i) workers.emplace_back(task_loop);
@@ -151,7 +152,7 @@ PLANTED_FUNCTION void task_pool() {
   for (std::thread& worker : workers) worker.join();
 }
 
-/// Holds a lock most of the time, and sleeps while it does.
+/// Holds a lock for most of the time, and sleeps meanwhile.
 PLANTED_FUNCTION void hold_lock(std::mutex& lock) {
   while (goes_on()) {
     const std::lock_guard<std::mutex> hold(lock);
@@ -176,7 +177,7 @@ PLANTED_FUNCTION void locks() {
   holder.join();
 }
 
-/// Reads from a pipe into which a thread writes every 10 ms.
+/// Writes into a pipe every 10 ms. The main thread waits for this when it reads from the pipe.
 PLANTED_FUNCTION void write_pipe(int fd) {
   while (goes_on()) {
     burn(2);

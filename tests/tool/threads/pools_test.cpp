@@ -1,5 +1,5 @@
-// Tests which threads belong together, and for which of them others wait, with programs that
-// several compilers built.
+// Tests which threads the tool shows as one group, and for which group another thread waits, with
+// programs that several compilers built.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// A planted program that a compiler built.
+/// The program planted_pools, as built by one of the compilers.
 struct built_program {
   std::string path;
   bool has_debug_info = false;
@@ -36,7 +36,7 @@ struct sampled_pools {
   json threads = parse_json("{}");
 
   bool has_cpu_samples() const { return threads["sampling"]["cpu_interval_ns"].integer() != 0; }
-  /// Returns the first wait of main.
+  /// Returns the first entry in main's list of waits.
   json wait() const { return group_of(threads, "main")["blocked"].array().front(); }
 };
 
@@ -56,8 +56,8 @@ sampled_pools sample_once(const temp_dir& dir, const std::string& program,
   return done;
 }
 
-/// Samples a program, again if other programs took the CPUs: then main waits for these, and no
-/// longer for the other threads.
+/// Samples a program. Repeats this if other programs occupied the CPUs, because main then waited
+/// for a CPU instead of for the other threads.
 sampled_pools sample(const temp_dir& dir, const std::string& program, const std::string& what) {
   constexpr double long_wait = 0.2;
   sampled_pools done = sample_once(dir, program, what);
@@ -75,7 +75,8 @@ std::int64_t line_of(const std::string& text) {
                         source.begin() + static_cast<std::ptrdiff_t>(source.find(text)), '\n');
 }
 
-/// Returns the start of the group whose lambda is in the line with this text.
+/// Returns the name of the group of threads that start in a lambda of planted_pools.cpp. The lambda
+/// is in the line that contains `text`.
 std::string start_at(const std::string& text, const std::string& function) {
   return "a lambda at planted_pools.cpp:" + std::to_string(line_of(text)) + " in " + function;
 }
@@ -151,7 +152,8 @@ TEST_CASE("a function of the class with the same template arguments shows who is
     const json wait = pools.wait();
     const std::size_t of = static_cast<std::size_t>(wait["waits_for_group"].integer());
     CHECK(pools.threads["groups"].array().at(of)["threads"].integer() == 2);
-    // Without debug information, the class could be a namespace.
+    // Without debug information, the tool cannot know whether bounded_queue is a class or a
+    // namespace, so it is not sure.
     CHECK(wait["sure"].boolean() == program.has_debug_info);
   }
 }
@@ -163,7 +165,8 @@ TEST_CASE("if it is unclear for whom main waits, this is a guess") {
     const sampled_pools slow = sample(dir, program.path, "slow_reader");
     INFO(slow.err);
     const json wait = slow.wait();
-    // The decoders, for which main waits, wait for the reader.
+    // Main waits for the decoders, which wait for the reader. If an answer is sure, it must name
+    // the two decoders.
     if (wait.has("waits_for_group") && wait["sure"].boolean()) {
       const std::size_t of = static_cast<std::size_t>(wait["waits_for_group"].integer());
       CHECK(slow.threads["groups"].array().at(of)["threads"].integer() == 2);

@@ -1,5 +1,5 @@
-// Tests what follows from samples of threads: groups of several programs, profiles of pprof, and
-// what is left without perf events.
+// Tests outputs that use samples of threads: the groups of threads of several programs, profiles
+// for pprof, and the results on systems without perf events.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

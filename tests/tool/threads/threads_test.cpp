@@ -1,4 +1,5 @@
-// Tests lotus-tool run and lotus-tool threads with programs that have no markers.
+// Tests the sampling of threads by lotus-tool run and its presentation by lotus-tool threads, with
+// programs that have no markers.
 #include <sys/wait.h>
 
 #include <cmath>

@@ -68,7 +68,7 @@ std::size_t batches(const std::map<std::string, int>& found) {
   return count;
 }
 
-/// A child process that records and then waits for commands. It ends normally after the first byte.
+/// A child process that records and then waits. It ends normally when the test sends it a byte.
 class recording_child {
  public:
   template <class Work>
@@ -85,7 +85,7 @@ class recording_child {
     o.ring_records = ring_records;
     o.format = format;
     lotus::start(o);
-    // Waits until the first drains, which come early, are over.
+    // Waits until the drains shortly after start() are over.
     if (drain_interval_ms > 1000) usleep(400'000);
     work();
     char byte = 0;

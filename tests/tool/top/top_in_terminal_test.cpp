@@ -1,5 +1,4 @@
-// Tests what lotus-tool top shows to a person in a terminal with 80 x 24 characters, which tmux
-// provides.
+// Tests the screen of lotus-tool top in a terminal with 80 x 24 characters, which tmux provides.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Tests lotus-tool top when it prints once.
+// Tests lotus-tool top if it prints its screen only once, as it does without a terminal.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ class recording_child {
     o.log_file = prefix;
     o.drain_interval_ms = 60'000;
     lotus::start(o);
-    usleep(400'000);  // waits until the first drains, which come early, are over
+    usleep(400'000);  // waits until the drains shortly after start() are over
     for (std::int64_t i = 0; i < 30; ++i) {
       {
         LOTUS_BATCH_PREPROCESSED(i);
@@ -142,7 +142,8 @@ TEST_CASE("top shows verdict, rates, stages, operations and slowest batches of t
 
 TEST_CASE("top gives no verdict if there are too few batches") {
   const temp_dir dir;
-  // The run ended before the present time minus the window, so the window must end with the run.
+  // The run ended a second ago, which is longer than the window of 150 ms. So the window must end
+  // with the run instead of at the present time.
   write_run(dir, "run", 500, 1'000'000'000);
   const result r = run({"top", dir.path(), "--window", "150ms"});
   INFO(r.out << r.err);

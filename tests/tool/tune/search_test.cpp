@@ -33,7 +33,8 @@ throughput exactly(double per_s) {
   return {per_s, 0.995 * per_s, 1.005 * per_s, 100, 0};
 }
 
-/// Searches without predictions; `rate_of` is the truth, and 0 means that the run fails.
+/// Searches without predictions. `rate_of` returns the true throughput of a configuration; 0 means
+/// that the run fails.
 search searched(const search_space& space, const forecast& none, std::size_t runs,
                 const std::function<double(const configuration&)>& rate_of,
                 std::optional<double> target = {}) {
@@ -77,7 +78,8 @@ TEST_CASE("a plain search doubles values, and stops when that gains nothing") {
 }
 
 TEST_CASE("a plain search finds settings that gain only together") {
-  // A measured pipeline on 2 CPUs: threads gain nothing without several items in flight.
+  // These throughputs were measured with a real pipeline on 2 CPUs: more threads gain nothing
+  // without several items in flight.
   const search_space space = space_of({"threads=1..4", "in_flight=1,2,4,8,16,32"});
   const forecast none(space);
   const search found = searched(space, none, 5, [](const configuration& at) {
@@ -142,7 +144,8 @@ TEST_CASE("a result is undecided as long as another may be 5 % faster") {
   CHECK(with(80, 0.01, 0, 1).rival() == nullptr);
   CHECK(with(101, 0.01, 0, 1).is_decided());
   CHECK_FALSE(with(101, 0.1, 0, 1).is_decided());
-  // Other programs disturbed the runs: one run of each says little, repeated runs say more.
+  // If other programs disturbed the runs, one run of each configuration proves too little for a
+  // decision; three runs are enough.
   CHECK_FALSE(with(101, 0.01, 1000, 1).is_decided());
   CHECK(with(99, 0.01, 1000, 3).is_decided());
 }
@@ -189,7 +192,7 @@ TEST_CASE("configurations whose intervals overlap are repeated in turn") {
 }
 
 TEST_CASE("throughput does not depend on where bursts are cut") {
-  // Eight workers that began together: eight batches every 100 ms.
+  // Simulates eight workers that began together, so eight batches arrive every 100 ms.
   for (const std::size_t count : {40U, 43U, 47U, 101U}) {
     std::vector<double> times;
     for (std::size_t i = 0; i < count; ++i) {

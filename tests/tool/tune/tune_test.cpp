@@ -33,7 +33,8 @@ result tune(const temp_dir& dir, std::vector<std::string> options,
   return run(options);
 }
 
-/// Whether a process exists that is not only waiting to be reaped.
+/// Returns whether a process exists and has not ended. A zombie, whose exit status is not read yet,
+/// has ended.
 bool is_running(pid_t id) {
   const std::string stat = "/proc/" + std::to_string(id) + "/stat";
   return std::filesystem::exists(stat) && !contains(read_file(stat), ") Z ");
@@ -49,8 +50,9 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   const json j = parse_json(r.out);
-  // An exhaustive grid gives 52 batches/s with 1 worker, and from 4 workers with prefetch 2 on 193
-  // to 195, which is what the consumer takes. With prefetch 1 that needs 8 workers.
+  // Runs with all 24 settings give 52 batches/s with 1 worker, and 193 to 195 with at least 4
+  // workers and a prefetch of at least 2. The consumer cannot receive more. With a prefetch of 1,
+  // this takes 8 workers.
   const double start = j["runs"][0]["batches_per_s"].number();
   CHECK(j["batches_per_s"].number() > 0.95 * 3.73 * start);
   CHECK(j["best"]["workers"].integer() >= 4);
@@ -60,7 +62,7 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   CHECK(j["runs"][0]["predicted"].is_null());
   CHECK(j["runs"][1]["predicted"].number() > 2 * start);
   CHECK(contains(j["command"].text(), "tuned_program "));
-  // What was recorded can be analyzed with the other commands, and diagnose names the same limit.
+  // Other commands can analyze the recordings of tune, and diagnose names the same limit.
   CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
   const json* fastest = nullptr;
   for (const json& trial : j["runs"].array()) {
@@ -111,8 +113,8 @@ TEST_CASE("tune runs the best order, without having tried it before") {
            {program, "{workers}", "1", "order", "{order}"});
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
-  // In order, one batch in eight holds up all workers: 46 batches/s with 2 workers, and 56 with 4.
-  // In any order, the workers never wait: 69 and 138.
+  // If batches are delivered in order, one slow batch in eight holds up all workers: 46 batches/s
+  // with 2 workers, and 56 with 4. In any order, the workers never wait: 69 and 138 batches/s.
   const json j = parse_json(r.out);
   CHECK(j["best"]["order"].integer() == 0);
   CHECK(j["best"]["workers"].integer() == 4);
@@ -128,7 +130,7 @@ TEST_CASE("tune learns that prefetch limits the batches of all workers together"
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   const json j = parse_json(r.out);
-  // From 4 workers on with 8 in flight 198 batches/s, with 4 in flight 133.
+  // With at least 4 workers, 8 batches in flight give 198 batches/s, and 4 batches in flight 133.
   CHECK(j["best"]["prefetch"].integer() == 8);
   CHECK(j["best"]["workers"].integer() >= 4);
 }
@@ -141,7 +143,7 @@ TEST_CASE("tune compares batch sizes by samples, and tries another size") {
       {program, "{workers}", "2", "batch", "{batch_size}"});
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
-  // Samples per second with 2 workers: 444 with 4 samples in a batch, 2667 with 64.
+  // With 2 workers, batches of 4 samples give 444 samples/s, and batches of 64 samples 2667.
   const json j = parse_json(r.out);
   CHECK(j["best"]["batch_size"].integer() == 64);
   CHECK(j["best"]["workers"].integer() == 2);
@@ -151,7 +153,8 @@ TEST_CASE("tune finds the threads of stages, with a consumer and without one") {
   const temp_dir dir;
   const std::vector<std::string> options{
       "--set", "stage:Read=1..4", "--set", "stage:Decode=1..6", "--for", "1s", "--runs", "5"};
-  // The consumer takes 167 batches/s: 2 readers and 4 decoders. Else the stages are the limit.
+  // The consumer can receive 167 batches/s, for which 2 readers and 4 decoders are enough. In the
+  // second run, there is no consumer, so the stages are the limit.
   const result r = tune(dir, options, {program, "{stage:Read}", "{stage:Decode}", "stages"});
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);

@@ -1,6 +1,6 @@
 // A loader whose throughput depends on its settings, for tests of lotus-tool tune. All its work is
 // sleeping, so that its throughput does not depend on the machine.
-// tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
+// Usage: tuned_program WORKERS PREFETCH [MODE [ARGUMENT]]
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -34,7 +34,7 @@ class loader {
  public:
   struct kind {
     bool ordered = true;
-    /// How long a batch takes to build, and every eighth batch.
+    /// Time to build a batch. Every eighth batch takes the time `slow` instead.
     std::chrono::milliseconds build = 16ms;
     std::chrono::milliseconds slow = 40ms;
     bool total = false;  ///< whether PREFETCH limits the batches of all workers together
@@ -125,8 +125,8 @@ class queue {
   std::deque<std::uint64_t> items_;
 };
 
-/// Runs two stages with threads of their own: 12 ms a batch in "Read", 24 ms in "Decode". Without
-/// a consumer, the batches are done where the second stage ends.
+/// Runs two stages with threads of their own: "Read" takes 12 ms per batch, and "Decode" takes 24
+/// ms. Without a consumer, a batch is finished when "Decode" ends.
 void run_stages(std::size_t readers, std::size_t decoders, bool consumer) {
   static queue to_decode;
   static queue decoded;
@@ -165,7 +165,7 @@ void run_stages(std::size_t readers, std::size_t decoders, bool consumer) {
   }
 }
 
-/// Reads a password from the terminal. Without a terminal, explains that and ends.
+/// Reads a password from the terminal. Without a terminal, prints an error and returns 6.
 int ask_for_password() {
   std::ifstream terminal("/dev/tty");
   std::string word;
@@ -174,7 +174,7 @@ int ask_for_password() {
   return 6;
 }
 
-/// Uses all memory that the process may have, which is little.
+/// Limits the memory of this process to 512 MiB, and allocates until the limit is reached.
 void use_all_memory() {
   const rlimit little{512U << 20U, 512U << 20U};
   setrlimit(RLIMIT_AS, &little);
@@ -184,11 +184,11 @@ void use_all_memory() {
   while (true) kept.emplace_back(1U << 20U, 'x');
 }
 
-/// Starts a process that ignores SIGTERM, and writes its id to a file.
-/// @param apart  whether it belongs to no session and process group of ours, and has another
-/// parent.
+/// Starts a process that does not end by itself, and writes its id to a file.
+/// @param apart  whether the process has a session and a process group of its own, and is not a
+/// child of this process.
 void leave_a_process(const char* file, bool apart) {
-  // The process that stays may be ended before it runs, so its parent writes its id.
+  // The new process may be killed before it runs, so its parent writes its id.
   const auto note = [file](pid_t id) { std::ofstream(file, std::ios::app) << id << std::endl; };
   const pid_t child = fork();
   if (child != 0) {
@@ -246,7 +246,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (mode == "rate") {
-    // Best with 3 workers, and twice as fast if the variable FAST is "2".
+    // Prints a rate that is highest with at least 3 workers, and that doubles if the variable FAST
+    // is "2".
     const char* const fast = std::getenv("FAST");
     const double factor = fast != nullptr && std::string(fast) == "2" ? 2 : 1;
     for (int i = 0;; ++i) {
@@ -270,7 +271,8 @@ int main(int argc, char** argv) {
   if (mode == "order") what = {std::string(argv[4]) == "1", 16ms, 120ms};
   std::chrono::microseconds step = 5ms;
   if (mode == "batch") {
-    // A part of the work does not depend on the size.
+    // The time to build a batch grows with the batch size, but 16 ms of it do not depend on the
+    // size.
     const long size = std::strtol(argv[4], nullptr, 10);
     what.build = what.slow = 16ms + std::chrono::milliseconds(size / 2);
     step = 2ms;

@@ -22,9 +22,9 @@ std::vector<std::string> drawn(const std::string& dir, std::vector<std::string> 
 }  // namespace
 
 TEST_CASE("--compat draws a small run as the original does") {
-  // The expected text was written by hand according to the original's rules: pid and tid are from
-  // the log's name, times are whole microseconds, the id of batch i is -1-i, and the arrow begins
-  // at the start of the preprocessing.
+  // The expected text was written by hand according to the rules of the original LotusTrace: pid
+  // and tid are from the log's name, times are whole microseconds, the id of batch i is -1-i, and
+  // the arrow begins at the start of the preprocessing.
   const std::string expected = R"({"traceEvents": [
     {"ph":"X","cat":"user_annotation","name":"SBatchWait_0","pid":100,"tid":100,
      "args":{"External id":-1,"correlation":-1},"ts":1699999999990000,"dur":12900},

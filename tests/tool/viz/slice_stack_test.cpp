@@ -7,8 +7,8 @@
 
 namespace {
 
-/// Writes begin and end events as text, for example "a0 b0 B5 A9", as a format with such events
-/// would.
+/// Writes begin and end events as text, for example "a0 b0 B5 A9", as the output formats do that
+/// have separate events for the begin and the end of a slice.
 struct closing {
   std::string& text;
   void operator()(std::int64_t at, char name) const {

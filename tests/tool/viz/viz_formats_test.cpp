@@ -204,7 +204,8 @@ TEST_CASE("a speedscope profile is balanced and in order, and its frames add up"
   // These are 7 operations, and the preprocessing, wait and step without numbers.
   CHECK(frames.size() == 7 + 3);
   REQUIRE(document["profiles"].size() == 5);
-  // The viewer shows the run's name, and first a thread that does the work, not the consumer.
+  // The viewer must show the name of the run, and first a thread that builds batches, not the
+  // consumer.
   CHECK(document["name"].text() == "b8_gpu4");
   const auto shown = static_cast<std::size_t>(document["activeProfileIndex"].integer());
   CHECK(contains(document["profiles"][shown]["name"].text(), "worker"));

@@ -1,5 +1,5 @@
-// Tests that the slices of a track nest or follow each other in every format, even with the numbers
-// as viewers read them.
+// Tests that the slices of a track nest or follow each other in every format, even after a viewer
+// has converted their times to doubles.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -177,7 +177,8 @@ TEST_CASE("slices whose ends meet do not overlap by rounding, however long the r
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     const temp_dir dir;
-    // A wait that began long before makes the times in the output longer by some digits.
+    // The output counts times from the first record. This early wait makes the other times longer
+    // by some digits.
     dir.file("lotustrace_log_main_pid_1", "SBatchWait_0," + std::to_string(epoch) + ",2000\n");
     seamless_log log(seed, epoch + static_cast<std::int64_t>(seed * seed * seed / 8) * hour);
     for (int i = 0; i < 300; ++i) log.operation(4);

@@ -1,5 +1,5 @@
-// Tests what viz draws for stages, items, loaders, counters, asynchronous operations and time off
-// the CPU.
+// Tests how viz draws stages, items, loaders, counters, asynchronous operations and time off the
+// CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,10 +17,9 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Writes a pipeline: threads 11 and 12 read and decode items, thread 13 collates two of them to a
-/// batch, thread 10 is the consumer. Item i is read from i ms on for 2 ms, and decoded from 2 ms
-/// later on for 3 ms; item 2 is decoded for 20 ms. Batch 0 consists of items 0 and 1, batch 1 of
-/// items 2 and 3.
+/// Writes a pipeline: thread 11 reads items, thread 12 decodes them, thread 13 collates two items
+/// to a batch, and thread 10 is the consumer. Each item is read for 2 ms and decoded for 3 ms, but
+/// item 2 is decoded for 20 ms. Batch 0 consists of items 0 and 1, batch 1 of items 2 and 3.
 void add_stages(const temp_dir& dir, const std::string& folder = "") {
   std::string reads, decodes, beside_reads, beside_decodes;
   const auto span = [](const std::string& name, std::int64_t at_us, std::int64_t for_us) {
@@ -143,7 +142,7 @@ TEST_CASE("arrows follow an item from stage to stage, into its batch and to the 
   expected.insert({"Collate_0", "step_0"});
   expected.insert({"Collate_1", "step_1"});
   CHECK(arrows(draw(dir.path())) == expected);
-  // An arrow is drawn only if both of its ends are drawn.
+  // An arrow is drawn only if the slices at both of its ends are drawn.
   CHECK(arrows(draw(dir.path(), {"--op", "Decode", "--op", "Read"})).size() == 4);
 }
 
@@ -186,10 +185,10 @@ TEST_CASE("slices of one stage share a name, and threads have their program's fu
   CHECK(threads.count("main 10 (train)") == 1);
   CHECK(threads.count("worker 11 (imagenet_pipeline)") == 1);
   CHECK(threads.count("worker 12 (imagenet)") == 1);
-  // With the original's events, names must contain the batches' numbers, as in the original.
+  // With --compat, names must contain the batches' numbers, as in the original LotusTrace.
   const json compat = draw(dir.path(), {"--compat"});
   CHECK(named(compat, "SBatchWait_1").size() == 1);
-  // speedscope must open with a thread that works, and have a title.
+  // The profile for speedscope must have a title and first show a thread that builds batches.
   const json profile =
       parse_json(run({"viz", dir.path(), "-o", "-", "--format", "speedscope"}).out);
   CHECK(contains(profile["name"].text(), "pid 7"));
@@ -241,7 +240,8 @@ TEST_CASE("the verdict and the critical path are tracks with the times that diag
     ++compared;
   }
   CHECK(compared >= 5);
-  // The two tracks must be missing if only a part of the run is drawn, or with --compat.
+  // The tracks of the critical path and the verdict must be missing if only a part of the run is
+  // drawn, or with --compat.
   for (const std::vector<std::string>& part :
        {std::vector<std::string>{"--coarse"}, {"--op", "Loader"}, {"--compat"}}) {
     for (const json& event : draw(folder, part)["traceEvents"].array()) {
@@ -346,7 +346,7 @@ TEST_CASE("time off the CPU is one track below its thread for all loaders") {
   std::sort(threads.begin(), threads.end());
   CHECK(threads == std::vector<std::string>{"worker 11 (loop)", "worker 11 (loop)",
                                             "worker 11 (loop) (off the CPU)"});
-  // Without measured CPU time, there must be no such track.
+  // If no CPU time was measured, the track of the time off the CPU must be missing.
   add_info(dir, "cpu off\n");
   CHECK(named(draw(dir.path()), "blocked").empty());
 }
@@ -367,8 +367,7 @@ TEST_CASE("each loader is a group of tracks") {
   REQUIRE(read.size() == 2);
   CHECK(read[0]["pid"].integer() != read[1]["pid"].integer());
   CHECK(read[0]["tid"].integer() != read[1]["tid"].integer());
-  // There are two logs for each loader, the tracks below them, and the tracks of the loader's
-  // verdict.
+  // Each loader has six tracks: those of its four threads, of the critical path and of the verdict.
   CHECK(named(document, "thread_name").size() == 12);
   // The other loader does not have this batch or stage.
   dir.file("test/lotustrace_log_worker_pid_11", "SOther,100000000,10\n");

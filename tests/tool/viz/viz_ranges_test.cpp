@@ -1,4 +1,4 @@
-// Tests what viz draws for ranges that a program has named.
+// Tests how viz draws the ranges that a program has recorded with lotus::range.
 #include <string>
 
 #include "catch.hpp"

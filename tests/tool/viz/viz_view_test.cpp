@@ -20,8 +20,9 @@ using lotus::tool::usage_error;
 
 namespace {
 
-/// Writes a run with one worker. Batch i is built by two operations from i s to i s + 500 ms + i
-/// ms. It is received at i s + 800 ms, 100 ms after the beginning of the wait for it.
+/// Writes a run with one worker and four batches. Building batch i begins i seconds after the start
+/// of the run, and takes 500 + i ms, in two operations. 800 ms after this begin, the batch is
+/// received, after a wait of 100 ms.
 std::string four_batches(const temp_dir& dir) {
   std::string worker;
   std::string main;

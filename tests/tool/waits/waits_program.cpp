@@ -1,8 +1,8 @@
-// Waits in several ways, and measures how long. Usage: waits_program LOG_FILE SECONDS
-// SAMPLES_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION REASON NS"
-// for each reason: how long the program was blocked; waits for a CPU do not count. With END
-// "sleepers", builds batches on two threads that sleep instead; with "helpers", each batch is built
-// by another thread, which sleeps.
+// A program that waits in several ways, and measures how long. Usage: waits_program LOG_FILE
+// SECONDS SAMPLES_PER_S [END], where END is "stop", "kill" or "fork". Prints a line "OPERATION
+// REASON NS" for each reason: how long the program was blocked; waits for a CPU do not count. With
+// END "sleepers", builds batches on two threads that sleep instead; with "helpers", each batch is
+// built by another thread, which sleeps.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -33,7 +33,7 @@
 
 #include "lotus/lotus.hpp"
 
-// Outside of all functions and namespaces, so that the logs contain this name.
+// This mutex is a global variable, so that the logs contain its name.
 std::mutex decoder_mutex;  // NOLINT(misc-use-internal-linkage)
 
 namespace {

@@ -1,5 +1,5 @@
-// Tests what operations are blocked on, with a program that measures this itself and with given
-// files.
+// Tests the reasons why operations are blocked, with a program that measures the waits itself and
+// with files that the test writes.
 #include <sys/wait.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ std::int64_t samples_of(const json& operation) {
   return sum;
 }
 
-/// Returns the names of the files about waits in a folder.
+/// Returns the names of the files in a folder that record what threads waited for.
 std::vector<std::string> wait_files(const temp_dir& dir) {
   std::vector<std::string> found;
   for (const std::string& name : dir.names()) {
@@ -57,8 +57,8 @@ std::vector<std::string> wait_files(const temp_dir& dir) {
   return found;
 }
 
-/// Writes three workers that build a batch every 10 ms. They share a lock, which each holds for 10
-/// ms in turn.
+/// Writes the logs of three workers, which together build a batch every 10 ms. For each batch, a
+/// worker waits 20 ms for a lock that the workers share, and then holds the lock for 10 ms.
 void write_lock_bound(const temp_dir& dir, const std::string& more_lines) {
   constexpr int batches = 90;
   constexpr int workers = 3;
@@ -88,8 +88,8 @@ void write_lock_bound(const temp_dir& dir, const std::string& more_lines) {
   for (int w = 0; w < workers; ++w) worker[static_cast<std::size_t>(w)].write(dir, "", 2 + w);
 }
 
-/// Writes the logs of workers that spend 10 ms for each batch waiting for a lock, and then `sleeps`
-/// times 10 ms sleeping. A sample sees each of these intervals.
+/// Writes the logs of workers that wait 10 ms for a lock for each batch, and then sleep `sleeps`
+/// times for 10 ms. There is a wait sample of each of these intervals.
 void write_sleeping(const temp_dir& dir, int workers, int sleeps) {
   const int length_ms = 10 * (1 + sleeps);
   std::vector<thread_logs> worker(static_cast<std::size_t>(workers));

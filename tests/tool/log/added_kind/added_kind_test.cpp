@@ -23,7 +23,7 @@ constexpr auto main_log = static_cast<std::size_t>(detail::log_role::main);
 constexpr auto worker_log = static_cast<std::size_t>(detail::log_role::worker);
 constexpr auto side_log = static_cast<std::size_t>(detail::log_role::side);
 
-/// Returns records of all other kinds, mixed with records of the new kinds.
+/// Returns records of all kinds that the library has, mixed with records of the new kinds.
 std::vector<detail::record> records_with_new_kinds() {
   std::vector<detail::record> records = random_records(3, 20);
   for (std::uint64_t i = 0; i < 300; ++i) {
