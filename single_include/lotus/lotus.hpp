@@ -31,14 +31,16 @@
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
-// Provides scopes for operations that can be suspended, and resumed on any thread.
+// Provides async_scope, for operations that are suspended and later resumed, possibly on another
+// thread, such as coroutines.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
 #include <cstdint>
 #include <string_view>
 
-// Provides compile-time settings, attributes and the inline namespace.
+// Provides the library's compile-time settings, its macros for compiler attributes, and its inline
+// namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
@@ -77,9 +79,10 @@
 // Encloses rarely executed code of the engine (the code behind the API), such as start and stop,
 // recovery, limits and snapshots. In a header-only program every file compiles this code, and at
 // -O2 it would take most of the compile time; -Og takes half as long. Do not enclose code that runs
-// for each record or scope, or a function that such code must inline: g++ does not inline an -Og
-// function into an -O2 function. The pragma never raises the optimization level of a file. A
-// compiled library does not need the pragma, because it compiles the engine only once.
+// for each record or scope. Do not enclose functions that such code must inline either, because g++
+// does not inline an -Og function into an -O2 function. The pragma never raises the optimization
+// level of a file. A compiled library does not need the pragma, because it compiles the engine only
+// once.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -111,12 +114,12 @@
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Marks the declaration, in a header of the API, of a function that the engine defines with
-// LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
+// Marks a function declaration in a header of the API if the function is rarely called, and the
+// engine defines it with LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// Marks data of which every shared object has its own copy, and the functions that use that data.
-// Without this attribute the linker would merge the copies of shared objects built with default
-// visibility, and the symbol type STB_GNU_UNIQUE would keep a plugin from being unloaded.
+// Marks data of which every shared object must have its own copy, and the functions that use that
+// data. Without this attribute the dynamic linker would merge the copies, and the symbol type
+// STB_GNU_UNIQUE would keep a plugin (a shared object loaded by dlopen) from being unloaded.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
@@ -124,8 +127,8 @@
 #endif
 // Runs the function `called`, which has no parameters, when the shared object is loaded, before its
 // static constructors. Use this macro inside a function: `called` then runs only for files that use
-// that function. A variable with a constructor would run code for every file that includes the
-// header.
+// that function. A global variable with a constructor would instead run code for every file that
+// includes the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -162,67 +165,74 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kind of a record. The comment of each kind describes the value in the record's tag. If a
-/// comment mentions a "word", that is the record's end_ticks, which then holds a number instead of
-/// a time. The enumerators' numbers are stored in ring files: append new kinds and never renumber.
+/// The kind of a record. The comment of each kind describes the value in the record's tag. In some
+/// kinds, end_ticks holds a number instead of a time; then the comment describes it too. The
+/// enumerators' numbers are stored in ring files: append new kinds and never renumber.
 enum class event_kind : std::uint8_t {
   none = 0,
-  operation = 1,  ///< a scope ended; value: id of the operation's name
-  /// A worker built a batch; value of this and the next four kinds: number of the batch.
+  operation = 1,  ///< a scope ended; tag: id of the operation's name
+  /// A worker built a batch. The tag of this kind and the next four contains the number of the
+  /// batch.
   batch_preprocessed = 2,
   batch_wait = 3,
   batch_arrived = 4,  ///< a batch arrived while the consumer waited for another one
   batch_consumed = 5,
   batch_queued = 6,
-  /// A stage's work on a batch, item or request; value: id of the stage's name, and that number.
+  /// A stage's work on a batch, item or request; tag: id of the stage's name, and number of the
+  /// batch, item or request.
   stage = 7,
-  /// Part of an asynchronous operation; value: id of the operation's name, number of the operation.
+  /// Part of an asynchronous operation; tag: id of the operation's name, and number of the
+  /// operation.
   async_segment = 8,
-  counter = 9,  ///< a counter changed; value: id of its name; word: its new value
-  /// An item became part of a batch; value: number of the batch; word: number of the item.
+  counter = 9,  ///< a counter changed; tag: id of its name; end_ticks: its new value
+  /// An item became part of a batch; tag: number of the batch; end_ticks: number of the item.
   batch_takes = 10,
-  off_cpu = 11,  ///< time off the CPU; value: ns waiting for a CPU; word: all ns off the CPU
-  /// The following records belong to another loader; value: id of its name, 0: the default loader.
+  off_cpu = 11,  ///< time off the CPU; tag: ns waiting for a CPU; end_ticks: all ns off the CPU
+  /// The thread's records after this one belong to another loader; tag: id of its name, 0: the
+  /// default loader.
   loader = 12,
-  /// The number for the next stage record of the same name and start, if the number is too large
-  /// for that record's tag; value: id of the stage's name; word: the number.
+  /// The number for the next stage record with the same name and start, if it is too large for that
+  /// record's tag; tag: id of the stage's name; end_ticks: the number.
   stage_number = 13,
-  /// A scope's arguments; value: id of the text; the scope's record has the same start.
+  /// A scope's arguments; tag: id of the text. The scope's record has the same start.
   arguments = 14,
-  /// A lotus::range; value: id of its name, and the number at the name's end or number_not_in_tag.
+  /// A lotus::range; tag: id of its name, and the number at the name's end or number_not_in_tag.
   range = 15,
 
-  // Records about allocations, if the program's allocations are counted. Value: id of a name, and a
-  // 32-bit number (2^32 - 1 if the real number is larger); word: a number of bytes. The first four
-  // kinds describe one operation: they precede the operation's record and have the same start and
-  // name. A record is omitted if both its number and its bytes are 0.
-  allocated = 16,  ///< bytes that the operation allocated; number: calls of allocation functions
-  freed = 17,      ///< bytes that the operation freed; number: calls
-  retained = 18,   ///< bytes that the operation allocated and did not free; number: memory blocks
+  // Records about allocations, if the program's allocations are counted. Tag: id of a name, and a
+  // 32-bit number (2^32 - 1 if the real number is larger); end_ticks: a number of bytes. The first
+  // four kinds describe one operation: they precede the operation's record and have the same start
+  // and name. A record is omitted if both its number and its bytes are 0.
+  allocated = 16,  ///< bytes that the operation allocated; in the tag: number of allocations
+  freed = 17,      ///< bytes that the operation freed; in the tag: number of calls
+  retained = 18,   ///< bytes that the operation allocated and did not free; in the tag: blocks
   heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
   // The next three kinds describe the process's heap at one moment, begin_ticks.
-  /// Bytes in use; number: number of units (see heap_hook::enter()) begun so far; name: their name.
+  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) begun so far, and their
+  /// name.
   heap = 20,
-  /// Bytes in use that operations of this name allocated during one generation (group of
-  /// consecutive units); number: first unit of the generation.
+  /// Bytes in use that operations of this name allocated during one generation (a group of
+  /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far: number 0: bytes allocated, number 1: number of allocations.
+  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,
-  /// as the length of a span; value: id of the name of one of the calls, and number_not_in_tag.
+  /// stored as a span of this length; tag: id of the name of one of the calls, and
+  /// number_not_in_tag.
   aggregated = 23,
 };
 
 /// Number of bits of a name's id, so that an id and a 32-bit number fit into one value.
 inline constexpr unsigned name_id_bits = 24;
-/// The common id of all names that the table of names cannot store, because memory or ids ran out.
+/// The id that all further names share when the table of names has no memory or no ids left.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
-/// The number in the tag of a stage record if the real number does not fit into 32 bits; then a
-/// stage_number record with the real number precedes the stage record. Also the number of a range
-/// whose name does not end in a number.
+/// The number in the tag of a stage record if the real number does not fit into 32 bits. A
+/// stage_number record with the real number then precedes the stage record. Also the number in the
+/// tag of a range whose name does not end in a number.
 inline constexpr std::uint32_t number_not_in_tag = 0xFFFF'FFFF;
-/// The value of an off_cpu record if it is unknown how long the thread waited for a CPU.
+/// The number in the tag of an off_cpu record if it is unknown how long the thread waited for a
+/// CPU.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
 /// A record's kind and value in one 64-bit word. The value is a name's id, a number, or both.
@@ -283,18 +293,20 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The part of a callback whose layout all shared objects know. The code of the function belongs to
-/// the shared object that created the callback.
+/// The part of a callback that shared objects pass to each other, so its layout must be the same in
+/// all of them. The code of the function belongs to the shared object that created the callback.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  /// 1 after keep(). Has four bytes, which every supported processor can exchange atomically.
+  /// 1 after keep(). The type has four bytes, because every supported processor can exchange them
+  /// atomically.
   std::atomic<std::uint32_t> kept{0};
   kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };
 
-/// The last callback that this shared object keeps forever; each one points to the one before.
+/// The newest callback that this shared object keeps forever. Each callback points to the previous
+/// one, so all of them stay reachable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
 /// An optional function that is called with the folder as a const std::string&, a std::string_view
@@ -327,8 +339,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// Keeps the function forever: another thread may be about to call it, although its last owner is
-  /// gone or the shared object with its code is being unloaded.
+  /// Keeps the function in memory forever, because another thread may be about to call it when its
+  /// last owner is destroyed or the shared object with its code is unloaded.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -341,7 +353,8 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // This constructor is called only with functions, so it never replaces the copy constructor.
+    // clang-tidy warns that this constructor could replace the copy constructor. It cannot, because
+    // it is called only with functions.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -373,7 +386,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FOLDER_LISTENER_HPP
 
-// Provides an owned string for options, which does not need <string>.
+// Provides owned_text, a string class for options, which does not need the header <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
@@ -469,8 +482,8 @@ class owned_text {
 
   char* text_ = nullptr;  ///< the text on the heap; null if it is in short_
   std::size_t bytes_ = 0;
-  /// Holds short texts, such as the default, without allocating memory. The session owns such a
-  /// text and is never destroyed, so leak checkers would report the memory.
+  /// Holds short texts, such as the default log_file, without allocating memory. The session is
+  /// never destroyed, so leak checkers would report memory that its options have allocated.
   char short_[24] = {};
 };
 
@@ -494,8 +507,9 @@ enum class log_format {
   compact,
 };
 
-/// The options of a recording. Shared objects of one process pass this struct to each other, so
-/// each change of its layout needs a new hub_name (record/join.hpp).
+/// The options of a recording. Shared objects of one process pass this struct to each other. So if
+/// you change its layout, also change the constant hub_name in record/join.hpp; then shared objects
+/// with different layouts do not share data.
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
@@ -513,12 +527,13 @@ struct options {
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
   /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
-  /// the run; 0: unlimited. A log that has grown is renamed, which makes it a part, and continues
-  /// in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes are counted in
-  /// disk blocks; the limit is accurate to about an eighth. With a limit, a new thread may continue
-  /// the logs of a thread that has ended.
+  /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
+  /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
+  /// are counted in disk blocks; the limit is accurate to about an eighth. With a limit, a new
+  /// thread may continue the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
-  /// Age in seconds at which parts of logs are deleted, accurate to an eighth of it; 0: unlimited.
+  /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
+  /// of the value; 0: unlimited.
   std::uint32_t max_age_s = 0;
   /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
   /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
@@ -529,15 +544,16 @@ struct options {
   /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
   /// wait never ends; at most one snapshot per minute. 0: never.
   std::uint32_t snapshot_when_wait_ms = 0;
-  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. Its old handler is called too.
+  /// Signal, such as SIGUSR2, that triggers a snapshot; 0: none. A handler that the program
+  /// installed before start() is called too.
   int snapshot_signal = 0;
   /// Maximum total size in bytes of this run's snapshots; older snapshots are deleted to make room.
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
-  /// Permissions of the files of a run, as for open(2), before the process's umask applies. Sample
-  /// files always get 0666 before the umask applies.
+  /// Permissions of the files of a run, as for open(2), before the process's umask applies. The
+  /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
   /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out; other scopes take no measurable extra time.
+  /// thread was switched out meanwhile; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -553,8 +569,8 @@ struct options {
 
 /// Selects steps to record, like torch.profiler.schedule. The first `skip_first` steps are not
 /// recorded. Then follow `repeat` cycles, in each of which first `wait` and then `warmup` steps are
-/// not recorded, and then `active` steps are. Recording needs no warm-up; `warmup` steps give the
-/// program time to warm up. Shared objects pass this struct to each other, like `options`.
+/// not recorded, and then `active` steps are. (Recording itself needs no warm-up; the `warmup`
+/// steps let the program warm up.) Shared objects pass this struct to each other, like `options`.
 struct schedule {
   std::uint32_t wait = 0;        ///< number of unrecorded steps at the start of each cycle
   std::uint32_t warmup = 0;      ///< number of unrecorded steps after the `wait` steps
@@ -575,7 +591,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_OPTIONS_HPP
 
 #if LOTUS_SUPPORTED
-// Defines the functions and the state through which a process's shared objects use its session.
+// Defines the functions and state with which all shared objects of a process use its session.
 #ifndef LOTUS_RECORD_HUB_HPP
 #define LOTUS_RECORD_HUB_HPP
 
@@ -592,46 +608,48 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// A listener that the caller must call because the steps selected by a schedule were recorded, and
-/// the directory of their logs.
+/// Filled by step() and stop() when the steps that a schedule selects have been recorded. The
+/// caller must then call the listener with the folder, which is the directory of the logs.
 struct step_notice {
   folder_listener listener;
   char folder[4096 + 512];
 };
 
-/// Functions with which an adapter shows this thread's scopes as annotations in PyTorch's profiler.
+/// Functions that show this thread's scopes in PyTorch's profiler; see lotus/torch/annotation.hpp.
 struct annotation_calls {
   void (*begin)(const char* name) noexcept;
   void (*end)() noexcept;  ///< ends the innermost annotation, if there is one
 };
 
-/// Start and end, in ticks of the session's clock, of a span that the program measured itself.
+/// Start and end of a span whose times the program measured itself, converted to ticks of the
+/// session's clock.
 struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// The session's functions, which the shared objects of the process call. The functions are part of
-/// the shared object that created the session; that object is never unloaded.
+/// The table of the session's functions, which the shared objects of the process call. The
+/// functions are part of the shared object that created the session; that object is never unloaded.
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
-  /// @param begins  true if no span that this thread will record began before this call.
+  /// @param begins  whether all spans that the thread will record begin after this call.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
   /// no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
-  /// Returns the self time, in ticks, of this thread's aggregated calls since the previous request.
-  /// If that time is not 0, also sets the tag of the record in which the caller must store it.
+  /// Returns the self time, in ticks, of the aggregated calls that have ended on this thread since
+  /// this function was last called. If it is not 0, also sets the tag of the record in which the
+  /// caller must store it.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< returns the name's id, which is never 0
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  which steps are recorded; the session keeps the function that it calls alive.
+  /// @param steps  selects the recorded steps; the session keeps its listener alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// step() and stop() return whether the caller must call a listener; the notice contains it.
+  /// Returns whether the caller must call the listener in the notice; so does stop().
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
@@ -640,26 +658,29 @@ struct services {
   /// Assigns this thread's later records to a loader. Returns the id of the previous loader's name.
   /// @param loader  id of the loader's name; 0 is the default loader.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
-  /// Gives the thread a ring, if recording is on and the thread has none.
+  /// Gives the thread a ring if recording is on and the thread has none.
   void (*get_ring)(producer&) noexcept;
-  /// Reads the thread's CPU clocks, and sets the cpu_watch so that it shows the next time off the
-  /// CPU. Returns the time off the CPU since the previous reading.
+  /// Reads the thread's CPU clocks, and sets up the cpu_watch to detect when the thread is next
+  /// switched out. Returns the time off the CPU since the previous reading.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
-  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
+  /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
+  /// within this process, and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
+  /// Converts the times of a span that is about to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  /// Reports once that a scope ended on another thread than it began on.
+  /// Reports once that a scope ended on another thread than the one on which it began.
   void (*crossed_threads)(record_tag) noexcept;
-  /// Registers a shared object. From then on the session stores in it whether recording is on.
-  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  /// Registers the state of a shared object. From then on the session stores in this state whether
+  /// recording is on.
+  /// @param environment_counts  whether this call starts recording if LOTUS_LOG_FILE is set.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// Begins a span of this thread on a profiler's timeline, and begins to count its allocations.
-  /// This and the next three functions are called only in recording::annotated.
+  /// Begins a span of this thread on another profiler's timeline, and begins to count the span's
+  /// allocations. This function and the next three are called only while the mode is
+  /// recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  /// Ends the span on the profiler's timeline, and records the span's allocations.
-  /// @param begin_ticks  start of the span if the caller is about to record the span; otherwise 0.
+  /// Ends the span on the other profiler's timeline, and records the span's allocations.
+  /// @param begin_ticks  start of the span if the caller is about to record it; otherwise 0.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
@@ -669,7 +690,7 @@ struct services {
   /// Registers the annotation functions for PyTorch's profiler.
   /// @param calls  must stay valid until the process exits.
   void (*annotate_torch)(const annotation_calls& calls) noexcept;
-  /// Passes a message to the program's on_message. Returns false if the program has set none.
+  /// Passes a message to options::on_message. Returns false if the program has not set it.
   bool (*deliver)(const char* line) noexcept;
 };
 
@@ -679,8 +700,8 @@ enum class recording : std::uint32_t {
   off = 0,
   on = 1,
   unknown = 2,  ///< this shared object has not joined the session yet
-  /// Scopes are shown on a profiler's timeline, or their allocations are counted. If recording is
-  /// on, scopes are recorded as well.
+  /// Scopes are shown on another profiler's timeline, or their allocations are counted. If
+  /// recording is on, scopes are recorded as well.
   annotated = 3,
 };
 
@@ -705,7 +726,7 @@ LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
 }
 
-/// Returns whether scopes of this shared object must be measured.
+/// Returns whether scopes of this shared object must read the clock.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   const recording mode = recording_mode();
   if (mode == recording::off) return false;
@@ -723,9 +744,10 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
+/// Begins a span on another profiler's timeline, or begins to count its allocations.
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
-/// Ends a span's annotation. Call this function before storing the span's record, because the
-/// records of the span's allocations must precede the span's record.
+/// Ends what begin_annotation() began for a span. Call this function before storing the span's
+/// record, because the records of the span's allocations must precede the span's record.
 LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail
@@ -744,8 +766,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the stack pointer of the calling function, because this function is inlined; never 0.
-/// Costs one move instruction. __builtin_frame_address(0) would require a frame pointer.
+/// Returns the stack pointer, which is that of the calling function, because this function is
+/// always inlined. The result is never 0. Costs one move instruction. __builtin_frame_address(0)
+/// would require a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)
@@ -761,14 +784,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_STACK_POINTER_HPP
 
-// Reads the clock of the hot path.
+// Reads the processor's counter, which is the fastest clock for the times of records.
 #ifndef LOTUS_BASE_TICKS_HPP
 #define LOTUS_BASE_TICKS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+/// Returns the processor's counter: the TSC on x86-64, cntvct_el0 on aarch64. Takes about 10 ns and
+/// no system call.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -789,24 +813,27 @@ namespace detail {
 
 struct aggregates_block;
 
-// A thread finds out with one load and one comparison whether it may have been off the CPU since
-// the last check. The kernel clears a pointer in the thread's rseq area (restartable sequences,
-// rseq(2)) when it switches the thread out. While the pointer still has the value that lotus
-// stored, the thread has not been off the CPU, and no clock needs to be read.
+// A thread records how long it was off the CPU. It needs only one load and one comparison to find
+// out whether it may have been off the CPU since the last check. The kernel clears a pointer in the
+// thread's rseq area (restartable sequences, rseq(2)) when it switches the thread out. While the
+// pointer still has the value that lotus stored, the thread has not been off the CPU, and no clock
+// needs to be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 
-/// Where a shared object checks whether its thread was off the CPU. Set up by store/cpu_clock.hpp.
+/// The word that a shared object checks to find out whether the current thread was off the CPU.
+/// store/cpu_clock.hpp sets it up.
 struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
   std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
-  /// True: the kernel offers no such word, so the clocks are read once per batch.
+  /// Whether the clocks are read once per batch, because the kernel offers no such word.
   bool per_batch = false;
 
-  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks.
-  // If lotus itself may set the word, the mark is a second value of the word, which all shared
-  // objects see; otherwise only this shared object's watch is marked.
+  // An aggregated call marks the watch, so that the next begin or end of a span calls read_cpu(),
+  // which records the time of the aggregated calls. If lotus itself may set the word, marking sets
+  // it to a second value, which all shared objects see. Otherwise marking changes only this shared
+  // object's watch.
   bool own_word = false;
   std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
   /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
@@ -816,8 +843,8 @@ struct cpu_watch {
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// Marks the watch. If the thread is switched out between the check and the store, this is
-  /// noticed only after the next switch.
+  /// Marks the watch. If the thread is switched out between the check and the store, that switch is
+  /// noticed only after the next one.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -844,10 +871,11 @@ struct cpu_watch {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
-/// The part of a thread's state with which it stores records. record/thread.hpp has the part that
-/// the session uses.
+/// The part of a thread's state that it needs to store records. struct producer (record/thread.hpp)
+/// adds the part that the session uses.
 struct alignas(64) thread_ring {
-  // Used by the owning thread; changed by the session only while that thread cannot store records.
+  // The owning thread uses these members. The session changes them only while that thread cannot
+  // store records.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
@@ -863,26 +891,29 @@ struct alignas(64) thread_ring {
   alignas(64) std::atomic<std::uint64_t> dropped{0};
   /// Whether the thread itself has drained its ring since the drain thread's last round.
   std::atomic<bool> drained_itself{false};
-  /// `published` points to this counter until the thread has a ring.
+  /// The counter to which `published` points until the thread has a ring.
   std::atomic<std::uint64_t> none_published{0};
   /// Longest wait for a batch since the drain thread's last round.
   std::atomic<std::uint64_t> longest_wait_ticks{0};
 };
 
-/// The gate of a thread: how far the thread may store records without calling the session. The gate
-/// is not in thread_ring, but in memory that the kernel clears in every child process. A child that
-/// was created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
-/// write to it: there the gate contains zeros, so the thread takes the slow path, and the session
-/// finds out that it runs in a child. After a fork with handlers the session sets the gate again.
+/// Limits up to which a thread may store records without calling the session. The gate is not in
+/// thread_ring, but in memory that the kernel clears in every child process. A child that was
+/// created without fork handlers (_Fork, clone) shares the ring file of its parent and must not
+/// write to it. In such a child the gate contains zeros, so the thread takes the slow path, and the
+/// session detects that it runs in a child. After a fork with handlers the session sets the gate
+/// again.
 struct alignas(64) ring_gate {
   /// The thread may store records at positions below this limit. 0 sends all records to the slow
   /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
-  /// The value of `limit` after the drain thread was woken, if full rings drop records; see
-  /// slow_path::push_or_drop().
+  /// The position at which the ring is full. If full rings drop records, `limit` is at first the
+  /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
+  /// to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
+  /// Like `limit`, for the lane of signal handlers.
   std::atomic<std::uint64_t> interrupt_limit{0};
-  /// Where the thread publishes the start of its wait.
+  /// Where the thread publishes since when it has been waiting for a batch.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
   /// The thread's first block of aggregates. Null sends all aggregated calls to the slow path.
   /// Written while producer::guard is held.
@@ -890,7 +921,7 @@ struct alignas(64) ring_gate {
 };
 
 /// Distance in bytes from a thread_ring to its gate: a multiple of every page size of Linux on the
-/// supported processors. As a constant, the distance costs no load.
+/// supported processors. Because it is a constant, no pointer to the gate must be loaded.
 inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
 
 LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
@@ -925,7 +956,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
     return push_slow(*p, {begin_ticks, end_ticks, tag});
   }
   // A signal handler that runs between the first and the last store to `storing` sees a value other
-  // than 0, and stores its records in the interrupt lane. A handler that ran earlier has returned.
+  // than 0, and stores its records in the interrupt lane. A handler that ran before the first store
+  // has already returned.
   p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
@@ -939,12 +971,15 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(0, std::memory_order_relaxed);
 }
 
-/// Reads the thread's CPU clocks, and records, at `ticks`, how long it was off the CPU.
+/// Reads the thread's CPU clocks, and records how long the thread was off the CPU before the time
+/// `ticks`.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
-/// If the thread may have been off the CPU since the last check, records for how long. Call this
-/// function before the clock is read at an operation's begin, and after it at the end.
-/// @param ticks  function that returns the time, in ticks, before which the thread was off the CPU.
+/// If the thread may have been off the CPU since the last check, records for how long. At an
+/// operation's begin, call this function before reading the clock; at its end, after reading the
+/// clock.
+/// @param ticks  function that returns a time, in ticks; the time off the CPU is recorded as having
+/// ended then.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;
@@ -958,8 +993,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_RECORD_THREAD_RING_HPP
 
 #else
-// Replaces the recording code on systems without support, where LOTUS_SUPPORTED is 0. The API is
-// the same: programs build and run, but nothing is recorded.
+// Replaces the recording code on systems that lotus does not support (LOTUS_SUPPORTED is 0). The
+// API is the same, so programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
@@ -1044,14 +1079,14 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag with which an operation of this name is recorded; never an empty one.
+/// Returns the tag with which an operation of this name is recorded. The tag is never empty.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
   return {event_kind::operation, s->intern(name)};
 }
 
-/// Caches the tag of a name that never changes.
+/// Caches the tag of a name that never changes, so that the name is looked up only once.
 class known_tag {
  public:
   record_tag of(std::string_view name) noexcept {
@@ -1065,9 +1100,10 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// Holds the tag for the name at one place in the source. The tag is a static member of a template
-/// with hidden visibility, because a static variable in an inline function would keep a plugin (a
-/// shared object loaded by dlopen) from being unloaded.
+/// Holds the tag for the name of the scope at one place in the source, which the type `Here`
+/// identifies. The tag is a static member of a template with hidden visibility, because a static
+/// variable in an inline function would keep a plugin (a shared object loaded by dlopen) from being
+/// unloaded.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -1115,8 +1151,8 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  function that returns the record's tag. It is called only if the span is
-  /// measured. If it returns an empty tag, nothing is recorded.
+  /// @param make_tag  function that returns the record's tag. It is called only if this process is
+  /// recording. If it returns an empty tag, the span is not recorded.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
@@ -1145,17 +1181,17 @@ class span {
     }
   }
 
-  /// Returns the record's tag, which is empty if the span is not measured.
+  /// Returns the record's tag, which is empty if the span will not be recorded.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Stores an event record with the number `word` and this span's start, just before this span's
-  /// record. The span must be measured.
+  /// Stores an additional record directly before this span's record, with this span's start and the
+  /// number `word`: for data that has no space in the span's own record. tag() must not be empty.
   LOTUS_DETAIL_RARE void record_before(record_tag event, std::uint64_t word) const noexcept;
 
   /// Replaces the record's tag.
   /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
-  /// if the span is measured.
+  /// if the current tag is not empty.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
     if (tag_.empty()) return;
@@ -1180,11 +1216,13 @@ class span {
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  /// An address that identifies the thread that began the span; set only in debug builds.
+  /// Address of a thread-local variable, which identifies the thread that began the span. Set only
+  /// in debug builds, to report spans that end on another thread.
   [[maybe_unused]] const void* thread_ = nullptr;
 };
 
-/// Measures a span that need not end with a block. Thread safety: one thread at a time.
+/// Measures a span that begins and ends by function calls instead of with a block. Thread safety:
+/// one thread at a time.
 class measured_span {
  public:
   /// Begins to measure, if this process is recording.
@@ -1210,7 +1248,7 @@ class measured_span {
     begin_ticks_ = 0;
   }
 
-  /// Discards the span that began with this tag, if there is one.
+  /// Discards the span, if one has begun, so that nothing is recorded.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
     if (recording_mode() == recording::annotated) end_slow(0, tag);
@@ -1267,8 +1305,9 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 }  // namespace detail
 
 /// Records one operation in segments. A segment lasts from construction or a resume() to the next
-/// suspend() or the destruction, each of which may happen on another thread. Each segment is a log
-/// line "S<name>" of the thread on which the segment ends; lotus-tool joins the segments.
+/// suspend() or the destruction; all of these calls may come from different threads. Each segment
+/// becomes a line "S<name>" in the log of the thread on which the segment ends. lotus-tool joins
+/// the segments.
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
@@ -1284,10 +1323,11 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { segment_.end(tag_); }
 
-  /// Suspends the operation, if it is running. Call it before another thread can resume it.
+  /// Suspends the operation, if it is running. Call this function before another thread can resume
+  /// the operation.
   void suspend() noexcept { segment_.end(tag_); }
 
-  /// Resumes the operation on this thread; does nothing if it is running already.
+  /// Resumes the operation on this thread; does nothing if the operation is already running.
   void resume() noexcept {
     if (!segment_.runs() && !tag_.empty()) segment_.begin(tag_);
   }
@@ -1315,8 +1355,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives this thread a ring if it has none, so that even a wait before its first record is
-/// published.
+/// Gives this thread a ring if it has none, so that a wait is published even if the thread has
+/// recorded nothing yet.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
 /// Stores the start of this thread's wait in the ring file, which survives even kill -9.
@@ -1363,9 +1403,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reads this thread's CPU clocks if threads cannot notice that they were switched out. Call this
-/// function before a batch or wait begins and again before it ends: the time off the CPU between
-/// the two calls is recorded for that batch or wait.
+/// Reads this thread's CPU clocks if the kernel offers no cheaper way to notice that the thread was
+/// switched out. Call this function before a batch or wait begins and again before it ends: the
+/// time off the CPU between the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -1391,7 +1431,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// Records waits one after another. The next wait can begin when the previous one has ended.
+/// Records the consumer's waits for batches, one after another. The next wait can begin when the
+/// previous one has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -1432,8 +1473,8 @@ class repeated_wait {
 /// "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// Like batch_preprocessed, for a batch whose number is known only later, or if there may be no
-/// batch, as at the end of the data:
+/// Scope in a worker around all the work that builds a batch whose number is known only later. Use
+/// it also if there may be no batch, for example at the end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
@@ -1476,7 +1517,8 @@ class preprocessed_batch {
 };
 
 /// Scope in the consumer around its wait for batch `i`; the log line is "SBatchWait_i". While the
-/// wait lasts, `lotus-tool top` shows it and options::snapshot_when_wait_ms can react to it.
+/// wait lasts, `lotus-tool top` shows it, and it can trigger a snapshot (see
+/// options::snapshot_when_wait_ms).
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
@@ -1505,8 +1547,8 @@ class wait_for_batch {
   /// 2^56 or more is not recorded but counted in dropped().
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// Calls got() and batch_consumed(): call it right after the batch has arrived. The code from
-  /// here to the next wait is the consumer's step.
+  /// Calls got() and batch_consumed(). Call this function right after the batch has arrived: the
+  /// code from here to the next wait is the consumer's step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -1517,7 +1559,8 @@ class wait_for_batch {
 };
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
-/// The log line is "SBatchWait_i" with the duration 1000 ns, which marks such an arrival.
+/// The log line is "SBatchWait_i" with a duration of exactly 1000 ns, by which readers recognize
+/// such an arrival.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
@@ -1535,7 +1578,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
-// Passes the calls of lotus::collector to the collector: the profiler that runs the program.
+// Passes calls of lotus::collector to the collector: the profiler that observes the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -1544,11 +1587,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True after this shared object has looked for a collector and found none; then no call is needed.
+/// True after this shared object has found no collector; then call_collector() is not needed.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Calls the collector; the first call finds the collector. Defined in
+/// Passes a call to the collector. The first call determines which profiler that is. Defined in
 /// collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
@@ -1562,21 +1605,21 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// Controls the profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind,
-/// or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto (the
-/// default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The profiler
-/// always collects for the whole process.
+/// Controls the profiler under which this program runs, if any: Intel VTune, AMD uProf, perf,
+/// callgrind, or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto
+/// (the default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The
+/// profiler always collects for the whole process.
 /// Errors: none thrown; if the profiler cannot be used, one message is reported
 /// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
-/// profiler each call costs one load.
+/// profiler each call only loads one variable.
 class collector {
  public:
-  /// Starts collecting. Calls may be nested; each needs its own pause().
+  /// Makes the profiler collect data. Calls may be nested; each needs its own pause().
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
-  /// Stops collecting, if this call matches the outermost resume().
+  /// Makes the profiler collect no more data, if this call matches the outermost resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Detaches the profiler, which collects nothing more until the program ends; later calls do
-  /// nothing.
+  /// Detaches the profiler, which then collects nothing more until the program ends. Later calls of
+  /// all three functions do nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 
  private:
@@ -1589,8 +1632,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTOR_HPP
 
-// Provides chains of transforms. Consecutive operations share a clock reading, so k operations need
-// only k + 1 readings.
+// Provides compose(), chain and laps, which record operations that follow each other directly. The
+// end of one operation and the start of the next share a clock reading.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
@@ -1601,8 +1644,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the object whose member is called or read. The argument is that object itself, a
-/// std::reference_wrapper or a pointer to it.
+/// Returns the object to which a pointer to member is applied. The argument is that object itself,
+/// or a std::reference_wrapper or a pointer that refers to it.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
@@ -1626,7 +1669,8 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call_member(Member Class::*m
   }
 }
 
-/// Calls anything for which std::is_invocable_v is true: functions, function objects, and members.
+/// Calls a function, a function object or a pointer to member: anything for which
+/// std::is_invocable_v is true.
 template <class Function, class... Arguments>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call(Function&& function,
                                                          Arguments&&... arguments) {
@@ -1642,7 +1686,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CALL_HPP
 
-// Measures consecutive operations with one clock reading between two operations; for compose.hpp.
+// Measures consecutive operations, with one clock reading between two; used by compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -1654,8 +1698,8 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Measures consecutive operations, each of which begins when the previous one ends. Records each
-/// operation when the operation ends. The destructor records a span that contains all of them, with
-/// the tag `whole`, also if an operation throws.
+/// operation when it ends. The destructor records a span with the tag `whole` that contains all
+/// operations, even if an operation has thrown.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -1668,7 +1712,8 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// Sets the tag of the operation that begins now. If it throws, its record has this tag.
+  /// Sets the tag of the operation that begins now. If the operation throws, it is recorded with
+  /// this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -1698,14 +1743,14 @@ class operation_run {
   }
 
  private:
-  /// The value of `running_` before the first operation. Equal values of first_ticks_ and
-  /// last_ticks_ would not prove that no operation has run: aarch64's counter may run at only 24
-  /// MHz, so that two readings around a short operation can be equal.
+  /// The value of `running_` until the first operation begins, by which end_early() recognizes that
+  /// there was no operation. Comparing first_ticks_ with last_ticks_ would not show this: both may
+  /// be equal after a short operation, because the counter of aarch64 may run at only 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// Called when an operation throws, or when the run ends before its first operation.
+  /// Called by the destructor if an operation has thrown, or if there was no operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;
@@ -1731,7 +1776,7 @@ constexpr std::string_view type_name() noexcept {
   // The text ends in "[with T = image::Crop<float>; ...]" (g++) or "[T = image::Crop<float>]"
   // (clang).
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function type does not contain the name of the function.
+  // The type of a function pointer does not contain the function's name.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -1739,7 +1784,7 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  // Nesting depth of template argument lists; a '>' inside parentheses ends no list.
+  // Nesting depth of template argument lists. A '>' inside parentheses does not end a list.
   int arguments = 0;
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
@@ -1809,7 +1854,7 @@ struct operation {
   detail::record_tag tag;  ///< the tag under which it is logged
 };
 
-/// Gives a callable a name: compose(op("Flip", f)).
+/// Gives a callable the name under which it is logged, for example compose(op("Flip", f)).
 /// @param name  copied, so it must be valid only during this call.
 template <class F>
 operation<std::decay_t<F>> op(std::string_view name, F&& f) {
@@ -1832,7 +1877,7 @@ auto as_operation(F&& f) {
   }
 }
 
-/// Operations that run one after another.
+/// The operations of a `composed` object; run() calls them one after another and records each.
 template <class... Fs>
 struct operation_list {
   template <class T>
@@ -1897,7 +1942,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// One operation of a chain<T>, a node of a linked list.
+/// One operation of a chain<T>. The operations form a linked list.
 template <class T>
 class chain_link {
  public:
@@ -1933,7 +1978,8 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` that is built at run time. Otherwise it works like compose().
+/// A list of operations on values of type `T`, to which add() appends at run time. Otherwise it
+/// works like the result of compose().
 template <class T>
 class chain {
  public:
@@ -2026,8 +2072,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Finds begin() and end() as a range-based for does: members, or functions found by
-// argument-dependent lookup. <string_view> declares std::begin() and std::end().
+// These functions find begin() and end() as a range-based for does: as members, through
+// std::begin() and std::end() (declared by <string_view>), or by argument-dependent lookup.
 using std::begin;
 using std::end;
 template <class Source>
@@ -2055,7 +2101,7 @@ inline constexpr bool
                               decltype(std::declval<Iterator&>() != std::declval<Sentinel&>())>> =
         true;
 
-/// Two iterators as a range.
+/// A range that consists of two iterators, for loaders that have no begin() and end().
 template <class Iterator, class Sentinel>
 struct iterator_pair {
   Iterator first;
@@ -2079,7 +2125,8 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // mutable: some loaders' iterators need a non-const sentinel
+    // mutable, because the iterators of some loaders compare only with a non-const sentinel
+    mutable Sentinel end;
   };
 
   template <class Iterator>
@@ -2087,7 +2134,8 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// Discards the wait that was open at the end of the data, because no batch ended it.
+    /// Compares with the end of the data. At the end, discards the wait that has begun, because no
+    /// batch ended it.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -2101,8 +2149,8 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait only after the iterator is dereferenced, because some iterators build the
-    /// batch when they are dereferenced.
+    /// Returns the batch and ends the wait for it. The wait ends only after the source's iterator
+    /// was dereferenced, because some iterators build the batch at that moment.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -2116,8 +2164,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait in its destructor, which runs after the batch was built in the caller's
-    /// object. So the batch need not be movable.
+    /// Its destructor ends the wait. The destructor runs after `return *at_` has constructed the
+    /// batch directly in the caller's variable, so the batch need not be movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -2127,7 +2175,8 @@ class consumed_range {
     Iterator at_;
   };
 
-  /// Begins the first wait here, because a loader may start its work in begin().
+  /// Begins the first wait before it calls the source's begin(), because a loader may start its
+  /// work there.
   auto begin() {
     next_ = 0;
     wait_.begin();
@@ -2163,17 +2212,18 @@ auto consume(Range&& batches) {
                                                                    {}};
 }
 
-/// Like consume(batches), for a loader that has only iterators.
+/// Like consume(batches), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Iterators are moved if that is cheaper; clang-tidy reports types for which it is not.
+// Iterators are passed by value and moved, because some cannot be copied. clang-tidy would report
+// this for iterators that can only be copied.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// Like consume(batches), for batches that know their numbers: lotus::consume(loader,
-/// &Batch::index).
+/// Like consume(batches), for batches that contain their own numbers, for example
+/// lotus::consume(loader, &Batch::index).
 /// @param number  returns a batch's number as an integer: a function that is called with the batch,
 /// or a pointer to a member of the batch.
 template <class Range, class Number,
@@ -2181,7 +2231,7 @@ template <class Range, class Number,
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// Like consume(batches, number), for a loader that has only iterators.
+/// Like consume(batches, number), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {
@@ -2206,8 +2256,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 }  // namespace detail
 
-/// Sets the counter of this name to this value. A counter is shared by the whole process. Its
-/// values are stored only in the hidden side log, because the text format has no counters.
+/// Sets the counter with this name to this value. All threads of the process share the counter. Its
+/// values are stored only in the hidden side log, because the text format cannot express counters.
 /// @param name  copied, so it must be valid only during this call.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
@@ -2231,8 +2281,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Assigns this thread's later records to a loader. `loader` and the result, the previous loader,
-/// are ids of names.
+/// Assigns this thread's later records to the loader whose name has the id `loader`. Returns the id
+/// of the previous loader's name.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -2245,9 +2295,10 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 /// Assigns the batches, stages and operations of this thread to a loader until the end of the
 /// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
-/// with the loader's name. Processes that this thread forks belong to the loader too, but threads
-/// that it starts do not. A loader_scope may be nested in another. Cost: a few system calls, so use
-/// one for the lifetime of a worker or for an epoch, not for each batch. Errors: none thrown.
+/// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
+/// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
+/// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
+/// Errors: none thrown.
 class loader_scope {
  public:
   /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
@@ -2280,7 +2331,7 @@ namespace detail {
 class collector_state;
 
 /// Makes the compiler assume that the value is read and written at this point. Then the compiler
-/// moves no computation that produces or uses the value from one side of this point to the other.
+/// does not move computations that produce or use the value across this point.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -2312,9 +2363,10 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // The constructor and the destructor only call these functions. The reason: if nothing in a file
-  // calls a constructor or destructor, as in the file with LOTUS_IMPLEMENTATION, clang emits only
-  // its base-object variant.
+  // The engine defines these functions. The constructor and the destructor above only call
+  // begin_region() and end_region(). If the engine defined a constructor instead, clang would emit
+  // only its base-object variant in the file with LOTUS_IMPLEMENTATION, where nothing calls it, and
+  // other files could not link.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -2322,7 +2374,8 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns this thread's innermost region in a pass during which the profiler collects, or null.
+  /// Returns, by reference, the pointer to this thread's innermost region whose pass is running
+  /// after the warm-up; null if there is none.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -2354,9 +2407,9 @@ class map_region {
 };
 #endif
 
-/// A map_region with the variables that its block reads and writes. The compiler must compute these
-/// variables within the passes; otherwise it could move a pure function of local variables out of
-/// the block.
+/// A map_region and the variables that its block reads and writes. The class makes the compiler
+/// compute these variables within the passes. Otherwise the compiler could move a pure function of
+/// local variables out of the block, and the profiler would not see it.
 template <class... Values>
 class fenced_map_region {
  public:
@@ -2398,12 +2451,12 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
-// Defines aggregates: the sums of the calls of an operation that is counted instead of recorded,
+// Defines aggregates (the sums of the calls of an operation that is counted instead of recorded),
 // their layout in the ring file, and how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
-// Defines the header of the blocks in a ring file (see record/ring_layout.hpp).
+// Defines the header with which each block of a ring file begins (see record/ring_layout.hpp).
 #ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
 #define LOTUS_RECORD_BLOCK_HEADER_HPP
 
@@ -2426,9 +2479,10 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations are sorted into buckets of whole ticks. Each number below 128 has a bucket of its own.
-// Above, each octave (durations from 2^k to 2^(k+1) ticks) is divided into 64 buckets of equal
-// width. So the middle of a bucket differs by at most 0.8 % from each duration in it.
+// The durations of calls are counted in buckets, from which percentiles are computed. Each duration
+// below 128 ticks has a bucket of its own. Above that, each octave (durations from 2^k to 2^(k+1)
+// ticks) is divided into 64 buckets of equal width, so the middle of a bucket differs by at most
+// 0.8 % from each duration in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
@@ -2459,13 +2513,14 @@ constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
 // writes to its blocks.
 //
 // A thread's last call is stored separately, and is added to its aggregate when the next call ends.
-// The reason is speed: a clock reading is available only after all earlier instructions are done,
-// so looking up the bucket of the duration just measured would stall the processor.
+// The reason is speed: the processor finishes a clock reading only after all earlier instructions,
+// so an immediate lookup of the duration's bucket would have to wait for it.
 
 /// A call that has ended.
 struct aggregate_call {
   std::uint64_t key;  ///< key of the call's aggregate: see aggregate_key()
-  /// Duration. A slightly negative value, from two processors' clocks that differ, counts as 0.
+  /// Duration. If the clocks of two processors differ slightly, the value may be negative; then it
+  /// counts as 0.
   std::uint64_t ticks;
   std::uint64_t self_ticks;  ///< the part of the duration that was not spent in other scopes
 };
@@ -2488,12 +2543,13 @@ struct last_call {
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;  ///< number of the thread's chain of blocks; the same in all its blocks
+  std::uint32_t chain;  ///< identifies the thread's blocks: the same number in all of them
   std::atomic<std::uint32_t> threads;  ///< number of threads that used the block, one after another
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Used in a thread's first block.
+  /// The last two calls; the one with the greater number is valid. Used only in a thread's first
+  /// block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
@@ -2530,7 +2586,8 @@ struct aggregate_sums {
   std::atomic<std::uint64_t> call;  ///< number of the last call within its thread
 };
 
-/// Combines a bucket's number with its new count, which the bucket itself gets a moment later.
+/// Combines a bucket's number and new count in one word, so that both change together. The bucket's
+/// own counter is updated a moment later.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -2539,7 +2596,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  /// Number of calls; sums[count % 2] is complete at every moment.
+  /// Number of calls; sums[count % 2] is valid, and the other element is written during an
+  /// addition.
   std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
@@ -2554,7 +2612,7 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// The places in memory at which this process stores an aggregate.
+/// Where an aggregate is stored in the memory of this process.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
@@ -2565,7 +2623,7 @@ struct local_aggregate {
 struct aggregate_memory;
 
 /// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
-/// thread's gate (record/thread_ring.hpp) points to the first block.
+/// pointer to the thread's first block is in its ring_gate (record/thread_ring.hpp).
 struct thread_aggregates {
   const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
   /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
@@ -2573,21 +2631,23 @@ struct thread_aggregates {
   /// Hash table of the aggregates by key; it always has a free slot.
   local_aggregate** table = nullptr;
   std::uint64_t mask = 0;  ///< size of the hash table minus 1
-  /// Stack pointer of the thread while it adds a call, otherwise 0; see thread_ring::storing.
+  /// Stack pointer of the thread while it adds a call, otherwise 0. Signal handlers check it,
+  /// because they must not add a call to the same sums meanwhile; see thread_ring::storing.
   std::atomic<std::uintptr_t> storing{0};
   std::uint32_t interrupting = 0;  ///< number of entries in interrupting_calls
-  /// Ticks spent in other scopes inside the innermost aggregated scope that is open.
-  /// `recorded_inside` is added if a span has begun or ended in that scope; then that span's record
-  /// accounts for the remaining ticks.
+  /// Ticks spent in other scopes inside the innermost aggregated scope that is open. The bit
+  /// `recorded_inside` is also set if a span has begun or ended in that scope; then the scope's
+  /// self time counts as 0.
   std::uint64_t inner_ticks = 0;
-  /// Self time of calls, in ticks, that no record contains yet.
+  /// Self time of calls, in ticks, that no record reports yet. The next span that begins or ends
+  /// reports it, so that lotus-tool can subtract it from the self time of the enclosing operation.
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
   /// Id of the name of one of the calls whose self time is in unreported_ticks.
   std::uint32_t reported_name = 0;
-  /// Calls of signal handlers that interrupted the adding of a call; they are added after that
-  /// call.
+  /// Calls that ended in signal handlers while the thread was adding another call. They are added
+  /// after that call.
   static constexpr std::uint32_t max_interrupting = 16;
   aggregate_call interrupting_calls[max_interrupting];
 
@@ -2598,7 +2658,8 @@ struct thread_aggregates {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the thread's last call to its aggregate. Returns false if there is no room for the call.
+  /// Adds the thread's last call, which was stored separately, to its aggregate. Returns false if
+  /// memory for its bucket must be allocated first.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -2618,9 +2679,9 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // The store of `count` makes the last call part of the sums: a reader that sees the old count
-    // adds the last call itself. If the call's bucket does not contain the call yet, the reader
-    // takes the bucket's count from the sums.
+    // From this store on, readers use the sums with the last call. A reader that still sees the old
+    // count adds the last call itself. The bucket is updated last, but readers take its count from
+    // the sums.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
@@ -2634,11 +2695,12 @@ struct thread_aggregates {
     }
   }
 
-  /// Returns the self time of calls that no record contains yet, and resets it to 0, when a span
-  /// begins or ends.
+  /// Called when a span begins or ends. Returns the self time of calls that no record reports yet,
+  /// and resets it to 0.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // If a signal handler interrupted the adding of a call, the next span reports the time.
+    // If this is a signal handler that interrupted the adding of a call, a later span reports the
+    // time.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
     const std::uint64_t own_ticks = unreported_ticks;
@@ -2662,8 +2724,8 @@ struct thread_aggregates {
     const std::uint64_t stored_count = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[stored_count % 2];
     if (stored_count == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call was added to the sums already, but the next call will add it again. So it is
-    // removed here. The sums contain the right count of the bucket until `count` is reduced.
+    // The last call is in the sums already, but the next call would add it again, so it is removed
+    // here. Readers take the bucket's count from the sums until `count` is reduced.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -2671,8 +2733,8 @@ struct thread_aggregates {
     stored.count.store(stored_count - 1, std::memory_order_release);
   }
 
-  /// Adds a call. After this returns, every reader sees the call, even after a kill. Returns false
-  /// if there is no room for this call or for the previous one.
+  /// Adds a call. After this function returns, every reader sees the call, even if the process is
+  /// killed. Returns false if memory must first be allocated for this call or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -2689,7 +2751,7 @@ struct thread_aggregates {
   }
 };
 
-/// The part of a thread's state that counts calls and stores records.
+/// The part of a thread's state with which it counts calls and stores records.
 struct aggregating_ring : thread_ring {
   thread_aggregates aggregates;
 };
@@ -2708,17 +2770,18 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Marks this thread, so that the next span that begins or ends also records the self time of the
-/// calls counted so far.
+/// Makes the next span that begins or ends on this thread also record the self time of the calls
+/// that were counted since the previous such record.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// Handles calls that cannot be added directly: a thread's first call, a call that needs memory for
-/// a new name or range of durations, and calls in a signal handler that interrupted the code that
-/// adds a call.
-/// @param taken  whether `call` was added already; then only the calls of signal handlers are
-///   added.
+/// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
+/// for a new name or range of durations, and calls in a signal handler that interrupted
+/// aggregate().
+/// @param taken  whether `call` was added already; then only the calls that ended in such signal
+///   handlers are added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
-/// Begins a call. Returns a value that the caller must pass to aggregate() when the call ends.
+/// Begins a call of an operation that is counted. Returns a value that the caller must pass to
+/// aggregate() when the call ends.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -2728,8 +2791,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name. After this function returns, every reader sees the call,
-/// even if the process is killed.
+/// Ends a call and adds it to the sums of its operation. After this function returns, every reader
+/// sees the call, even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
@@ -2744,7 +2807,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // If inner_ticks is negative, a span has begun or ended inside this call.
+  // The sign bit (recorded_inside) is set if a span, which has a record, began or ended in this
+  // call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -2754,7 +2818,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_slow(call, false);
   }
-  // A signal handler that interrupts this function finds `storing` set, as in push().
+  // While `storing` is set, a signal handler that interrupts this function takes the slow path and
+  // does not change the same sums.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
@@ -2780,8 +2845,8 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Formats arguments as text, such as "[3, 224, 224], bilinear". Long text is cut and ends in
-/// "...".
+/// Formats an operation's arguments as text, such as "[3, 224, 224], bilinear". Text longer than
+/// max_bytes is cut and ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t max_bytes = 120;
@@ -2847,8 +2912,8 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
 }  // namespace detail
 
 /// A scope that also records the operation's arguments; see LOTUS_SCOPE_ARGS. Errors: none thrown.
-/// Thread safety: any thread; each scope object belongs to one thread. Cost: as two scopes, plus
-/// formatting the text and looking it up in a table.
+/// Thread safety: any thread; each scope object belongs to one thread. Cost: that of two scopes,
+/// plus formatting the text and looking it up in a table.
 class scope_with_arguments : detail::span {
  public:
   /// @param arguments  texts, numbers, enumerators, and sequences of these. They are read only
@@ -2914,8 +2979,9 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Returns a tag of kind `aggregated`. With this kind, the session attributes allocations to the
-  /// enclosing operation, because an aggregated operation has no record of its own.
+  /// Returns the tag of kind `aggregated` that annotations of this scope get. By this kind the
+  /// session recognizes that the operation has no record of its own, and attributes its heap
+  /// allocations to the enclosing operation.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::number_not_in_tag};
@@ -2941,12 +3007,12 @@ namespace detail {
 /// number needs a second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  function that returns the operation's tag; called only if the span is
-  /// measured.
+  /// @param make_name  function that returns the operation's tag; called only if this process is
+  /// recording.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// Begins a span without a number: an operation, which set_number() can turn into a stage.
+  /// Begins the span of an operation without a number. set_number() turns it into a stage.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
@@ -2975,8 +3041,8 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when the stage ends. Without a number it is recorded as
-/// an operation.
+/// A stage whose number may be known only when the stage ends. If it gets no number, it is recorded
+/// as an operation without a number.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -2997,8 +3063,8 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts to the pointer types to which a T converts, but not to bool. Used to test whether a
-/// callable accepts a pointer without converting it to bool.
+/// Stands for an argument of the pointer type T: converts to the same pointer types as a T, but not
+/// to bool. Used to test whether a callable accepts the pointer without converting it to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -3036,8 +3102,8 @@ inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std:
                                                  decltype(*std::declval<T&>())>> = true;
 
 /// Whether a projection (see is_projection_of()) must be called with the object to which a value of
-/// this type points. A projection that is a pointer to member accepts the pointer too, but the
-/// pointer may be null.
+/// type `Result` points. A projection that is a pointer to member would also accept the pointer
+/// itself, but that pointer may be null, so the caller checks it first.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -3152,7 +3218,8 @@ auto staged(std::string_view name, Function function) {
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
 /// collation. The stages before this point may then number their work by items.
-/// @param batch, item  if one of them is 2^56 or more, the event is only counted by dropped().
+/// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
+/// dropped().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;
@@ -3167,7 +3234,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STAGE_HPP
 
-// Creates a unique name, so that two scopes can stand on one line or in one macro of the program.
+// Creates a unique variable name, so that the program can have two scopes on one line or in one
+// macro.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
@@ -3175,16 +3243,16 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif
 
 // With -Wpedantic, clang 22 warns about __COUNTER__ in the user's code, where the macros are
-// expanded. The warning stays off after this header, because a pragma inside the macros would take
-// effect too late if a scope stands in an argument of another macro, such as an assertion.
+// expanded. So the warning stays off after this header. A pragma inside the macros would take
+// effect too late if a scope is used in an argument of another macro, such as an assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
   #endif
 #endif
 
-// Each scope macro expands to one declaration, so it may stand after `if (c)` without braces; each
-// event macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked, not
+// Each scope macro expands to one declaration, so it can follow `if (c)` without braces; each event
+// macro expands to one expression. With LOTUS_DISABLE, arguments are type-checked but not
 // evaluated.
 #if defined(LOTUS_DISABLE)
   #define LOTUS_DETAIL_SCOPE(type, argument)                       \
@@ -3221,7 +3289,8 @@ LOTUS_DETAIL_NAMESPACE_END
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // #name, the argument as it is written, shows whether the name is a string literal.
+  // #name is the argument as it is written in the source, which shows whether it is a string
+  // literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -3287,7 +3356,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_COUNTER(name, n) \
   LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
 
-/// Resumes the profiler that runs this program, if any; see lotus::collector.
+/// Resumes the profiler under which this program runs, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
 /// Pauses the profiler. Each LOTUS_RESUME() needs one LOTUS_PAUSE().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
@@ -3298,14 +3367,15 @@ LOTUS_DETAIL_NAMESPACE_END
 ///
 ///   LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); }
 ///
-/// The block contains one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP times
-/// (default: 4) to warm up, and then LOTUS_MAP_PASSES times (default: 1) while the profiler
-/// collects data; lotus also records these passes as an operation. Without a profiler, the block
-/// runs once. If LOTUS_MAP_OP is set, the profiler collects data only in the region of that name.
-/// After the name, list the variables that the block reads and writes, so that the compiler moves
-/// no work on them out of the block.
-// clang's analyzer reports an escaping stack address, because it cannot see that the pointer to the
-// innermost region is restored at the end of each region.
+/// The block should contain one operation. With a profiler, the block first runs LOTUS_MAP_WARMUP
+/// times (an environment variable; default: 4) to warm up, and then LOTUS_MAP_PASSES times
+/// (default: 1) while the profiler collects data; lotus also records these passes as an operation.
+/// Without a profiler, the block runs once. If the variable LOTUS_MAP_OP is set, the profiler
+/// collects data only in the region of that name. After the name, list the variables that the block
+/// reads and writes, so that the compiler does not move computations with them out of the block.
+// While the block runs, a thread-local variable contains the address of the region object. clang's
+// analyzer does not see that the address is removed at the end, and would report an escaping stack
+// address.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
@@ -3319,16 +3389,17 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the tag of a range. A number at the end of the name is not stored as part of the name,
-/// so that a million numbered iterations need only one name. Leading zeros are part of the name.
+/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
+/// million numbered iterations such as "iteration 7" need only one name. Leading zeros of the
+/// number stay in the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool
-/// and, with LOTUS_ANNOTATE, on those of other profilers. Text logs and statistics do not contain
-/// ranges: to measure an operation, use LOTUS_SCOPE. Errors: none thrown. Thread safety: any
-/// thread; each range object belongs to one thread.
+/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool. If
+/// the environment variable LOTUS_ANNOTATE is set, the timelines of other profilers show it too.
+/// Text logs and statistics do not contain ranges: to measure an operation, use LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; each range object belongs to one thread.
 class range : detail::span {
  public:
   /// @param name  copied without its final number, so it needs to exist only during this call.
@@ -3399,10 +3470,10 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
 /// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
 /// records that dead processes left may continue in the background.
-/// @return true if the process is now recording with this log_file, also if it was already. false,
-/// after one message with the reason, if not, such as if the directory cannot be written; the
-/// program can continue without being recorded. Thread safety: any thread may call all functions in
-/// this file.
+/// @return true if the process is now recording with this log_file, even if an earlier call started
+/// the recording. false if it is not, for example because the directory cannot be written; a
+/// message reports the reason, and the program can continue without being recorded. Thread safety:
+/// any thread may call all functions in this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -3414,8 +3485,8 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts recording by a schedule, at step 0. Only active steps are recorded. Each range of
-/// consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
+/// Starts recording according to a schedule, at step 0. Only active steps are recorded. Each range
+/// of consecutive active steps gets a run directory of its own, `steps_<first>_<last>`, in the
 /// directory of `log_file`. That run directory contains all spans that begin and end within the
 /// range. A process forked within the range records to the same directory until it calls step()
 /// itself.
@@ -3426,7 +3497,7 @@ inline bool start(const options& chosen, const schedule& steps) {
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// Starts recording by a schedule, with default options except for `log_file`.
+/// Starts recording according to a schedule, with default options except for `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
@@ -3446,8 +3517,8 @@ inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Copies the records so far to a run directory of its own, `<run>.snapshot-<UTC>-<reason>`, next
-/// to that of the run. The copy contains all complete records of this process, and the records of
+/// Copies the records so far to a new run directory, `<run>.snapshot-<UTC>-<reason>`, next to the
+/// directory of the run. The copy contains all complete records of this process, and the records of
 /// other processes of the run that are in their logs. No recording thread has to wait. If the total
 /// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
 /// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
@@ -3459,8 +3530,8 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. Then start() may be
-/// called again.
+/// If active steps of a schedule are being recorded, calls on_trace_ready. After this call, start()
+/// may be called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
@@ -3481,12 +3552,14 @@ LOTUS_DETAIL_NAMESPACE_END
 // The engine is included outside the include guard, because another header may have included this
 // file before LOTUS_IMPLEMENTATION was defined.
 #if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
-// Includes the implementation of the API. A header-only program compiles it in each file; a program
-// with LOTUS_COMPILED compiles it only in the file that defines LOTUS_IMPLEMENTATION.
+// Includes the implementation of the API. A header-only program compiles the implementation in each
+// file; a program with LOTUS_COMPILED compiles it only in the file that defines
+// LOTUS_IMPLEMENTATION.
 #ifndef LOTUS_ENGINE_ENGINE_HPP
 #define LOTUS_ENGINE_ENGINE_HPP
 
-// Defines the slow paths of scopes, batches and ranges.
+// Defines the slow paths of scopes, batches and ranges: functions that are called only in rare
+// cases.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -3522,7 +3595,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
 }
 
 /// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
-/// operations are shown there: the names of other measured spans become known too late, or these
+/// operations are: the names of other measured spans are known only when the spans end, or these
 /// spans need not be nested.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_segment;
@@ -3612,7 +3685,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // The end moves back until it is not inside a UTF-8 character.
+    // The text is cut earlier if it would otherwise end inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {
@@ -3640,7 +3713,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_ENGINE_API_CALLS_HPP
 
 #if LOTUS_SUPPORTED
-// Keeps the one collector of the process and its state, which all shared objects use.
+// Provides the process's collector (the profiler that LOTUS_RESUME() controls), which all shared
+// objects of the process share.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
@@ -3656,7 +3730,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The variables, in the same order as in environment_table.
+/// The environment variables of lotus, in the same order as in environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
@@ -3680,8 +3754,8 @@ enum class variable : std::uint8_t {
 enum class variable_type : std::uint8_t {
   text,    ///< any text; the code that uses the variable checks it
   number,  ///< a whole decimal number
-  word,    ///< one word of a list; the first word of the list is the default
-  words,   ///< any number of words of a list, separated by commas
+  word,    ///< one of the words in `values`; the first of them is the default
+  words,   ///< any number of the words in `values`, separated by commas
 };
 
 struct variable_row {
@@ -3697,10 +3771,10 @@ struct variable_row {
   std::uint64_t by_default = 0;  ///< default of a number
 };
 
-/// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
-/// to WITH(NAME) for each collector. The library calls NAME_is_here() and NAME_backend();
-/// lotus-tool starts programs under these collectors.
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
+/// The list of all collectors, in the order in which LOTUS_COLLECTOR=auto looks for them. Expands
+/// to WITH(NAME) for each collector. The library calls the functions NAME_is_here() and
+/// NAME_backend(); lotus-tool can start a program under each collector.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the names are also joined to one string literal
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
 
 enum class collector_id : std::uint8_t {
@@ -3826,7 +3900,8 @@ inline bool environment_number(variable which, std::uint64_t& value,
   return true;
 }
 
-/// Returns the index of a word in the row's list, or -1 if it is not in the list.
+/// Returns the index of a word among the possible values of a variable, or -1 if the word is not
+/// one of them.
 inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
   std::string_view left = row.values;
   for (int place = 0;; ++place) {
@@ -3837,8 +3912,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// Returns the index of the variable's word in the row's list: 0 if the variable is unset,
-/// `unknown` if the word is not in the list.
+/// Returns the index of the variable's value among its possible values: 0 if the variable is unset,
+/// `unknown` if the value is not one of them.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -3849,8 +3924,8 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// Returns the variable's words as a bit set: bit i stands for word i of the row's list. Reports
-/// unknown words.
+/// Returns the words in the variable's value as a bit set: bit i stands for word i in the `values`
+/// of the variable's row. Reports unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);
   std::string_view left = text == nullptr ? "" : text;
@@ -3874,8 +3949,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_ENVIRONMENT_HPP
 
-// Registers fork handlers, and keeps the process from forking while it asks the dynamic loader
-// about its shared objects.
+// Registers fork handlers, and keeps the process from forking while a thread lists its shared
+// objects with the help of the dynamic loader.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -3896,9 +3971,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Disables cancellation of this thread during its lifetime, and restores errno at its end. Every
-/// system call of a scope is made while such an object exists. So a scope neither changes an errno
-/// that the program is about to read, nor is it a cancellation point.
+/// Disables cancellation of this thread (pthread_cancel(3)) while the object exists, and restores
+/// errno at its end. Every system call of a scope is made while such an object exists. So a scope
+/// does not change an errno that the program is about to read, and is no cancellation point.
 class uncanceled {
  public:
   uncanceled() noexcept : errno_{errno} {
@@ -3916,9 +3991,9 @@ class uncanceled {
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread during its lifetime, and does what `uncanceled` does. Every
-/// slow path uses such an object, so a signal handler never needs a lock that its own thread holds.
-/// Takes two system calls.
+/// Blocks all signals for this thread while the object exists, and does what `uncanceled` does.
+/// Every slow path uses such an object, so a signal handler never needs a lock that its own thread
+/// holds. Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -3967,13 +4042,13 @@ class locked {
 /// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
 /// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
 /// looking up, if it asks again through a library that it loads, and processes that were forked
-/// during the lookup. Trivially destructible. Thread safety: all functions.
+/// during the lookup. Trivially destructible. Thread safety: any thread may call all functions.
 template <class T>
 class lazy_lookup {
  public:
-  /// Returns the value. Callers wait for a lookup on another thread, but for at most a second: the
-  /// lookup may load a library, and the waiting thread may be in a static constructor, with the
-  /// dynamic loader's lock.
+  /// Returns the value. A caller waits for a lookup on another thread, but for at most a second.
+  /// Without this limit there could be a deadlock: the lookup may load a library, and the waiting
+  /// thread may hold the dynamic loader's lock because it runs a static constructor.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -4031,26 +4106,29 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// State of the fork handlers of one shared object. If another thread held a lock during a fork,
-/// that lock would stay locked in the child forever. So the forking thread takes all locks first.
-/// Trivially destructible.
+/// that lock would stay locked in the child forever. So the fork handlers take all locks before a
+/// fork and release them after it. Trivially destructible.
 struct at_forks {
   /// Held by every query to the dynamic loader, and from before a fork until after it.
   mutex loader;
 
-  /// Functions to call before and after a fork, with `loader` held and signals blocked; null if
-  /// there are none. All are set together, under `loader`.
+  /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
+  /// blocked; null until there is a session. All are set together while `loader` is held.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// Returns false in a child that was created without the fork handlers. There, and in its own
-  /// children, locks may stay locked forever, so the handlers do nothing. Null if not set yet.
+  /// Returns false in a child that was created without fork handlers, for example by clone(2). In
+  /// such a child and its own children, locks may stay locked forever, so the handlers do nothing.
+  /// Null until there is a session.
   bool (*in_own_process)() noexcept = nullptr;
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered: each fork counts their calls.
+  /// How often the handlers are registered, which each fork determines by counting their calls. See
+  /// register_at_forks().
   unsigned times_registered = 0;
-  /// Whether this fork has called `before`. If not, another fork handler created the session later.
+  /// Whether this fork has called `before`. If not, there was no session yet, but the program's own
+  /// fork handlers may create one before the fork ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -4058,8 +4136,8 @@ struct at_forks {
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is inside fork(2) and so holds all locks. Scopes in the program's own fork
-/// handlers must then not wait for these locks.
+/// Whether this thread is in fork(2) and therefore holds all locks of the library. Scopes in the
+/// program's own fork handlers must then not wait for these locks.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
 LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
@@ -4116,11 +4194,11 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // The handlers are registered when the shared object is loaded. In most programs no other thread
-  // runs at that time. A fork that is in progress on another thread would miss handlers that are
-  // registered later.
+  // Registers the handlers when the shared object is loaded, because most programs have only one
+  // thread then. If they were registered later, a fork in progress on another thread would not call
+  // them.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  // This call is needed for scopes in static constructors of other objects, which may run earlier.
+  // This call is needed for scopes in static constructors that run before the registration above.
   register_at_forks();
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
@@ -4145,7 +4223,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FORK_HPP
 
-// Provides memory that does not come from malloc.
+// Provides memory directly from the kernel, because the library must not call malloc where a signal
+// handler may have interrupted malloc.
 #ifndef LOTUS_BASE_MEMORY_HPP
 #define LOTUS_BASE_MEMORY_HPP
 
@@ -4161,8 +4240,8 @@ inline void* map_memory(std::size_t bytes) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel fill these whole pages with zeros in every child process. Returns false if the
-/// kernel cannot do that (Linux before 4.14).
+/// Makes the kernel fill these pages with zeros in every child process. Returns false if the kernel
+/// cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   // The value of MADV_WIPEONFORK, which older system headers do not define.
   constexpr int wipe_on_fork = 18;
@@ -4212,14 +4291,14 @@ LOTUS_DETAIL_NAMESPACE_END
 // Lets all shared objects of one process find an object that exists only once in the process.
 //
 // If shared objects are built with hidden visibility and the program exports nothing, neither an
-// inline variable nor dlsym can find that object. So the first shared object that needs it stores
-// its address in a page at a known address; if that page is not available, in a mapping whose name
-// is visible in /proc/self/maps.
+// inline variable nor dlsym can find that object. So the first shared object that needs the object
+// stores its address in a page at a known address or, if that page is not available, in a mapping
+// whose name is visible in /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
 // Opens file descriptors with high numbers, so that the user's program does not close or reuse them
-// by accident, and checks them before each use.
+// by accident, and checks whether they still refer to the library's files.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -4232,7 +4311,8 @@ namespace detail {
 /// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
 /// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
 /// program would print into the file. The new number is high if possible, and never below 3.
-/// Returns the new, close-on-exec descriptor. On failure closes `fd` and returns -1 with errno.
+/// Returns the new descriptor, which is close-on-exec. On failure closes `fd` and returns -1 with
+/// errno.
 inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -4260,11 +4340,11 @@ struct file_identity {
   }
 };
 
-/// A descriptor that stays open while the program runs. The program may close it, as daemons do,
-/// and reuse its number for another file, so call holds() before each use. The check does not
-/// notice if the program opens the same file under this number. Copies share the descriptor, and
-/// the destructor does not close it. Not for anonymous files, which share one inode. Thread safety:
-/// none.
+/// A descriptor of the library that stays open while the program runs. The program may close it, as
+/// daemons do with all descriptors, and reuse its number for another file, so call holds() before
+/// each use. (holds() does not notice if the program opens the same file under this number.) Copies
+/// share the descriptor, and the destructor does not close it. Not for anonymous files, which share
+/// one inode. Thread safety: none.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;
@@ -4330,9 +4410,9 @@ namespace detail {
 /// RLIMIT_FSIZE is exceeded (SIGXFSZ): blocks both signals for this thread while the object exists.
 /// after() removes a signal that the library's own call raised; a signal that was pending before
 /// stays, because it belongs to the program. Takes three system calls.
-class write_signals_ours {
+class write_signals_blocked {
  public:
-  write_signals_ours() noexcept {
+  write_signals_blocked() noexcept {
     sigset_t both;
     sigemptyset(&both);
     sigaddset(&both, SIGPIPE);
@@ -4340,9 +4420,9 @@ class write_signals_ours {
     pthread_sigmask(SIG_BLOCK, &both, &before_);
     sigpending(&pending_);
   }
-  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  write_signals_ours(const write_signals_ours&) = delete;
-  write_signals_ours& operator=(const write_signals_ours&) = delete;
+  ~write_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  write_signals_blocked(const write_signals_blocked&) = delete;
+  write_signals_blocked& operator=(const write_signals_blocked&) = delete;
 
   /// Removes the signal that a failed system call of the library raised. Returns `error`.
   /// @param error  errno of that call.
@@ -4363,8 +4443,8 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads as much of the beginning of a kernel-generated file as fits. Returns the number of bytes;
-/// 0 with an empty text if the file cannot be read.
+/// Reads the beginning of a file, such as one in /proc, as far as it fits in `text`, and terminates
+/// it with a zero. Returns the number of bytes, which is 0 if the file cannot be read.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
@@ -4377,7 +4457,7 @@ std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
 
 /// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
 LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t n = write(fd, from, bytes);
@@ -4392,14 +4472,14 @@ LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t byt
 
 /// Extends an empty file to `bytes` without allocating disk space. Returns 0 or errno.
 inline int lengthen(int fd, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Extends a file from `held` bytes by another `bytes`, and allocates disk space for them. Returns
-/// 0 or errno.
+/// Extends a file that has `held` bytes by another `bytes`, and allocates disk space for them.
+/// Returns 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
+  const write_signals_blocked signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
 }
 
@@ -4426,7 +4506,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_BASE_MAPPINGS_HPP
 #define LOTUS_BASE_MAPPINGS_HPP
 
-// Provides a reference to a callable, so that a function that takes one need not be a template.
+// Provides function_ref, a reference to a callable. A function with a parameter of this type
+// accepts any callable without being a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -4436,9 +4517,9 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// Refers to a callable that the caller owns, like std::function_ref of C++26; for parameters only.
-/// A template parameter would instead compile the function again for each lambda. The callable must
-/// outlive the call.
+/// Refers to a callable that the caller owns, like std::function_ref of C++26. Use it only for
+/// parameters: unlike a template, the called function is not compiled again for each lambda. The
+/// callable must outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
@@ -4483,7 +4564,7 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    // A line longer than the buffer is discarded.
+    // Discards a line that is longer than the buffer.
     held = held == sizeof(text) && at == 0 ? 0 : held - at;
     std::memmove(text, text + at, held);
   }
@@ -4501,7 +4582,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MAPPINGS_HPP
 
-// Provides a memory page at an address that all shared objects of a process know.
+// Provides a memory page at a fixed address, through which the shared objects of a process find the
+// library's common data.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -4510,8 +4592,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets the shared objects of a process find common data without /proc and without a file. All
-/// versions of the library use this layout: if you change it, change `ours` too.
+/// A page with named pointers, by which the shared objects of a process find common data without
+/// /proc and without a file. All versions of the library use this layout: if you change it, change
+/// the constant `ours` too.
 struct meeting_page {
   struct point {
     char name[56];
@@ -4524,7 +4607,8 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Returns the place for the pointer with this name; null if there is none.
+  /// Returns the address at which the pointer with this name is stored; null if the page has no
+  /// such name.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -4533,8 +4617,8 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Adds a place for a pointer with this name. Returns null if the page is full. Only one thread
-  /// at a time may call this.
+  /// Adds a pointer with this name, and returns the address at which it is stored; null if the page
+  /// is full. Only one thread at a time may call this function.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -4547,7 +4631,7 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; the first free one is used. Every kernel can map these
+/// Possible addresses of the page; it is created at the first free one. Every kernel can map these
 /// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
@@ -4557,7 +4641,8 @@ inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // The request is invalid, but the kernel reads the signal set before it notices this.
+  // The system call fails in any case, because `no_request` is invalid. But the kernel first reads
+  // the signal set at `address`, and reports EFAULT if it cannot.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
@@ -4574,7 +4659,7 @@ inline meeting_page* find_meeting_page() noexcept {
 }
 
 /// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
-/// cannot report whether an address is in use. Only one thread at a time may call this.
+/// cannot report whether an address is in use. Only one thread at a time may call this function.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -4600,12 +4685,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where shared objects store and find the address of a T. The T is never destroyed; the address is
-/// null until one is stored.
+/// The place where shared objects store and find the address of a T. The address is null until one
+/// is stored. The T is never destroyed.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
-/// Returns the mapping with this name, or null.
+/// Returns the address of this process's memory mapping with this name, or null.
 LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
   void* found = nullptr;
   for_each_mapping([&](std::string_view line) {
@@ -4655,9 +4740,9 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, with null if no meeting point can be created. Holds the dynamic
-/// loader's lock, which is common to all shared objects, so that no two threads create a meeting
-/// point at the same time.
+/// Finds or creates the meeting point `name`, and calls `use(meeting_point<T>*)` with it, or with
+/// null if it cannot be created. Holds the dynamic loader's lock, which is common to all shared
+/// objects, so that no two threads create a meeting point at the same time.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {
@@ -4678,7 +4763,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_RENDEZVOUS_HPP
 
-// Defines the table of functions that each collector provides.
+// Defines the table of functions with which the library controls a collector (a profiler such as
+// perf or VTune).
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
@@ -4707,13 +4793,14 @@ namespace detail {
 /// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Name under which shared objects find the session. Increase the number whenever the layout of
-/// services, options, schedule, module_state, producer or record changes.
+/// Name under which the shared objects of a process find its session. Increase the first number
+/// whenever the layout of services, options, schedule, module_state, producer or record changes, so
+/// that objects with different layouts do not share a session.
 inline constexpr char hub_name[] = "lotus-hub-15-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Returns the services of the session that this shared object created; creates that session if
-/// there is none. Defined in session/session_services.hpp.
+/// Creates the session in this shared object, unless it already exists there, and returns its
+/// services. Defined in session/session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
@@ -4730,16 +4817,17 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// Makes this object leave the session when the object is unloaded or the process exits. The
-/// function is registered as the compiler registers a destructor, so it runs after the destructors
-/// of the object's static variables, which may still record. If it were registered by atexit(3),
-/// sanitizers would call it after the object is unloaded.
+/// Makes this shared object leave the session when it is unloaded or the process exits. The
+/// function is registered with __cxa_atexit, as compilers register the destructors of static
+/// variables, and runs after those destructors, which may still record. Sanitizers would call a
+/// function registered with atexit(3) after the object is unloaded.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Reports that other objects cannot find this object's session. Defined in record/message.hpp.
+/// Reports that other shared objects cannot find the session of this one. Defined in
+/// record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
@@ -4753,7 +4841,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // If no meeting point can be created, each shared object has a session of its own.
+      // A meeting point is memory that all shared objects of the process find by its name. If none
+      // can be created, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);
@@ -4772,7 +4861,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the program's function for messages. Thread safety: all functions.
+/// The program's function for messages, options::on_message. All functions are thread-safe.
 class message_handler {
  public:
   /// @param handler  the program's function; null: the program has none.
@@ -4803,7 +4892,7 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
   const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
-  // A file name in the message may contain line ends, but the message must stay one line.
+  // The message must stay one line, even if a file name in it contains line ends.
   for (char* c = line + head; *c != '\0'; ++c) {
     if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
   }
@@ -4829,8 +4918,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Prints a message about a variable's invalid value, with the valid values and the value that is
-/// used instead. The functions of base/environment.hpp take this function as their `report`.
+/// Prints that the environment variable `row` has the invalid value `bad`, which values are valid,
+/// and which value is used instead. Callers pass this function as `report` to functions of
+/// base/environment.hpp.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -4848,7 +4938,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     return say("%s=%.*s: must be %s; taken as: %s", row.name, bytes, bad.data(), row.values,
                row.otherwise);
   }
-  // Converts "itt|nvtx|torch" to "itt, nvtx and torch".
+  // row.values contains the valid words, such as "itt|nvtx|torch". The message lists them as "itt,
+  // nvtx and torch".
   char words[128];
   std::size_t used = 0;
   for (const char* c = row.values; *c != '\0' && used < sizeof(words) - 8; ++c) {
@@ -4864,7 +4955,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// Returns a variable's number. If it is invalid, reports it and returns the default.
+/// Returns the number in an environment variable. If the variable contains no valid number, reports
+/// that and returns the variable's default.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);
@@ -4879,12 +4971,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns how long a collector may take to answer, in ms.
+/// Returns how long the library waits for an answer of a collector, in ms.
 inline std::int64_t collector_timeout_ms() noexcept {
   return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
 }
 
-/// Returns the interval, in ns, that lotus-tool requested from its collector.
+/// Returns the sampling interval, in ns, for collectors that cannot report theirs: that of
+/// LOTUS_MAP_RATE, which lotus-tool sets to the rate with which it starts the collector.
 inline std::uint64_t asked_interval_ns() noexcept {
   return 1'000'000'000 / number_setting(variable::map_rate);
 }
@@ -4893,22 +4986,24 @@ inline std::uint64_t asked_interval_ns() noexcept {
 /// and never after detach().
 struct collector_backend {
   /// Whether resume() and pause() return only after the collector was really switched on or off. If
-  /// not, the caller must sleep before a region; otherwise the region would get late samples of
-  /// earlier code.
+  /// not, the caller must sleep before a region is executed; otherwise samples of earlier code
+  /// could be counted as samples of the region.
   bool acknowledges = true;
   /// Whether the collector counts all instructions between resume() and pause(), including those of
   /// the library.
   bool counts_instructions = false;
-  /// Prepares the collector, paused. Returns false, after reporting the reason, if it is unusable.
+  /// Prepares the collector, which does not collect yet. Returns false, after reporting the reason,
+  /// if the collector cannot be used.
   bool (*begin)() noexcept = nullptr;
   /// Resumes collecting. Like pause(), returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
-  /// Ends collecting permanently. May be called at any time after begin().
+  /// Ends collecting permanently. May be called at any time after begin(), also while collecting.
   void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// Reports the end of a collected region, with times of CLOCK_MONOTONIC in ns. May be null.
+  /// Called at the end of a region (block of a LOTUS_MAP_REGION) from which data was collected,
+  /// with its start and end by CLOCK_MONOTONIC, in ns. May be null.
   void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 
@@ -4917,12 +5012,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
-// Lists the functions of each collector that base/environment.hpp names.
+// Defines the table of all collectors (profilers) that the library can control, with the functions
+// of each.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
 // Controls callgrind through its client requests. The requests are defined here, so that no header
-// of valgrind is needed and all files of a program agree.
+// of valgrind is needed and all files of a program use the same definitions.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
@@ -4943,25 +5039,26 @@ inline constexpr char side_log_start[] = ".lotus_beside_";
 /// logs' prefix, `_` and the process id follow.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
-// In file names, a process's id and a time follow each beginning below.
+// The names of the files below begin with these texts; a process's id and a time follow.
 
 /// A process's ring file (record/ring_layout.hpp), which exists until all its records are in the
 /// logs.
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being created.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// The information file (store/run/run_info.hpp), in which a process describes itself.
+/// The information file (store/run/run_info.hpp), which describes a process and its threads.
 inline constexpr char run_info_start[] = ".lotus_info_";
-/// The file of the built-in sampler's samples (sampling/sample_layout.hpp).
+/// The file of samples of the built-in sampler (sampling/sample_layout.hpp).
 inline constexpr char samples_file_start[] = ".lotus_samples_";
-/// The file of waits (waits/wait_reasons.hpp), which records what threads waited for. Its name ends
-/// like that of the process's information file.
+/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
+/// this beginning, its name is the same as that of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
 
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Comes before the operation's name in a callgrind dump if more dumps of the same run follow.
+/// Stands before the operation's name in a callgrind dump of only the first part of a pass, which
+/// callgrind writes when a nested region begins. A later dump contains the rest of the pass.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
@@ -5012,7 +5109,8 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// Functions for `valgrind --tool=callgrind --instr-atstart=no`. Each region gets its own dump.
+/// Returns the functions that control callgrind. The program must run under callgrind with the
+/// option --instr-atstart=no. callgrind writes a dump at the end of each region.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
@@ -5046,7 +5144,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
-// Calls functions of a vendor's library that may never return.
+// Calls functions of a profiler vendor's library, which may hang, with a time limit.
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
@@ -5088,7 +5186,7 @@ inline bool hardware_ticks_invariant() noexcept {
 #endif
 }
 
-/// One moment, read on three clocks.
+/// One moment, read on three clocks. Anchors relate ticks to the time of day.
 struct clock_anchor {
   std::uint64_t ticks;
   /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
@@ -5096,7 +5194,8 @@ struct clock_anchor {
   std::int64_t realtime_ns;
 };
 
-/// Detects that the machine slept: then CLOCK_BOOTTIME has advanced by more than CLOCK_MONOTONIC.
+/// Detects that the machine was suspended (slept): then CLOCK_BOOTTIME has advanced by more than
+/// CLOCK_MONOTONIC.
 class sleep_watch {
  public:
   /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
@@ -5140,17 +5239,17 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
-/// clock reading meet exactly, even if different drains convert them to text.
+/// Maps ticks to nanoseconds since the epoch, as a continuous line of straight segments. So spans
+/// that share a clock reading meet exactly, even if they are converted to text at different times.
 ///
 /// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
 /// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
 /// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
-/// never contain a step.
+/// of spans never contain such a step.
 ///
 /// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
 /// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
-/// across a sleep is what the counter counted.
+/// across a sleep is the time that the counter counted.
 ///
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
@@ -5209,26 +5308,30 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the map contains at least one segment, which a map from a damaged file may not.
+  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
+  /// file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Begins a new line at the wall clock's time, with the previous rate: no new rate is known yet.
+  /// Begins a new line at the wall clock's time after a sleep, with the previous rate, because no
+  /// new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
         anchor_count_ > 1 ? rate_between(oldest_anchor(), newest_anchor()) : last.rate;
     const std::int64_t here_ns = last.to_ns(now.ticks);
     const std::int64_t awake_ns = now.elapsed_ns - newest_anchor().elapsed_ns;
-    const bool stood = here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
+    const bool counter_stopped =
+        here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
     anchor_count_ = 0;
     remember(now);
-    const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
+    const std::int64_t woken_ns = counter_stopped ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, the error of its rate has added up all that time.
+    // If the counter ran during the sleep, a small error of its rate has added up over that time,
+    // so a difference up to this limit does not show that the wall clock was stepped.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -5277,9 +5380,9 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Removes every second segment of the older three quarters of the map to make room. The map
-  /// still begins at the start of the run, but its older part is less exact. A segment that begins
-  /// at a clock step stays.
+  /// Removes every second segment of the older three quarters of the map, to free space for new
+  /// ones. The map still begins at the start of the run, but its older part is less exact. Segments
+  /// next to a step of the wall clock are not removed.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -5288,12 +5391,14 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // If every segment is a step, the oldest one is removed, because the newest matter most.
+    // If nothing could be removed, because all segments are next to steps, the oldest one is
+    // removed.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes the segment `s` end where `next` begins; the segment between them was removed.
+  /// Adapts the rate of `s`, so that it ends where `next` begins after the segment between them was
+  /// removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -5325,7 +5430,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread. Returns false if `what` is late; then make no further call.
+  /// Calls `what` on that thread, and waits at most collector_timeout_ms() for it. Returns false if
+  /// `what` has not returned by then; do not use this object again after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -5392,7 +5498,8 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, a function of a vendor's library. Returns false if it does not return in time.
+/// Calls `what`, a function of a vendor's library. Returns false if it does not return within
+/// collector_timeout_ms(); make no further calls then.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }
@@ -5402,7 +5509,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-// Controls perf record and perf stat through their control channel, with acknowledgments.
+// Controls perf record and perf stat through their control channel (option --control), on which
+// perf acknowledges each command.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -5444,7 +5552,8 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer. Returns false if none comes in time.
+  /// Sends a command to perf and waits for its answer. Returns false if there is no answer within
+  /// collector_timeout_ms().
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
     // `lost` is true if the program has closed one of the two descriptors.
@@ -5472,7 +5581,7 @@ class perf_control {
  private:
   /// Opens one end of the control channel for reading and writing, so that opening a FIFO never
   /// blocks and writing never raises SIGPIPE. For the same reason, a pipe that is given as a
-  /// descriptor is opened again.
+  /// descriptor number is opened again, through /proc.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -5488,7 +5597,7 @@ class perf_control {
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program, which the environment shows by naming perf's control channel.
+/// Whether this program runs under perf: then LOTUS_PERF_CONTROL names perf's control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }
@@ -5563,8 +5672,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// The functions of VTune's library; null for functions that this version lacks. The object is
-/// never destroyed, because VTune keeps pointers to it.
+/// The functions of VTune's collector library; null for functions that the installed version lacks.
+/// The object is never destroyed, because VTune keeps pointers to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -5581,9 +5690,9 @@ class itt_library {
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
-  /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
-  /// after reporting the reason, if there is none; also returns null while another thread takes
-  /// long to load it. Thread safety: any thread.
+  /// Returns the library whose path VTune has set in the environment; the first call loads and
+  /// initializes it. Returns null, after reporting the reason, if it cannot be loaded. Also returns
+  /// null if another thread takes longer than a second to load it. Thread safety: any thread.
   static itt_library* get() noexcept {
     static lazy_lookup<itt_library*> loaded;
     return loaded.get(load, nullptr);
@@ -5602,8 +5711,9 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // The library collects only after it has received the program's table of functions; functions
-    // that are looked up by name do nothing before. Old libraries do not accept a table.
+    // The library collects only after __itt_api_init has received a table, in which it stores the
+    // addresses of its functions. Old libraries do not have __itt_api_init: their functions are
+    // looked up by name.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -5663,7 +5773,7 @@ class itt_library {
   };
 };
 
-/// Whether VTune runs this program, which the environment shows.
+/// Whether this program runs under VTune, which then sets the variable.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }
@@ -5700,8 +5810,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A function that resumes or pauses. uProf 4.0 expects the argument 1, for the CPU profile. uProf
-/// 5.1 has no parameter and ignores the argument, which is passed in a register.
+/// A function of uProf that resumes or pauses collecting. In uProf 4.0 its argument must be 1 (CPU
+/// profile). In uProf 5.1 it has no parameter and ignores the argument, which is passed in a
+/// register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
@@ -5710,12 +5821,13 @@ struct uprof_calls {
   bool strict;  ///< whether the functions return only after collecting was switched on or off
 };
 
-/// The functions passed to use_uprof(); null: exported functions are looked up instead.
+/// The functions that the program passed to use_uprof(). If they are null, functions that the
+/// program exports are looked up instead.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// Finds the two functions that resume and pause, both from the same group, because a run must not
-/// mix groups. Groups whose functions are strict (see uprof_calls) come first.
+/// Finds the two functions that resume and pause. Each row of `names` is a pair of functions that
+/// must be used together. Pairs whose functions are strict (see uprof_calls) come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -5737,7 +5849,8 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether the program already contains uProf's functions. If so, selects them.
+/// Whether the program already contains uProf's functions. If so, uprof_in_use() returns them
+/// afterwards.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -5757,7 +5870,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf has no function to detach, and ends with the program; so it is only paused here.
+    // uProf has no function to detach, so collecting is only paused. uProf ends with the program.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;
@@ -5849,7 +5962,8 @@ inline bool is_own_thread(pid_t tid) noexcept {
   return false;
 }
 
-/// Calls `each(pid_t)` for every thread of the program except the calling one.
+/// Calls `each(pid_t)` for every thread of this process except the calling one and the library's
+/// own.
 template <class Each>
 void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {
@@ -5862,7 +5976,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
-// Writes the sample file of a process next to its logs.
+// Writes the sample file of a process, which contains the samples of the built-in profiler, next to
+// the logs of the process.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
@@ -5892,7 +6007,8 @@ struct samples_file_header {
   std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
 };
 
-/// The contents of a sample that the kernel is asked for; sample_record has their order.
+/// The fields that the kernel stores in each sample. sample_record has the same fields in this
+/// order.
 inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 struct sample_record {
   perf_event_header header;
@@ -5902,7 +6018,8 @@ struct sample_record {
   std::uint64_t time_ns;
 };
 
-/// Types of records that the library defines. Their numbers are far above those of kernel records.
+/// Types of records that the library adds to those of the kernel. Their numbers are far above those
+/// of the kernel.
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
@@ -5910,7 +6027,7 @@ enum class own_record : std::uint32_t {
   own_thread = 0x4c4f0004,
 };
 
-/// The same moment on the clocks of samples (CLOCK_MONOTONIC) and of logs (CLOCK_REALTIME).
+/// One moment, on the clock of samples (CLOCK_MONOTONIC) and on that of logs (CLOCK_REALTIME).
 struct clock_record {
   perf_event_header header;
   std::int64_t monotonic_ns;
@@ -5959,8 +6076,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The sample file, which begin() creates. The first error is reported and ends the writing. Thread
-/// safety: none; class sampler holds a lock. Trivially destructible.
+/// The sample file, which begin() creates. The first error is reported; after it nothing more is
+/// written. Not thread-safe: class sampler holds a lock. Trivially destructible.
 class sample_file {
  public:
   /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the
@@ -6007,7 +6124,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records all code that is mapped from files now.
+  /// Records at which addresses code is mapped from files now: the program and its shared objects.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -6048,14 +6165,14 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records the current time on both clocks (see clock_record) once more, and closes the file.
+  /// Records the current time on both clocks (see clock_record) again, and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
   /// Forgets the parent's file in a forked child, so that begin() creates a file for the child. The
-  /// folder stays the same, because the child may have no logs yet.
+  /// folder stays the same, because the child may not have written logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;
@@ -6175,7 +6292,7 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
 }
 
 /// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
-/// unmap(). Thread safety: none. A forked child does not inherit the mapping.
+/// unmap(). Not thread-safe. A forked child does not inherit the mapping.
 class perf_ring {
  public:
   /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's
@@ -6201,13 +6318,15 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`. The records may be
-  /// passed in two segments, of which only both together contain complete records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`. If they reach
+  /// beyond the end of the ring, they are passed in two calls, and one record may be divided
+  /// between the two.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // only this process changes data_tail
+    // Only this process changes data_tail, so it is read without atomics.
+    std::uint64_t at = control_->data_tail;
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
@@ -6219,7 +6338,7 @@ class perf_ring {
   }
 
  private:
-  /// Returns a counter in the memory shared with the kernel as an atomic.
+  /// Returns a counter in the memory that is shared with the kernel as an atomic variable.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);
@@ -6249,16 +6368,16 @@ inline void say_sampling_forbidden(int error) noexcept {
 }
 
 /// The sampling events. Every thread has one event per processor, which threads and processes that
-/// the thread starts later inherit. All events of a processor share one ring. A disabled event
-/// keeps the remaining time until its next sample, so that samples do not hit the same points of
-/// every region. Thread safety: none; class sampler holds a lock. Never copied or destroyed:
-/// close() releases everything.
+/// the thread starts later inherit. All events of a processor share one ring. An event that is
+/// disabled and enabled again continues with the time that remained until its next sample, so
+/// samples do not always hit the same points of a region. Not thread-safe: class sampler holds a
+/// lock. Never copied or destroyed; close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -6294,8 +6413,9 @@ class sampling_events {
     }
     return rings_;
   }
-  /// Notes which threads have ended, because poll() would return immediately for their events. The
-  /// rings of these events are still drained, because events of other threads may share them.
+  /// Notes which threads have ended: poll() must not wait for their events, because it would return
+  /// immediately. The rings of these events are still drained, because events of other threads may
+  /// share them.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -6362,7 +6482,7 @@ class sampling_events {
     const bool few =
         (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
-      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      const int error = few ? open_into_rings(tid) : open_for_one_thread(tid);
       if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: the thread has ended
     });
   }
@@ -6377,15 +6497,15 @@ class sampling_events {
     return 0;
   }
 
-  int open_alone(pid_t tid) noexcept {
+  int open_for_one_thread(pid_t tid) noexcept {
     if (events_ == most) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Opens an event with a ring of its own, so that `fds_` and `ring_` have the same index: call
-  /// this function before opening other events. Returns 0 or errno.
+  /// Opens an event with a ring of its own. Call this function before other events are opened, so
+  /// that `fds_` and `ring_` have the same index. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -6433,12 +6553,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the threads of this process. There is one sampler per process, which is never destroyed.
+/// Samples the threads of this process. A process has one sampler, which is never destroyed.
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // The variable is an atomic pointer and not a sampler, because a child that is forked while
-    // another thread initializes a local static sampler would wait forever.
+    // An atomic pointer is used and not a static sampler: a child that is forked while another
+    // thread initializes a static variable would wait forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -6446,8 +6566,8 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens all events without enabling them. Returns false, after reporting the reason, if the
-  /// kernel forbids sampling.
+  /// Opens all sampling events without enabling them. Returns false, after reporting the reason, if
+  /// the kernel forbids sampling.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
@@ -6479,7 +6599,8 @@ class sampler {
     return true;
   }
 
-  /// Records a region and writes its samples now, because the program may end without finish().
+  /// Records an execution of a LOTUS_MAP_REGION, and writes the samples so far, because the program
+  /// may end without a call of finish().
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6506,7 +6627,7 @@ class sampler {
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
   /// Records which threads belong to the library, so that their samples can be ignored. The
-  /// session's drain thread is sampled if it was started after the events were opened.
+  /// session's drain thread is sampled too if it was started after the events were opened.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -6568,9 +6689,9 @@ class sampler {
     }
   }
 
-  /// In a forked child, replaces the sampler by a new one, because the child does not inherit the
-  /// rings and must not enable or disable its parent's events. The parent's events still sample the
-  /// child's work as part of the thread that forked it.
+  /// In a forked child, replaces the sampler by a new one. The child does not inherit the rings,
+  /// and must not enable or disable its parent's events. Those events still sample the child's work
+  /// as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -6603,7 +6724,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns false: LOTUS_COLLECTOR=auto must not select a collector that could sample any program.
+/// Returns false, so that LOTUS_COLLECTOR=auto does not select this collector, which could sample
+/// any program.
 inline bool builtin_is_here() noexcept {
   return false;
 }
@@ -6638,7 +6760,7 @@ namespace detail {
 
 struct collector_kind {
   const char* name;  ///< name of the collector in LOTUS_COLLECTOR
-  /// Whether LOTUS_COLLECTOR=auto selects the collector, because it runs this program.
+  /// Whether LOTUS_COLLECTOR=auto selects this collector, because the program runs under it.
   bool (*found_by_auto)() noexcept;
   /// Returns the collector's functions; null, after reporting the reason, if it cannot be used.
   const collector_backend* (*backend)() noexcept;
@@ -6659,7 +6781,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the collector that the environment requests; null if none is requested or present.
+/// Returns the collector that the environment variable LOTUS_COLLECTOR selects; null if it selects
+/// none, or if it selects `auto` and no collector is present.
 inline const collector_kind* chosen_collector() noexcept {
   // The words of the variable are: auto, then the collectors in the order of this table, then none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
@@ -6673,7 +6796,7 @@ inline const collector_kind* chosen_collector() noexcept {
 }
 
 /// The collector of the process. Its functions are virtual, so that all shared objects run the code
-/// of the object that created it.
+/// of the shared object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -6685,8 +6808,8 @@ class collector_state {
   /// Whether there is a collector that was not detached and still answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Starts collecting, unless an outer call has already started it. Returns false if nothing is
-  /// collected.
+  /// Starts collecting, unless an outer call of resume() has already done so. Returns false if no
+  /// data is collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -6735,8 +6858,8 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// Returns the lock of this object. A forked child creates a new collector_state, because a
-  /// thread of the parent may have held the old lock.
+  /// Returns the lock of this object. The first call in a forked child creates the lock again,
+  /// because a thread of the parent may have held it during the fork.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -6750,15 +6873,17 @@ class collector_state {
   int depth_ = 0;
 };
 
-/// Name by which shared objects find the collector. Increase the number in it whenever the layout
-/// of collector_state changes.
+/// Name by which shared objects find the process's collector_state. Increase the number 4 in the
+/// name whenever the layout of collector_state changes.
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// The collector of the process, after this shared object has looked for it.
+/// The collector of the process as this shared object has found it; look_for_collector() runs only
+/// once.
 LOTUS_DETAIL_PER_MODULE inline lazy_lookup<collector_state*> this_collector;
 
-/// Returns the collector of the process, and creates it if needed. Returns null if there is none.
+/// Returns the collector of the process. The first call in the process creates it. Returns null if
+/// no profiler can be controlled.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,
@@ -6798,11 +6923,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
-// Implements LOTUS_MAP_REGION, which runs one operation as often as environment variables request.
+// Implements LOTUS_MAP_REGION, which runs a block of the program as often as environment variables
+// request, while a profiler observes it.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
-// Defines what the session stores about each thread.
+// Defines the state that the session keeps for each thread: struct producer.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
@@ -6823,10 +6949,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Walks up this thread's stack to the frame at the address `place`.
+/// Walks up this thread's stack to the frame at the address `place`, to find out whether a signal
+/// handler interrupted the code there.
 struct stack_walk {
-  /// Tolerance in bytes: the code at `place` may have called a small function, or may be about to
-  /// return.
+  /// Tolerance, in bytes, in the comparison of stack addresses: when it was interrupted, the code
+  /// at `place` may have been in a small function that it called, or about to return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
@@ -6835,7 +6962,7 @@ struct stack_walk {
   std::uintptr_t other_end;
   bool from_signal = false;  ///< whether a signal interrupted the previous frame
   bool interrupted = false;  ///< result: a running handler interrupted the code at `place`
-  /// Result: the walk has passed `place`, and no signal handler interrupted the code there.
+  /// result: the walk has passed `place`, and no running signal handler interrupted the code there
   bool passed = false;
 
   static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
@@ -6844,12 +6971,12 @@ struct stack_walk {
     // called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
-    const bool may_be_it = before_instruction != 0 || walk.from_signal;
+    const bool may_be_interrupted = before_instruction != 0 || walk.from_signal;
     walk.from_signal = before_instruction != 0;
     const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
     if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
     const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
-    walk.interrupted = may_be_it && distance < near_bytes;
+    walk.interrupted = may_be_interrupted && distance < near_bytes;
     walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
     return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
   }
@@ -6869,8 +6996,8 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
   const auto end = known ? begin + other.ss_size : 0;
   const bool is_there = place >= begin && place < end;
-  const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
-  if (is_there && !are_there) return false;
+  const bool runs_on_other_stack = known && (other.ss_flags & SS_ONSTACK) != 0;
+  if (is_there && !runs_on_other_stack) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
   _Unwind_Backtrace(stack_walk::visit, &walk);
   return walk.interrupted || !walk.passed;
@@ -6882,8 +7009,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_INTERRUPTION_HPP
 
-// Defines the layout of a ring file, which contains the rings of a process. After the process has
-// died, its last log lines can be written from the ring file, without any other data.
+// Defines the layout of a ring file, which contains the rings of a process. If the process dies,
+// the records that are not in its logs yet can be recovered from this file alone.
 //
 // A ring file consists of a header and blocks. The header of each block contains the block's
 // length; a block of kind `none` marks the end of the file.
@@ -6924,8 +7051,8 @@ struct ring_file_header {
   std::uint64_t began_ns;
 };
 
-/// The logs of a thread. The main and the worker log are in Lotus' format; a hidden side log
-/// contains the records that Lotus' format cannot express.
+/// The logs of a thread. The main and the worker log are in the text format of the paper "Lotus"; a
+/// hidden side log contains the records that this format cannot express.
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
@@ -6946,9 +7073,9 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
-  /// Id of the name of the loader of the first record after the main lane's tail.
+  /// The loader to which the first record after the main lane's tail belongs: the id of its name.
   std::uint32_t loader;
-  /// Number of records that were moved to memory and are not in the logs yet.
+  /// Number of records that were moved from the ring to memory and are not in the logs yet.
   std::uint32_t in_memory;
   log_position logs[log_roles];
 };
@@ -6996,8 +7123,8 @@ struct ring_block {
   }
 };
 
-/// A block with names and their ids. The entries follow this struct in memory. Each entry is a
-/// stored_name and its text, padded to a multiple of 8 bytes.
+/// A block with the names of operations and their ids. The entries follow this struct in memory.
+/// Each entry is a stored_name and its text, padded to a multiple of 8 bytes.
 struct names_block {
   block_header header;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the complete entries
@@ -7014,12 +7141,12 @@ constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds a
+// The ring file has two file locks (F_OFD_SETLK), each on one byte. At most one process holds each
 // lock.
 inline constexpr off_t owner_lock_byte = 0;     ///< held by the writing process while it runs
 inline constexpr off_t recovery_lock_byte = 1;  ///< held by the process that recovers the file
 
-/// Takes the lock on a byte. Returns 0 or errno; EAGAIN if another process holds the lock.
+/// Tries to lock a byte of the file. Returns 0 or errno; EAGAIN if another process holds the lock.
 inline int take_file_lock(int fd, off_t byte) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -7064,10 +7191,10 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
-/// How much of a thread's time off the CPU is recorded already. Only that thread uses the object.
+/// A thread's time off the CPU that is recorded already. Only that thread uses the object.
 struct cpu_account {
-  /// Stack pointer of the thread while it reads its clocks, otherwise 0, so that a signal handler
-  /// that interrupts the reading does not read the clocks too.
+  /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
+  /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
   std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
@@ -7077,8 +7204,8 @@ struct cpu_account {
   owned_descriptor schedstat;
 };
 
-/// The session's state of one thread. A producer is never freed: it belongs to one thread, even if
-/// its ring changes, until that thread is dead, and is then reused for another thread.
+/// The session's state of one thread. A producer belongs to one thread until that thread is dead,
+/// even if its ring is replaced. It is never freed, but reused for another thread.
 struct producer : aggregating_ring {
   cpu_account cpu;  ///< the time off the CPU that records already contain; used by this thread only
 
@@ -7089,21 +7216,22 @@ struct producer : aggregating_ring {
   /// Whether the ring is in a file and so survives the death of the process.
   bool ring_in_file = false;
   bool attached = false;  ///< whether the ring belongs to the current recording
-  /// The thread's logs. They stay open between drains for as many threads as kept_logs allows.
+  /// The thread's logs. Class kept_logs limits how many threads' logs stay open between two drains.
   open_log logs[log_roles];
   bool logs_kept_open = false;
   bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
-  /// Number of the latest roll-over (start of new parts) of all logs that these logs have followed.
+  /// The number of calls of log_retention::roll_all() when the logs last became parts. If there
+  /// have been more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
-  /// Blocks of the thread's compact log, if it has one; never freed.
+  /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
 
-/// Returns whether the caller is a signal handler that interrupted the storing of a record. If that
-/// storing can never continue, because an earlier handler exited by siglongjmp, resets `storing`.
+/// Returns whether the caller is a signal handler that interrupted the storing of a record. If an
+/// earlier handler exited by siglongjmp, so that the storing will never continue, resets `storing`.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;
@@ -7130,7 +7258,7 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// Reports once that the list of regions cannot be written.
+/// Reports once that the list of the program's regions cannot be written.
 /// @param path  path of the list. The reason is in `errno`.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
@@ -7141,8 +7269,9 @@ inline void cannot_write_list(const char* path) noexcept {
 
 /// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
 /// operation. Without this delay the first sample would always come one interval after the sampler
-/// was resumed, and operations shorter than an interval would never be sampled. Reports exclude
-/// this function by its name. So it calls no other function, whose samples would have another name.
+/// was resumed, and operations shorter than an interval would never be sampled. lotus-tool's
+/// reports exclude samples in this function by its name. So it calls no other function: samples in
+/// that function would be reported.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
   // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
@@ -7186,7 +7315,8 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // Starts the session's own thread before the profiler looks for threads of the program.
+  // Joins the session now, so that its threads are started before the profiler looks for the
+  // threads of the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -7215,8 +7345,8 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // The name is stored and the session joined before collecting begins, so that this work is not
-  // collected.
+  // The name is stored and the session joined before the collector is switched on, so that this
+  // work is not part of the profile.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -7228,13 +7358,14 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // The time that the clock reading takes does not belong to the region.
+  // The region begins after the clocks were read, so the time that the reading took is added to the
+  // start.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind counts every instruction, so counting begins as the last step here and ends as the
-  // first step in end_pass().
+  // callgrind counts every instruction. So counting is switched on as the last action here, and off
+  // as the first action in end_pass().
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -7258,8 +7389,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// Writes the counts up to now under the name of this region, before a nested region begins:
-/// callgrind assigns all counts since the last dump to the name of the next dump.
+/// Called before a region inside this one begins. Writes the counts so far under this region's
+/// name, because callgrind assigns all counts since the last dump to the name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -7279,7 +7410,7 @@ inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
                                    detail::ticks_per_ns());
 }
 
-/// Appends this operation's name to the list of regions, if lotus-tool has asked for a list.
+/// Appends this region's name to the list of regions, if lotus-tool has requested one.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;
@@ -7309,8 +7440,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Returns this thread's producer (its state), which the first call creates; null if that fails.
-/// @param begins  true if no span that this thread will record began before this call.
+/// Returns this thread's producer (the session's state of the thread), which the first call
+/// creates; null if it cannot be created.
+/// @param begins  whether all spans that the thread will record begin after this call.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -7319,8 +7451,8 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // A scope gives its thread a producer when the scope begins. This thread has no producer, so the
-  // record is not from a scope, and its span may have begun at any time.
+  // The record is not from a scope, because a scope gives its thread a producer when it begins, and
+  // this thread has none. So the record's span may have begun before this call.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
@@ -7351,7 +7483,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // This shared object does not watch the thread yet. read_cpu() sets up the watch.
+  // This shared object has not set up the thread's cpu_watch yet; read_cpu() does so.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -7371,7 +7503,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted the adding of a call and exited by siglongjmp.
+    // A signal handler interrupted this thread while it added a call, and exited by siglongjmp. The
+    // unfinished addition will never continue, so it is undone.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
@@ -7407,14 +7540,16 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
 #define LOTUS_SESSION_SESSION_SERVICES_HPP
 
-// Shows scopes on the timelines of other profilers, as LOTUS_ANNOTATE=itt,nvtx,torch requests.
+// Shows scopes on the timelines of the profilers that the environment variable LOTUS_ANNOTATE
+// names: VTune (itt), Nsight Systems (nvtx) and PyTorch's profiler (torch).
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
 #include <optional>
 
-// Shows ranges in NVIDIA's Nsight tools through the binary interface of the library that such a
-// tool injects (NVTX 3). NVTX's headers are not needed: the types below have its binary layout.
+// Shows ranges in NVIDIA's Nsight tools through the binary interface (NVTX 3) of a library that
+// these tools name in the environment. NVTX's headers are not needed: the types below have its
+// binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
@@ -7426,7 +7561,7 @@ inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// Has the layout of version 2 of nvtxEventAttributes_t.
+/// Has the layout of NVTX's struct nvtxEventAttributes_v2.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -7450,13 +7585,14 @@ class nvtx_library {
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
-  /// Begin and end a range that may end on another thread.
+  /// range_start and range_end begin and end a range that may end on another thread.
   std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< the domain "lotus"
 
-  /// Returns the library that the tool names; the first call loads and initializes it. Returns
-  /// null, after reporting the reason, if there is none. Thread safety: any thread.
+  /// Returns the library whose path the Nsight tool has set in the environment; the first call
+  /// loads and initializes it. Returns null, after reporting the reason, if it cannot be loaded.
+  /// Thread safety: any thread.
   static const nvtx_library* get() noexcept {
     static lazy_lookup<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
@@ -7465,12 +7601,12 @@ class nvtx_library {
  private:
   using function = void (*)();
   using function_table = function**;
-  /// Has the layout of NvtxExportTableCallbacks.
+  /// Has the layout of NVTX's struct NvtxExportTableCallbacks.
   struct callbacks {
     std::size_t size;
     int (*function_table_of)(int module, function_table* table, unsigned* functions);
   };
-  /// Has the layout of NvtxExportTableVersionInfo.
+  /// Has the layout of NVTX's struct NvtxExportTableVersionInfo.
   struct version_info {
     std::size_t size;
     std::uint32_t version;
@@ -7478,7 +7614,8 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Constants of the binary interface.
+  // Numbers by which NVTX's binary interface identifies modules (groups of functions), functions
+  // and tables.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -7531,8 +7668,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Tells the profiler where to store the addresses of its functions: of five, in members of this
-  /// object; of all others, in one variable that nothing reads.
+  /// The Nsight tool calls this function to find out where to store the addresses of its functions:
+  /// five of them in members of this object, all others in one variable that nothing reads.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -7565,7 +7702,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that the environment requests and that are present.
+/// The profilers that LOTUS_ANNOTATE requests and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
@@ -7595,9 +7732,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds the profilers that the environment requests. The first call may load a profiler's library,
-/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not
-/// annotated until the library is loaded. Errors: reported once. Thread safety: any thread.
+/// Finds the profilers that LOTUS_ANNOTATE requests. The first call may load a profiler's library,
+/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not shown
+/// by the profilers until the library is loaded. Errors: reported once. Thread safety: any thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -7623,7 +7760,8 @@ class task_text {
   char text_[256];
 };
 
-/// Returns VTune's handle for a text. The first call creates the handle and stores it in `handle`.
+/// Returns the handle by which VTune identifies a text. The first call for a text creates the
+/// handle and stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -7635,7 +7773,7 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// Adds a number to a task.
+/// Attaches a number to a task, so that VTune shows the number with the task.
 /// @param task  id of the task; all zeros: this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
@@ -7655,8 +7793,8 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task, an interval on a profiler's timeline, on this thread. Call it only if
-/// annotation_wanted().
+/// Begins a task (an interval on a profiler's timeline) on this thread. Call this function only if
+/// annotation_wanted() is true.
 /// @param name    copied, and cut at 255 bytes.
 /// @param handle  the place where VTune's handle for this name is stored; null before the first
 ///   task with this name.
@@ -7680,16 +7818,17 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// The open tasks that may end on another thread. If too many are open at the same time, further
-/// tasks are not shown. Thread safety: any thread, but one at a time for each number.
+/// The tasks of asynchronous operations that have begun and not ended; they may end on other
+/// threads. If too many are open at the same time, further tasks are not shown. Thread safety: any
+/// thread, but one at a time for each task number.
 class async_tasks {
  public:
   struct task {
-    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0: this place is free
+    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0 if this array element is free
     std::uint64_t nvtx_range;
   };
 
-  /// Reserves a place for a task. Returns null if there is no free place.
+  /// Reserves an array element for a task. Returns null if none is free.
   task* begin(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -7698,8 +7837,8 @@ class async_tasks {
     }
     return nullptr;
   }
-  /// Returns the place of a task; null if the task has not begun. The caller that ends the task
-  /// sets its key to 0.
+  /// Returns the array element of a task; null if the task has not begun. When the caller ends the
+  /// task, it must set the key to 0, which frees the element.
   task* find(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < max_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -7720,10 +7859,11 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a task for an asynchronous operation. It may overlap other tasks of this thread, and it
-/// may end on another thread; PyTorch's profiler supports neither. Call this only if
-/// annotation_wanted().
-/// @param number  of the operation, which no other open one has; the others as for begin_task().
+/// Begins a task for an asynchronous operation. Such a task may overlap other tasks of this thread
+/// and end on another thread. PyTorch's profiler supports neither, so it does not show these tasks.
+/// Call this function only if annotation_wanted() is true.
+/// @param number  number of the operation; no other operation that has begun and not ended has the
+/// same number. For the other parameters see begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -7742,7 +7882,8 @@ LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
   }
 }
 
-/// Ends the segment on any thread; does nothing if it has not begun.
+/// Ends the task that begin_async_task() began with this number, on any thread; does nothing if
+/// there is none.
 LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
   async_tasks::task* const task = open_async_tasks.find(number);
   if (task == nullptr) return;
@@ -7773,7 +7914,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
-// Defines how names of operations are written in log lines, and a table that maps names to ids.
+// Defines how the names of operations are written in log lines, and a table that maps names to ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
@@ -7783,7 +7924,7 @@ namespace detail {
 inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut to this length
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name as log lines contain it to `out`, which must have room for
+/// Writes "S" and the name to `out` in the form that log lines contain. `out` must have room for
 /// max_line_name_bytes. Returns the number of bytes written. Bytes that would end a field or a line
 /// are replaced by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, and a
 /// blank at either end. The B of a name that begins with "Batch" is replaced too, so that no name
@@ -7809,14 +7950,14 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name in the table. Entries exist until the process exits.
+/// A name in a name_table. Entries exist until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  /// Handle of this name in a profiler's annotation interface. Only code for that interface uses
-  /// it.
+  /// Handle of this name in another profiler's annotation interface, such as ITT. Only the code for
+  /// that interface uses it.
   mutable std::atomic<void*> task_handle;
   // This struct is followed in memory by the raw name, and then by the start of a line: "S<name>,".
 
@@ -7828,10 +7969,11 @@ struct name_entry {
   }
 };
 
-/// The name with the id unnamed_id. Ring files do not contain it, because recovery knows the name.
+/// The text for unnamed_id, the id of all names that the table has no room for. Ring files do not
+/// contain it, because recovery knows it.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// The start of a log line if the ring file does not contain the name.
+/// The start of a log line if the ring file does not contain the name of the operation.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
 /// Returns the start of a log line, "S<name>,", for the id of a name.
@@ -7844,7 +7986,7 @@ struct name_lookup {
 
 /// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
 /// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
-/// until the process exits. Thread safety: all functions, also in signal handlers.
+/// until the process exits. All functions are thread-safe, also in signal handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
@@ -7876,8 +8018,8 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Returns the start of a line. Accepts any number, because a damaged ring file may contain any
-  /// id.
+  /// Returns the start of a log line, "S<name>,". Accepts any number, because a damaged ring file
+  /// may contain any id.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -7929,8 +8071,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that will be at most half full when one more name is added. The smaller index
-  /// that was replaced is not freed, because other threads may still be reading that index.
+  /// Returns an index that will be at most half full when one more name is added. An index that is
+  /// replaced by a larger one is not freed, because other threads may still be reading it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -8026,7 +8168,7 @@ namespace detail {
 /// thread; is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// Declares that the data in memory belongs to this process from now on.
+  /// Declares that the library's data in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -8052,7 +8194,8 @@ class own_process {
     }
   }
 
-  /// A mark on a page that the kernel clears in children; null if the kernel cannot do that.
+  /// 1 in this process and 0 in children, because the kernel clears the page that contains it; null
+  /// if the kernel cannot do that.
   mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };
@@ -8074,7 +8217,7 @@ struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
 
-  /// Splits a log_file. Returns 0 or errno.
+  /// Splits the option log_file. Returns 0, or ENAMETOOLONG if it is too long.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
@@ -8098,7 +8241,8 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // Opening the directory will fail too, and that error is reported.
+      // If a parent cannot be created, opening the directory below fails too, and that error is
+      // reported.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
@@ -8113,7 +8257,7 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory that is open as `directory` (borrowed).
+/// Calls `each(name)` for every entry of a directory, which is open as the descriptor `directory`.
 /// opendir() is not used, because it allocates, and the caller may be a signal handler that
 /// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
@@ -8146,7 +8290,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #define LOTUS_FORMAT_LINE_HPP
 
 // Provides the table that describes each kind of record: its log, its lines, its numbers, its
-// encoding in compact blocks and its drawing on a timeline. Writers and readers use it.
+// encoding in compact blocks and its drawing on a timeline. The code that writes logs and the code
+// that reads them both use the table.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -8155,7 +8300,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the value in a record's tag consists of.
+/// What the value in a record's tag (its first word) consists of.
 enum class record_value : std::uint8_t {
   name,             ///< the id of a name; the line begins with that name
   name_and_number,  ///< the id of a name and a 32-bit number
@@ -8181,9 +8326,11 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// Annotates the operation with the same start time; stored before the operation's record.
+  /// As additional data of the operation with the same start time, whose record follows this one.
   ahead,
-  gap,  ///< an interval that is cut out of the spans before this record's time
+  /// an interval before this record's time that interrupts the spans around it, such as a time off
+  /// the CPU
+  gap,
 };
 
 /// The meaning and unit of a number in a record.
@@ -8231,16 +8378,17 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. A side-log line has 0 in a column without a field; a kind with a measured
-/// duration has it in column A.
+/// One row of the table. In a side-log line, column A contains the duration if the kind has a
+/// measured one. A column for which the kind has no number contains 0.
 struct record_kind {
   event_kind kind;
   log_role role;  ///< the log that contains the kind's lines
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// Code for this kind in compact blocks; it never changes, whatever event_kind's numbers are. 0
-  /// if records of the kind have names: then each name gets its own code when it first occurs.
+  /// Code for this kind in compact blocks. It must never change, even if the numbers of event_kind
+  /// do. 0 if records of the kind have names: then each name gets its own code when it first
+  /// occurs.
   std::uint8_t code;
   std::string_view prefix;  ///< beginning of the kind's lines; empty if they begin with a name
   /// Beginning of the kind's line in the side log; empty if it has no such line.
@@ -8273,7 +8421,7 @@ struct record_kind {
   }
 };
 
-/// Returns the row of a kind. The pragma makes it an error if a kind has no row.
+/// Returns the row of a kind. The pragma makes the compiler report an error if a kind has no row.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 constexpr record_kind row_of(event_kind kind) noexcept {
@@ -8295,7 +8443,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr written_duration no_time = written_duration::none;
   constexpr std::uint8_t by_name = 0;
 
-  // The number in the name of a batch's lines.
+  // The batch number after the prefix of a batch's lines, such as 7 in SBatchWait_7.
   constexpr record_field batch{what::batch, from::value, type::natural, coding::difference,
                                column::prefix};
   // The number that is stored together with a name in the tag's value.
@@ -8312,8 +8460,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
                                column::a};
   constexpr record_field whole{what::number, from::second_word, type::bits, coding::difference,
                                column::a};
-  constexpr record_field taker{what::batch, from::value, type::natural, coding::difference,
-                               column::a};
+  constexpr record_field parent{what::batch, from::value, type::natural, coding::difference,
+                                column::a};
   constexpr record_field item{what::item, from::second_word, type::natural, coding::difference,
                               column::b};
   constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, coding::plain,
@@ -8343,10 +8491,11 @@ constexpr record_kind row_of(event_kind kind) noexcept {
     case event_kind::counter:
       return {kind, side, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
     case event_kind::batch_takes:
-      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+      return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // selects the folder of the lines of the following records
+    // has no line; selects the loader's folder for the lines of the records after it
+    case event_kind::loader:
       return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
       return {kind, side, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
@@ -8400,7 +8549,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// Returns the row of a kind; row 0 if there is no kind of this number.
+/// Returns the row of a kind; row 0 (event_kind::none) if the number is not that of a kind.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -8413,7 +8562,8 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether the kind's lines have the three columns of a batch: prefix and number, begin, duration.
+/// Whether the kind's lines have the three columns of a batch's line: prefix with number, start,
+/// duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
@@ -8424,7 +8574,8 @@ constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcep
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Returns a number of a record, without a branch, which would often be mispredicted.
+/// Returns the number that this field has in a record. Uses no branch, because the processor would
+/// often mispredict it.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
@@ -8432,7 +8583,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field&
   return field.source == field_source::number_with_name ? word & UINT32_MAX : word;
 }
 
-/// The largest number that a record can store in this field.
+/// Returns the largest number that a record can store in this field.
 constexpr std::uint64_t max_of(const record_field& field) noexcept {
   switch (field.source) {
     case field_source::number_with_name:
@@ -8445,7 +8596,7 @@ constexpr std::uint64_t max_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// The value that a record stores if it does not have this number.
+/// Returns the number that a record stores in this field if the number is missing.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
   return max_of(field);
 }
@@ -8453,7 +8604,8 @@ static_assert(number_not_in_tag == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// Compile-time checks of the table. Otherwise only a damaged log would show that a row is wrong.
+/// Compile-time checks of the table. Without them, an error in a row would show only in a damaged
+/// log.
 namespace row_checks {
 
 /// Whether the function `check` returns true for every row.
@@ -8539,7 +8691,8 @@ namespace detail {
 /// that put_number() writes after the end of a number.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` has the form of a line's beginning: a name by write_line_name(), and a comma.
+/// Whether `text` has the form of the beginning of an operation's line: a name in the form that
+/// write_line_name() writes, and a comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -8555,8 +8708,9 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Converts ticks to ns since the Unix epoch during one drain. Construct it after the positions of
-/// the ring's records were read: then these records need no segment that is added to the map later.
+/// Converts ticks to ns since the Unix epoch during one drain, with a copy of the map's newest
+/// segment. Construct it after the heads of the ring (see lane_heads) were read. Then no record
+/// before these heads needs a segment that is added to the map later.
 class tick_converter {
  public:
   /// @param guard  held while `map` is read; null if no other thread uses the map.
@@ -8571,7 +8725,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// Returns the newest segment, which is valid for all ticks from its start on.
+  /// Returns the newest segment of the map, which is valid for all ticks from its start on.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -8632,8 +8786,8 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 /// Writes a number below 10^8 without leading zeros, and returns the end of the text. Always writes
 /// 8 bytes; those after the end are undefined.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // The digits are counted before they are computed, so that the next text's address is known
-  // early.
+  // The digits are counted before they are computed, so that the processor knows early where the
+  // next text begins, and can continue there.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
@@ -8655,7 +8809,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Like put_number(), for code that runs rarely: it is not inlined.
+/// Like put_number(), for code that runs rarely: this function is not inlined.
 LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
@@ -8664,7 +8818,7 @@ LOTUS_DETAIL_COLD inline char* put_number_slow(char* out, std::uint64_t value) n
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Short texts are copied in two parts that overlap in the middle.
+    // Copies the first and the last `step` bytes, which overlap in the middle or meet there.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -8678,12 +8832,12 @@ LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
   }
 }
 
-/// Formats records as lines. Each drain uses its own object.
+/// Formats records as lines of text logs. Each drain uses an object of its own.
 class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
-  /// Writes one line and returns its end. `out` has room for max_line_bytes.
+  /// Writes one line and returns its end. `out` must have space for max_line_bytes.
   /// @param name  beginning of the line, with the comma, if the record has a name; otherwise empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
@@ -8765,8 +8919,8 @@ class line_formatter {
     return put_number_slow(out, number);
   }
 
-  /// Writes a start time and returns the end of the text. Keeps the digits of the second, because
-  /// consecutive records nearly always begin in the same second.
+  /// Writes a start time and returns the end of the text. Stores the digits of the time's whole
+  /// seconds for the next call, because consecutive records nearly always begin in the same second.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
@@ -8777,8 +8931,8 @@ class line_formatter {
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
     if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_slow(out, ns);
-    std::memcpy(out, second_,
-                16);  // one move instruction; the next text overwrites the excess bytes
+    // Copying 16 bytes takes one move instruction; the digits below overwrite the excess bytes.
+    std::memcpy(out, second_, 16);
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);
@@ -8804,15 +8958,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <ctime>
 
-// Defines the interface of liblotus_memory.so, which counts a program's allocations when LD_PRELOAD
-// names it.
+// Defines the interface of liblotus_memory.so, a library that counts the allocations of a program
+// if LD_PRELOAD names it.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How one thread used the heap during an operation. Sizes are those that the program requested.
+/// How a thread used the heap during one operation. Sizes are those that the program requested.
 struct heap_change {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
@@ -8835,23 +8989,22 @@ struct heap_sums {
   std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The interface, which is the library's only symbol except for the functions that it replaces.
-/// Thread safety: all functions; enter() and leave() apply to the calling thread. Signal safety:
-/// none, as for malloc(3). No function allocates.
+/// The interface: the only symbol of the library except for the functions that it replaces. All
+/// functions are thread-safe, but not signal-safe, as malloc(3) is not; enter() and leave() apply
+/// to the calling thread. No function allocates.
 struct heap_hook {
   std::uint32_t version;
   std::uint32_t bytes;  ///< size of this struct
-  /// Begins an operation. Allocations are grouped by generations, which consist of consecutive
-  /// units. A unit is the building of a batch; in a program without batches, an outermost
-  /// operation.
-  /// @param name  id of the operation's name, to which allocations in it but not in inner
-  /// operations are attributed.
+  /// Begins an operation. The library groups allocations into generations of consecutive units. A
+  /// unit is the building of a batch or, in a program without batches, an outermost operation.
+  /// @param name  id of the operation's name. Allocations in the operation are attributed to it,
+  /// except those in inner operations.
   /// @param is_batch  whether the operation builds a batch.
   void (*enter)(std::uint32_t name, bool is_batch) noexcept;
   /// Ends the innermost open operation of this name, and all operations still open inside it.
   /// @return 0: no such operation is open; 1: the operation ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Forgets the open operations of all threads.
+  /// Forgets all operations, of all threads, that have not ended.
   void (*forget)() noexcept;
   std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
@@ -8861,7 +9014,8 @@ struct heap_hook {
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Writes a description of allocations that the library cannot count; empty if it knows of none.
+  /// Describes in `text` the allocations that the library cannot count; writes "" if it knows of
+  /// none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 
@@ -8891,8 +9045,8 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records the counts of liblotus_memory.so. Thread safety: all functions, but call
-/// begin_recording() and begin_where_missed() only with the session's control lock held.
+/// Records the counts of liblotus_memory.so. All functions are thread-safe, but call
+/// begin_recording() and begin_where_missed() only while the session's control lock is held.
 class heap_account {
  public:
   /// Looks for liblotus_memory.so. Call this function before taking any lock.
@@ -8900,9 +9054,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that are still open from the previous one. The
-  /// state of the heap is recorded later, by the first operation, because recording it needs a lock
-  /// that the caller of this function already holds.
+  /// Begins a recording, and forgets operations that began during the previous recording and have
+  /// not ended. The state of the heap is recorded later, by the first operation, because recording
+  /// it needs a lock that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -8921,8 +9075,10 @@ class heap_account {
     if (!begun_) begin_recording();
   }
 
-  /// Records the state of the heap. Must be called before the recording ends.
-  /// @param unit  id of the name to record if no unit (batch or outermost operation) has begun yet.
+  /// Records the size of the heap, and how much of it each operation has allocated. Must be called
+  /// before the recording ends.
+  /// @param unit  id of the name to record if no unit (batch, or outermost operation) has begun
+  /// yet.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
       report_heap(*counts, unit);
@@ -8930,8 +9086,8 @@ class heap_account {
     }
   }
 
-  /// Returns the id of the name to which allocations are attributed during a span with this tag. A
-  /// kind of span without names, such as the building of a batch, has a fixed name.
+  /// Returns the id of the name to which allocations are attributed during a span with this tag. If
+  /// spans of its kind have no name, as when a batch is built, the kind has a fixed name.
   /// @param intern  function that returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
@@ -9011,9 +9167,9 @@ class heap_account {
         &ticks);
   }
 
-  /// Records the size of the heap, at most a thousand times per second. How much of the heap each
-  /// operation has allocated is recorded at increasing intervals, because these records need much
-  /// space.
+  /// Called when a unit (batch, or outermost operation) has ended. Records the size of the heap, at
+  /// most a thousand times per second. How much of the heap each operation has allocated is
+  /// recorded at increasing intervals, because these records need much space.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     std::int64_t last_ns = heap_reported_ns_.load(std::memory_order_relaxed);
@@ -9053,11 +9209,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The list of shared objects. Thread safety: all functions. Block signals before calling any.
+/// The list of the shared objects that have joined the session. All functions are thread-safe.
+/// Block signals before calling any of them.
 class module_list {
  public:
-  /// Stores the session's table, clock and mode in `m`, and adds `m` to the list if it is new. Each
-  /// later set_mode() also stores the mode in `m`.
+  /// Stores the session's functions (`table`), the kind of its clock and its mode in `m`, and adds
+  /// `m` to the list if it is new. Each later set_mode() also stores the mode in `m`.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {
@@ -9098,15 +9255,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
 
-// Determines which steps of a schedule are recorded, and in which folder.
+// Determines which steps of a lotus::schedule are recorded, and in which folder.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A range of steps that are recorded together, from `first` up to but not including `end`. The
-/// range is empty if `end` is 0.
+/// A range of consecutive steps that are recorded together, from `first` up to but not including
+/// `end`. The range is empty if `end` is 0.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t end = 0;
@@ -9116,7 +9273,8 @@ struct step_window {
   }
 };
 
-/// Returns the range of recorded steps that contains a step; empty if the step is not recorded.
+/// Returns the range of recorded steps that contains the step number `step`; an empty range if this
+/// step is not recorded.
 /// @param steps  the schedule; its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
@@ -9130,10 +9288,11 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// A schedule and the number of the program's current step. Thread safety: none.
+/// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. If the schedule or options::log_file is invalid, says why and returns false.
+  /// Starts at step 0. Returns false, after reporting the reason, if the schedule or
+  /// options::log_file is invalid.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -9146,8 +9305,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // location_ already has the contents of this text. The text is freed, because the session is
-    // never destroyed and leak checkers would report the text's memory.
+    // The text is freed, because location_ contains what is needed of it. The session is never
+    // destroyed, so leak checkers would report the memory of the text.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -9173,8 +9332,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that a range of steps was recorded. Returns whether it has a listener to
-  /// call.
+  /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
+  /// call the listener in it.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -9231,10 +9390,10 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// Whether the values in the blocks may belong to different moments.
+/// Whether the values in the copied memory blocks may belong to different moments.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< the copies show one moment, or the thread adds at most one call while they are read
-  moving,  ///< the copies were made while the thread continued to add calls
+  whole,   ///< all values belong to one moment, except for at most one call that is being added
+  moving,  ///< the blocks were copied while the thread continued to add calls
 };
 
 /// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
@@ -9257,7 +9416,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// Returns the thread's id; 0 if several threads used the blocks one after another.
+  /// Returns the id of the thread whose calls the blocks contain; 0 if several threads used the
+  /// blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
   /// Calls `each(const whole_aggregate&)` for every aggregate that has at least one call.
@@ -9277,7 +9437,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return inconsistent;
-    // If no aggregate has the key of the last call, this call is the first one of its name.
+    // The last call is stored separately until the next call. If no aggregate has its key, it is
+    // the first call of its name and gets an aggregate of its own here.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -9286,7 +9447,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every complete chunk.
+  /// Calls `each(chunk_header, at)` for every complete chunk: the sums of an aggregate, or the
+  /// counts of one range of durations.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
@@ -9332,12 +9494,13 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy does not change, so a second attempt would give the same result.
+    // A `moving` copy does not change, so a second attempt would give the same result.
     const int max_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // These loads use acquire order, because they must happen before the count is checked again.
+      // These loads use acquire order, because they must happen before the count is checked again
+      // below.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
@@ -9412,19 +9575,20 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
-// Copies blocks of aggregates (sums of counted calls) to the reader's own memory.
+// Copies the memory blocks with aggregates (sums of counted calls) to private memory, because their
+// threads may still be changing them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the blocks of all threads of a process. Add all blocks, then call finish(). Thread
-/// safety: none.
+/// Copies of the blocks with the aggregates of all threads of a process. Add all blocks, then call
+/// finish(), then for_each_chain(). Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Returns zeroed memory for a block of this size; null if there is no memory. Invalidates
-  /// earlier results.
+  /// Returns zeroed memory for the copy of a block of this size; null if there is no memory.
+  /// Pointers from earlier calls become invalid.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -9437,7 +9601,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   }
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
-  /// adding one call, and must not begin another before this returns.
+  /// adding one call, but must not begin another before this function returns.
   /// @param for_each_block  calls its argument for every block; it is called repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
@@ -9461,7 +9625,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// Sorts the blocks by thread. Call it after all blocks were added.
+  /// Sorts the blocks by thread for for_each_chain(). Call this function after all blocks were
+  /// added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
     // This is a Shellsort, because std::sort would be compiled in every file that uses the library.
@@ -9549,12 +9714,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function that returns one more block for the thread, or null if there is no memory.
+/// Function that allocates one more block for a thread's aggregates. Returns null if there is no
+/// memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// The blocks of one thread and an index of the aggregates in them, in private memory directly from
-/// the kernel. Thread safety: none. Only the thread itself adds blocks; other threads must hold the
-/// `guard` of its producer.
+/// The blocks with one thread's aggregates, and a hash table that finds the aggregates in them. The
+/// table is in private memory directly from the kernel. Thread safety: none. Only the thread itself
+/// adds blocks; other threads that read must hold the `guard` of its producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t max_blocks = std::size_t{1} << 14;
@@ -9581,7 +9747,7 @@ struct aggregate_memory {
   local_aggregate** table = nullptr;
   std::size_t places = 0;  ///< size of the hash table, a power of two
 
-  /// Creates the object; null if there is no memory.
+  /// Creates the object for one thread. Returns null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -9594,8 +9760,8 @@ struct aggregate_memory {
 
   /// Releases all memory, including this object.
   /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   nothing is released, because the thread will continue to use the blocks; private memory
-  ///   replaces them.
+  ///   nothing is released, because the thread will continue to use the blocks; private memory at
+  ///   the same addresses replaces them.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -9619,8 +9785,8 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call to the thread's aggregates. Makes room for this call and for the previous one if
-  /// needed. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates, and first allocates memory for this call and for the
+  /// previous one if needed. Returns false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
@@ -9646,14 +9812,15 @@ struct aggregate_memory {
     a.reported_name = static_cast<std::uint32_t>(to->key);
     a.unreported_ticks += call.self_ticks;
     a.last_to = to;
-    // If there is no room for an aggregate of this name, `to` is the aggregate shared by all such
-    // names.
+    // If the thread already has max_aggregates aggregates, `to` is the one that all further names
+    // share.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Makes room for calls with this key and duration. Returns their aggregate; null without memory.
+  /// Returns the aggregate with this key, and allocates it and its buckets for this duration if
+  /// they do not exist yet. Returns null if there is no memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -9700,7 +9867,8 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Adds the chunk to the block's used bytes only when it is complete, so readers see all of it.
+  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The chunk must be
+  /// complete, because readers can see it from then on.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
@@ -9769,8 +9937,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Reasons to refuse a file. Their numbers are far above all errno values, so one int can hold
-// either.
+// Reasons why the library refuses to use a file. The numbers are far above all errno values, so
+// that an int can contain either an errno value or a reason.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
@@ -9812,7 +9980,7 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// The users whose files this process may change in a directory.
+/// The users whose files in a directory this process may change: files of other users are refused.
 class file_owners {
  public:
   /// Returns the calling user, and for root also the owner of the directory.
@@ -9831,9 +9999,9 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// Replaces the caller by the owner that the file system gives to new files, because a network
-  /// file system may map all users to one user, or map root to another user. To find that owner,
-  /// creates a file.
+  /// Replaces the calling user by the owner that the file system gives to new files, because a
+  /// network file system may map all users to one user, or map root to another user. To find that
+  /// owner, creates a file and deletes it again.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -9852,8 +10020,8 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it. Refuses a file that has further links or belongs to another user.
-/// Returns like open_regular().
+/// Opens a file to change it. Refuses a file that has further hard links or belongs to another
+/// user. The result is that of open_regular().
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -9874,7 +10042,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it; creates it if it does not exist. Returns like open_regular().
+/// Opens a file to append to it; creates it if it does not exist. The result is that of
+/// open_regular().
 /// @param made  set to true if this call created the file.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,
@@ -9898,7 +10067,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The folder in which a process writes its logs, and the properties of new logs.
+/// The run's directory in which a process writes its logs, and the properties of new logs there.
 struct log_folder {
   int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;
@@ -9906,9 +10075,10 @@ struct log_folder {
   mode_t mode;       ///< permissions of new logs, before the umask applies
   const char* info;  ///< name of the information file of the process to which the logs belong
   name_lookup names;
-  /// Whether each thread has a compact log, which consists of blocks, as its only log.
+  /// Whether the process writes compact logs, one for each thread, instead of text logs.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, they get the usual ones.
+  /// New files get the owner, group and permissions of this file. If null, new files belong to this
+  /// process's user and have the permissions `mode`.
   const struct stat* like = nullptr;
 
   /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
@@ -9972,13 +10142,14 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Permission to read files implies permission to enter their folder.
+    // Users who may read the logs must also be allowed to enter the folder: each read permission
+    // adds an execute permission.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
     const int fd =
         open_at_high_fd(run_.directory, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    if (fd < 0) return errno == ENOTDIR ? -error_of_other_file() : -errno;
     struct stat status {};
     int error = fstat(fd, &status) != 0 ? errno : 0;
     if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
@@ -9992,8 +10163,9 @@ class loader_folders {
     return fd;
   }
 
-  /// Returns the error that explains why the file with this name cannot be used as a folder.
-  int what_is_there() const noexcept {
+  /// Returns the error for a file that has the folder's name but is no folder: ELOOP for a symbolic
+  /// link.
+  int error_of_other_file() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                       S_ISLNK(status.st_mode);
@@ -10014,8 +10186,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole map. Steps of
-/// the wall clock do not affect the result.
+/// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole clock map.
+/// Steps of the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
   // would falsify the rate over a shorter interval.
@@ -10035,14 +10207,16 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Identifies a section of the file. If several sections have the same name, the last one counts.
+/// Identifies a section of an aggregates file. If several sections have the same name, readers use
+/// only the last one.
 struct section_name {
   std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
-  /// Number of the call if the section is for one call that ended after the recording; else 0.
+  /// 0 for the section with all calls of the recording. A call that ends after the recording gets a
+  /// section of its own, with its number here.
   std::uint64_t late;
 };
 
-/// One section: the aggregates of one loader.
+/// Builds one section of an aggregates file: the aggregates of one loader.
 class aggregate_text {
  public:
   /// @param rate  ns per tick, multiplied by 2^32.
@@ -10055,7 +10229,7 @@ class aggregate_text {
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
-    // In a damaged file a total may have overflowed.
+    // In a damaged file, the self time may be longer than the total.
     const std::uint64_t self_ticks =
         of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
     const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
@@ -10116,7 +10290,7 @@ class aggregate_text {
 /// Appends a section to a file. Returns 0 or an error that file_error_text() can describe.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
-/// Writes a section for each loader that has aggregates.
+/// Builds a section for each loader that has aggregates, and passes it to `append`.
 /// @param for_each_chain  calls its argument for every thread; it is called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
@@ -10147,15 +10321,15 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// Writes the name of the file that holds a process's sections; the file is in the run's or
-/// loader's folder.
+/// Writes to `out` the name of a process's aggregates file, which is in the run's or loader's
+/// folder.
 /// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
-/// Appends a section to the file of its process and loader. Returns 0 or an error that
-/// file_error_text() can describe; after an error, the appended text is not a valid section.
+/// Appends a section to the aggregates file of its process and loader. Returns 0 or an error that
+/// file_error_text() can describe. Readers ignore a section that was appended incompletely.
 /// @param pid  id of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,
@@ -10179,7 +10353,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
-// Provides the list of the producers, which hold the session's state of each thread.
+// Provides the list of all producers. A producer is the state that the session keeps for a thread.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -10194,8 +10368,8 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// The list of producers (states of threads). It only grows, so it can be read without a lock;
-/// producers of dead threads are reused.
+/// The list of producers. It only grows, so it can be read without a lock; producers of dead
+/// threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -10221,9 +10395,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that this thread may not reuse may suit a later thread, so a new one is added.
-    // But if there are too many of them, one is reused anyway, so that the list does not grow
-    // forever.
+    // Free producers that this thread may not reuse may be usable by a later thread. So a new
+    // producer is added, unless there are too many such producers: then one of them is reused
+    // anyway, so that the list does not grow forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -10307,7 +10481,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
 
-// Determines which process a log belongs to if several processes write to one directory.
+// Finds out whether a log belongs to another process, if several processes write to one directory.
 //
 // Logs are named by thread ids, and the same ids occur in every container. So before a process
 // creates the log of a thread, it writes the thread id into its information file, together with the
@@ -10331,9 +10505,9 @@ inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// Limits how many bytes of information files are read to find the number of one log. The limit is
-/// high enough for thousands of processes, and low enough to protect against huge files of other
-/// users. Each file counts as at least one page.
+/// Limits how many bytes of information files are read to decide whether one log number is in use.
+/// The limit is high enough for thousands of processes, and low enough to protect against huge
+/// files of other users. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
@@ -10380,7 +10554,8 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      // A line longer than any line that the library writes is skipped.
+      // A line that does not fit in `text` is skipped, because the library does not write such long
+      // lines.
       if (from == 0 && held == sizeof(text)) from = held;
       std::memmove(text, text + from, held - from);
       held -= from;
@@ -10392,16 +10567,16 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Removes `key`, which ends in a blank, from the beginning of a line. Returns false if it is not
-/// there.
+/// Removes `key`, which ends in a space, from the beginning of a line. Returns false if the line
+/// does not begin with `key`.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids belong to another namespace or machine may be writing the logs of
-/// this number. Returns true if the budget does not suffice to find out.
+/// Whether a process of another PID namespace or machine may be writing logs with this number in
+/// their names. Also returns true if the information files are too large to check all of them.
 /// @param info  information file of the calling process; if it contains no namespace, all other
 /// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
@@ -10451,11 +10626,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
 
-// Writes the complete records of one ring to a sink.
+// Writes the complete records of one ring to a sink, usually the logs of the ring's thread.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
-// Appends lines to log files.
+// Appends lines or blocks to the logs of a ring, so that an append that a crash interrupts can be
+// undone.
 #ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
 #define LOTUS_FOLDER_LOG_APPENDER_HPP
 
@@ -10558,14 +10734,15 @@ namespace detail {
 /// Maximum number of bytes that one append operation adds to a log.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// Returns the number that the names of a ring's logs contain.
+/// Returns the number at the end of the names of a ring's logs: usually the id of the ring's
+/// thread.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
 /// Appends to the logs of one ring. Before and after every append, the length of the log is stored
-/// in the ring (a commit). So the bytes of an append that a crash interrupted can be removed
-/// exactly.
+/// in the ring (a commit). So if a crash interrupts an append, exactly its bytes can be removed
+/// later.
 class log_appender {
  public:
   /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
@@ -10584,13 +10761,13 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// Returns the state of a log as it was last stored in the ring.
+  /// Returns a log's inode, length and number as they were last stored in the ring.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Records in the ring that the log is about to grow. Returns 0 or an error that
-  /// file_error_text() can describe.
+  /// Opens the log if it is not open, and stores its length in the ring before append() makes it
+  /// longer. Returns 0 or an error that file_error_text() can describe.
   /// @param loader  id of the name of the loader to which the lines belong; 0: the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
@@ -10615,7 +10792,8 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines; call begin() before. On failure restores the file. Returns 0 or errno.
+  /// Appends complete lines or blocks; call begin() first. On failure, restores the log's old
+  /// length. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -10638,9 +10816,10 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// Selects the ring whose records commit() refers to from now on: initially the ring itself,
-  /// later possibly a copy of it in private memory. The positions in the logs are always stored in
-  /// the ring itself, because its contents survive a kill.
+  /// Selects the ring from which the next records are appended: initially the ring itself, later
+  /// possibly a copy of it in private memory. commit() then stores `tail` in that ring. The lengths
+  /// of the logs are always stored in the ring itself, because its contents survive if the process
+  /// is killed.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
   /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
@@ -10651,8 +10830,8 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // Until now these records were only in memory, so the ring's number of records in memory
-    // becomes smaller in the same commit.
+    // These records were only in memory until now, so this commit also reduces the ring's count of
+    // records in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
@@ -10674,12 +10853,14 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      // Close the log, because it may have been opened under its new name, that of a part.
+      // Close the log, because it may have been renamed to a part, and nothing must be appended to
+      // parts.
       logs_[i].file.close();
     }
   }
 
-  /// Name of the log, or of the loader's folder, that was last opened or could not be opened.
+  /// Name of the log or loader's folder that was opened last, or that could not be opened: for
+  /// error messages.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -10690,7 +10871,8 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // The lines of a failed commit are removed from the log, because they will be appended again.
+      // If the commit failed, the appended lines are removed from the log, because they will be
+      // appended again.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
@@ -10771,7 +10953,8 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread should have the same number, so those of its other logs are tried first.
+    // All logs of a thread should have the same number in their names, so the number of the
+    // thread's other logs is tried first.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }
@@ -10817,14 +11000,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the text that one drain appends to each log of a thread.
+/// Holds the text or block that is appended to each log of a thread in one append.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// The number of records in each lane (circular buffer of a ring) that were complete at one moment.
+/// For each lane (circular buffer of a ring): how many records the thread had completely stored at
+/// one moment. A drain writes only records before that position.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -10841,11 +11025,12 @@ struct lane_heads {
   }
 };
 
-/// Copies the records of `from` that are not in the logs yet, up to `heads`, to a ring of the same
-/// capacity, and sets the tails and heads of that ring.
+/// Copies the records of `from` that are not in the logs yet, up to `heads`, to the same positions
+/// of `to`, an unused ring of the same capacity.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // The copy gets no log positions and no count of records in memory: only the original has them.
+  // The positions of the logs and the count of records in memory are stored only in the original
+  // ring.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -10857,7 +11042,7 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
   }
 }
 
-/// Marks the records before `heads` as processed.
+/// Marks the records before `heads` as written or copied, so that the thread can overwrite them.
 /// @param in_memory  number of these records that are now in memory and not in the logs.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
@@ -10871,9 +11056,9 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
   ring.commit(c);
 }
 
-/// Formats records as lines in a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): the line's beginning, with the
-/// comma.
+/// Formats records as the lines of text logs, in a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): returns the beginning of a line,
+/// "S<name>,", for the id of a name.
 template <class Names>
 class line_filler {
  public:
@@ -10886,13 +11071,14 @@ class line_filler {
     return 0;
   }
 
-  /// Does nothing: only compact_filler has a faster path for operations.
+  /// Adds no records, so drain_ring() passes all of them to add(): only compact_filler has a faster
+  /// path for operations.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// Adds the lines of a record to the buffer. Returns false if the buffer has too little room.
+  /// Adds the lines of a record to the buffer. Returns false if they may not fit in the buffer.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
@@ -10909,8 +11095,8 @@ class line_filler {
     return true;
   }
 
-  /// Appends the buffer's contents to the sink. Returns 0 or the sink's error; after an error,
-  /// nothing was appended.
+  /// Appends the buffer's contents to the sink (the logs). Returns 0, or the sink's error; after an
+  /// error, nothing is left of the append.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -10944,8 +11130,9 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. The sink
-/// commits after each append, so no record is written twice.
+/// Writes the ring's records that are not in the logs yet, up to `heads`, to `sink`. After each
+/// append, the sink stores in the ring that these records are written, so no record is written
+/// twice.
 /// @param heads  positions up to which records are written. They must have been read before the
 ///   tick_converter of `fill` was constructed.
 /// @param fill   a line_filler or a compact_filler, called in this order: begin(sink, loader), then
@@ -10961,8 +11148,8 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // Lane 1 holds records of signal handlers that interrupted the thread while it stored a
-      // record. A handler that enters a loader stores no loader record in that lane.
+      // A loader record selects the loader of the records after it. It counts only in lane 0: lane
+      // 1 contains records of signal handlers that interrupted the thread while it stored a record.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };
@@ -11033,12 +11220,12 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their CPU clocks: never, per batch or after switches. Information files
-/// contain these names.
+/// When threads read their CPU clocks: never, once per batch, or whenever they were switched out.
+/// Information files contain these names.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Measures the time off the CPU. The object must be in memory that is never freed, because every
-/// thread's rseq area points into it. Thread safety: any thread may call all functions, but only
+/// Measures how long threads are off the CPU. The object must be in memory that is never freed,
+/// because every thread's rseq area points into it. Any thread may call all functions, but only
 /// with its own account.
 class cpu_clock {
  public:
@@ -11054,7 +11241,8 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// Returns this thread's time off the CPU since its previous call; the first call returns 0.
+  /// Returns this thread's time off the CPU since its previous call (the first call returns 0), and
+  /// sets up `watch` to detect the next time off the CPU.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncanceled quiet;
@@ -11064,7 +11252,8 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // The mode changes for all threads, because logs do not show which threads have data.
+      // The mode changes for all threads, because the information file states only one mode for the
+      // whole process.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -11074,15 +11263,16 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears an account so that another thread can use it. The previous thread is dead or, in a
-  /// forked child, was a thread of the parent.
+  /// Clears the account of a thread that no longer exists, so that another thread can use it. In a
+  /// forked child, that is the account of a thread of the parent.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// Makes a forked child's first check read the clocks, because its CPU clock starts at 0.
+  /// Makes the first check in a forked child read the clocks, because the child's CPU clock starts
+  /// at 0.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -11105,10 +11295,10 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// A shorter time off the CPU is ignored: it is only the time between the readings of two clocks.
+  /// A shorter time off the CPU is ignored, because the two clocks are not read at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
   /// If this many readings within futile_ns find no time off the CPU, another library probably
-  /// keeps changing the rseq area.
+  /// keeps changing the rseq area. Then clocks are read only once per batch.
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
   static constexpr std::uint32_t max_open_files = 32;
@@ -11138,8 +11328,8 @@ class cpu_clock {
     }
   }
 
-  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock,
-  /// so that the next call finds a switch between the two readings.
+  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock:
+  /// if the thread is switched out between the two readings, the next call returns that time.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const std::int64_t new_off_ns = off_ns - account.reported_off_ns;
@@ -11183,16 +11373,17 @@ class cpu_clock {
     if (!kept && fd >= 0) close(fd);
     if (bytes <= 0) return -1;
     text[bytes] = '\0';
-    char* behind_cpu_time = nullptr;
-    static_cast<void>(strtoll(text, &behind_cpu_time, 10));
-    return strtoll(behind_cpu_time, nullptr, 10);
+    char* after_cpu_time = nullptr;
+    static_cast<void>(strtoll(text, &after_cpu_time, 10));
+    return strtoll(after_cpu_time, nullptr, 10);
   }
 
   static int open_schedstat_file() noexcept {
     return open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Opens /proc/thread-self/schedstat and keeps it open, unless max_open_files are open already.
+  /// Opens the thread's schedstat file, which contains its run queue time. Keeps the file open,
+  /// unless max_open_files are open already.
   void open_schedstat(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) {  // the program has closed the descriptor
       open_files_.fetch_sub(1, std::memory_order_relaxed);
@@ -11220,7 +11411,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
-// Tracks which names are in the ring file, from which recovery reads them after a kill.
+// Tracks which names of operations are in the ring file, from which recovery reads them after a
+// kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -11236,7 +11428,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: descriptor() on any thread; open() and close() under the session's control lock.
+/// The open directory of a run. Call descriptor() on any thread, and open() and close() under the
+/// session's control lock.
 class run_directory {
  public:
   /// Finds or creates the directory. Returns 0 or errno.
@@ -11318,7 +11511,7 @@ namespace detail {
 
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
 /// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
-/// created, blocks are private memory. Thread safety: none; callers hold the lock of run_files.
+/// created, blocks are private memory. Not thread-safe; callers hold the lock of run_files.
 /// Trivially destructible.
 class ring_file {
  public:
@@ -11349,7 +11542,8 @@ class ring_file {
       fill_header(prefix, flags);
       header_->began_ns = began_ns;
       store_clock(clock);
-      // The file is complete. Now it gets the name by which recovery finds it.
+      // Recovery finds the file by its new name, so the file gets that name only when it is
+      // complete.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -11379,7 +11573,8 @@ class ring_file {
   }
 
   /// Returns a new block for aggregates; see add_ring().
-  /// @param chain  number of the chain of blocks to which the block belongs.
+  /// @param chain  number of the chain of blocks to which the block belongs; each thread has one
+  /// chain.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -11457,7 +11652,8 @@ class ring_file {
     forget();
   }
 
-  /// Closes the file without deleting it; in a forked child, the copy of the parent's file.
+  /// Closes the file without deleting it. A forked child does so with its copy of the parent's
+  /// file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -11471,8 +11667,8 @@ class ring_file {
   /// each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Extends the file and maps the new part into memory. Reserves space on the disk for all pages:
-  /// if the disk is full, this function must fail, instead of a later scope with SIGBUS.
+  /// Extends the file and maps the new pages into memory. Reserves space on the disk for the pages,
+  /// because storing a record in them would otherwise crash with SIGBUS if the disk is full.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
@@ -11545,15 +11741,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() on any thread; callers of the others hold the ring file's lock.
+/// The ids of the names in the ring file. has() is thread-safe; callers of the other functions hold
+/// the lock of the ring file.
 class kept_names {
  public:
   /// Whether the name with this id is in the ring file. Also true if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // Names that other threads have already added to the table are stored by store_names(). A
-    // thread that adds a name from now on finds has() false, and waits for the lock.
+    // store_names() stores all names that are in the table now. For a name that another thread adds
+    // from here on, has() returns false; that thread then waits for the lock and stores the name.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);
@@ -11584,7 +11781,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Copies the aggregates (sums of counted calls) from a ring file, block by block.
+// Copies the aggregates (sums of counted calls) from the ring file of another process, block by
+// block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -11613,7 +11811,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     copies_.finish();
   }
 
-  /// Returns the number of blocks that were ignored as implausible.
+  /// Returns the number of blocks that were ignored because their size is implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
   /// Writes all aggregates as text; see detail::for_each_section().
@@ -11625,7 +11823,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// A block above this size is implausible, because the library's own blocks are smaller.
+  /// Maximum size of a block. The library creates only smaller blocks, so a larger size shows
+  /// damage.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -11638,7 +11837,8 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    // Restores the size, because the process may have changed it since it was read.
+    // Restores the size that was checked above, because a running process may have changed it in
+    // the file before the block was read.
     block->header.bytes = bytes;
   }
 
@@ -11653,15 +11853,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
-// Reads the ring file of a process that has died. All contents are checked before they are used.
+// Reads the ring file of a process that has died, to recover its records. All contents are checked
+// before they are used, because the file may be damaged or may come from another user.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
-// Copies one ring of a ring file to private memory, a limited number of records at a time.
+// Copies one ring of a dead process's ring file to private memory, a limited number of records at a
+// time.
 //
 // Any user who may write to the directory could have created the file, and could change or shorten
-// it while it is being read. So the file is not mapped into memory: each part is read once, and
-// only the copy is checked and used.
+// it while it is being read. So the file is not mapped into memory: each byte is read only once,
+// and only the copy is checked and used.
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
@@ -11680,8 +11882,8 @@ class ring_copy {
     if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
   }
 
-  /// Copies the ring at position `at` of the file, except for the records of its main lane. Returns
-  /// false if the ring is damaged or if there is no memory.
+  /// Copies the ring at position `at` of the file, except for the records of its main lane, which
+  /// fetch() copies. Returns false if the ring is damaged or if there is no memory.
   /// @param bytes  size of the ring's block.
   bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
     if (ring_ == nullptr) {
@@ -11698,7 +11900,7 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      // Read as a byte, because a damaged byte may not be a valid bool.
+      // Reads the member as a byte, because the byte of a damaged file may not be a valid bool.
       unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
@@ -11710,14 +11912,15 @@ class ring_copy {
       return false;
     }
     std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    while (good != interrupt_head && has_known_kind(ring_->slot(1, good))) ++good;
     if (good != interrupt_head) doubt(good);
     ring_->published[1].store(good, std::memory_order_relaxed);
     ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
     return true;
   }
 
-  /// Copies the first records that are not in the logs yet. Returns false if there are none.
+  /// Copies the next records of the main lane that are not in the logs yet. Returns false if no
+  /// records are left in either lane.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -11727,7 +11930,7 @@ class ring_copy {
     const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
     std::uint64_t good = at;
     if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+      while (good != at + count && has_known_kind(ring_->slot(0, good))) ++good;
     }
     if (good != at + count) doubt(good);
     ring_->published[0].store(good, std::memory_order_relaxed);
@@ -11741,11 +11944,11 @@ class ring_copy {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether the ring contains an invalid record. That record and all later ones are ignored.
+  /// Whether an invalid record was found in the ring. That record and all later ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
-  static bool believable(const record& r) noexcept {
+  static bool has_known_kind(const record& r) noexcept {
     return kind_of(r.tag).kind != event_kind::none;
   }
 
@@ -11777,15 +11980,16 @@ inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process. During recovery a lock on the file excludes other processes.
+/// The ring file of a dead process. A lock on the file keeps other processes from recovering it at
+/// the same time.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< the file does not exist, or another process has deleted it after recovery
+    gone,           ///< the file does not exist; another process may have recovered and deleted it
     running,        ///< the process that writes the file is running
     busy,           ///< another process is recovering the file
-    damaged,        ///< the file's header is not that of a ring file
+    damaged,        ///< the file does not begin with the header of a ring file
     other_version,  ///< another version of the library wrote the file
     refused,        ///< the file cannot be opened safely; see error()
     doubted,        ///< parts of the file are damaged, so it is kept after recovery
@@ -11826,7 +12030,7 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// The error because of which the file was refused; file_error_text() can describe it.
+  /// The error for which open() returned state::refused; file_error_text() can describe it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
@@ -11839,10 +12043,10 @@ class dead_ring_file {
            now.st_nlink == 0;
   }
 
-  /// Finds the rings, names and aggregates up to the first damaged block. Ignores blocks and names
-  /// in excess of what a real process can have.
-  /// @param until_ns  time, in ns of CLOCK_MONOTONIC, at which to give up; none: never.
-  /// @return 0, ENOMEM, or ETIME if the time was up.
+  /// Reads the names in the file, and finds the rings and aggregates, up to the first damaged
+  /// block. Ignores further blocks and names if there are more than a process can have.
+  /// @param until_ns  time limit, in ns of CLOCK_MONOTONIC; none: no limit.
+  /// @return 0, ENOMEM, or ETIME if the time limit was reached.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
@@ -11857,7 +12061,7 @@ class dead_ring_file {
         return 0;
       }
       if (blocks == max_blocks) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return 0;
       }
       if (is_over(until_ns)) return ETIME;
@@ -11890,9 +12094,10 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every valid ring.
-  /// @return number of rings that are damaged at least in part; all ignored blocks count as one.
+  /// @return number of rings of which at least a part is damaged; all blocks that read_blocks()
+  /// ignored count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
+    std::uint64_t doubted = limit_exceeded_ || damaged_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
@@ -11943,17 +12148,17 @@ class dead_ring_file {
     std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Maximum number of blocks. A process cannot have more, because each ring is one mapping and the
-  /// stack of the ring's thread another, and Linux allows a process 65,530 mappings.
+  /// Maximum number of blocks. A process cannot have more: Linux allows it 65,530 mappings by
+  /// default, and each ring needs one for itself and one for the stack of its thread.
   static constexpr std::size_t max_blocks = std::size_t{1} << 16;
-  /// Maximum size of all names: enough for 300,000 names of maximum length, or for as many names of
-  /// usual length as a process can have.
+  /// Maximum size of all names together: enough for 300,000 names of maximum length, or for
+  /// name_table::limit names of usual length.
   static constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
   /// Maximum size of a block of names. The library creates only smaller blocks.
   static constexpr std::size_t max_names_block_bytes = std::size_t{1} << 20;
 
-  /// Determines why a file was not opened for writing. Tries to open it for reading, because its
-  /// process may be running even if this process has no permission to write.
+  /// Determines why the file could not be opened for writing. To find out whether the file's
+  /// process is running, opens the file for reading, for which this process may have permission.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -12011,7 +12216,7 @@ class dead_ring_file {
     for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
       if (names_.bytes() / sizeof(name_place) == name_table::limit ||
           text_.bytes() > max_text_bytes) {
-        too_much_ = true;
+        limit_exceeded_ = true;
         return true;
       }
       stored_name head{};
@@ -12029,8 +12234,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// Adds the start of a line to the names; escapes it if the library cannot have written it like
-  /// this.
+  /// Adds a name, in the form of the start of a line. Escapes it if it does not have that form,
+  /// because then the file is damaged.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -12055,7 +12260,7 @@ class dead_ring_file {
   growing_memory aggregates_;  ///< array of ring_place
   growing_memory names_;       ///< array of name_place, indexed by id - 1
   growing_memory text_;
-  bool too_much_ = false;
+  bool limit_exceeded_ = false;
   bool damaged_ = false;  ///< whether a damaged block, and everything after it, was ignored
 };
 
@@ -12067,8 +12272,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies the aggregates.
-/// @param file   borrowed; its blocks must have been read.
+/// Copies the aggregates of a ring file to memory.
+/// @param file   borrowed; its read_blocks() must have been called.
 /// @param state  `moving` if the file's process may still be running.
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
@@ -12083,7 +12288,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Encodes records as blocks of a compact log.
+// Encodes records as blocks of a compact log, the binary alternative to text logs.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
@@ -12091,9 +12296,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 // Defines the layout of a block of a compact log, and the encoding of its numbers.
 //
-// A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
-// earlier block. Any other block uses the names announced since the last such block, and continues
-// from the last numbers.
+// A compact log consists of blocks. A block with the flag compact_begins_anew depends on no earlier
+// block. Any other block uses the codes of names that were announced since the last block with that
+// flag, and stores numbers as differences from those of the preceding records.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 
@@ -12115,8 +12320,9 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 /// Maximum number of bytes of an encoded number.
 inline constexpr std::size_t varint_bytes = 10;
 
-/// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
-/// Returns the end; writes at least 2 and at most varint_bytes bytes.
+/// Writes seven bits of the number per byte, the lowest first; the highest bit is set in all bytes
+/// but the last. Returns the end of the number. `out` must have space for varint_bytes bytes: even
+/// a number of one byte overwrites two bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
   // Numbers of one and of two bytes occur in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
@@ -12145,8 +12351,8 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Reads a number like the function above, but from untrusted bytes that end at `end`. Returns null
-/// if the number is not complete.
+/// Reads a number that put_varint() wrote from untrusted bytes that end at `end`. Returns the
+/// position after the number; null if the number is not complete.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {
@@ -12168,10 +12374,11 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below this number stand for kinds of records without a name. The others stand for names,
-/// in the order of their announcement.
+/// Each record begins with a code. Codes below this number stand for kinds of records without a
+/// name. The others stand for a kind and a name, in the order in which the names are announced.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Takes the place of a record's code, and means that a new name and its code follow.
+/// Stands in place of a record's code if a new name is announced: the name follows, and then the
+/// record with its code.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -12202,7 +12409,8 @@ struct compact_block_header {
   std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  /// Bit i is set if the records would have lines in the text log with log_role i.
+  /// Bit i is set if the text format would write lines for these records to the log with log_role
+  /// i.
   std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
@@ -12221,11 +12429,11 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Stored instead of a time if a record ends before the end of the previous record; the difference
-/// of the two ends follows, in ns.
+/// Stored instead of a time if a record ends before the end of the previous record; then the
+/// difference of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// Encodes the time of a record that ends no earlier than the previous record.
+/// Encodes the time of a record that does not end earlier than the previous record.
 /// @param since  ns from the end of the previous record to the end of this one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
@@ -12275,7 +12483,8 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Returns the checksum of a block. It detects damage, but no deliberate change.
+/// Returns the checksum of a block, with which readers detect damage. It does not protect against
+/// deliberate changes.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
@@ -12290,8 +12499,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a reader of a compact log knows after the blocks read so far: the code of each name, and
-/// the last number of each code. All zeros is the initial state. Thread safety: none.
+/// The state of a compact log's encoding after the blocks written so far: the code of each name,
+/// and the last number of each code. A reader gets the same state from these blocks, so later
+/// blocks can refer to it. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
@@ -12301,8 +12511,8 @@ class compact_chain {
     std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log ends with the last block of this chain. Only then can the next block continue
-  /// the chain.
+  /// Whether the log still ends with the block that was encoded last. Only then may the next block
+  /// refer to earlier blocks.
   bool continues(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -12313,8 +12523,8 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// Returns the entry for a name and kind, or an unused entry (key 0) if there is none; null if
-  /// the table is full.
+  /// Returns the entry for a kind of record and a name, or an unused entry (key 0) if there is
+  /// none; null if the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
@@ -12323,14 +12533,15 @@ class compact_chain {
       if (e.key == 0) return used_ < max_names ? &e : nullptr;
     }
   }
-  /// Returns the code of an operation's name; 0 if the first slot that may contain it does not.
+  /// Returns the code of an operation's name. For speed, looks only in the first slot of the hash
+  /// table that may contain the name, and returns 0 if it is not there.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  /// For each kind of record without a name: the first number of the previous record.
+  /// For each kind of record without a name: the first number of the previous record of that kind.
   std::uint64_t last_of[first_named_code];
   std::uint64_t last_second;  ///< the second number of the previous record that has two numbers
 
@@ -12344,7 +12555,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t max_names = 700;
-  /// Maximum number of blocks in a chain. A damaged block makes the rest of its chain unreadable.
+  /// Maximum number of blocks up to the next block that refers to no earlier one. A damaged block
+  /// makes the blocks up to that one unreadable.
   static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;
@@ -12354,8 +12566,8 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Encodes records as one block for each append, always to the log with the role log_role::side.
-/// Has the same interface as line_filler.
+/// Encodes the records of each append as one block. The blocks are appended to the log with the
+/// role log_role::side. The interface is that of line_filler, which formats text lines instead.
 template <class Names>
 class compact_filler {
  public:
@@ -12411,10 +12623,11 @@ class compact_filler {
   }
 
   /// Adds consecutive records of operations, which are the most frequent kind, as long as their
-  /// names are already announced. Stops at the first other record, or if the buffer is full, and
-  /// returns the position of that record. The result is the same as that of add(), but all state is
-  /// kept in local variables: a write through a char pointer may alias any member, so the compiler
-  /// would load members again after each write.
+  /// names already have codes. Stops at the first other record, or if the buffer is full, and
+  /// returns the position of the first record that it did not add. The block is the same as with
+  /// add(), but this function is faster, because it keeps its state in local variables: a write
+  /// through a char pointer may alias any member, so the compiler would load members again after
+  /// each write.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
@@ -12452,7 +12665,7 @@ class compact_filler {
     return at;
   }
 
-  /// Appends the block to the sink. Returns 0 or the sink's error; in that case nothing was
+  /// Appends the block to the sink (the logs). Returns 0, or the sink's error if nothing was
   /// appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
@@ -12472,7 +12685,8 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
-  /// Begins a new chain after a failed append, because the log may lack the chain's last block.
+  /// Called after a failed append. The next block will refer to no earlier block, because the last
+  /// one may be missing in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
@@ -12506,7 +12720,8 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// Writes a number as its difference from the previous one.
+  /// Writes a number as its difference from the previous number of the same code, because the
+  /// difference usually needs fewer bytes.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
@@ -12580,13 +12795,15 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Selects the ring files and records of a directory that are recovered.
+/// Selects which ring files and records in a directory are recovered, and how long recovery may
+/// take.
 struct recovery_limits {
   const char* prefix = nullptr;  ///< only ring files whose logs have this prefix; null: all files
   std::uint32_t tid = 0;         ///< only the rings of the thread with this id; 0: all rings
   /// CLOCK_MONOTONIC time at which to stop; none: never.
   std::optional<std::int64_t> until_ns;
-  bool advance = true;  ///< whether to recover at least some records even if the time is already up
+  /// whether to recover at least some records even if until_ns has passed already
+  bool advance = true;
 };
 
 struct recovery {
@@ -12597,15 +12814,16 @@ struct recovery {
   std::uint64_t damaged = 0;        ///< files whose header is not that of a ring file
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were damaged at least in part
+  std::uint64_t doubted = 0;        ///< rings of which at least a part is damaged
   std::uint64_t lost = 0;  ///< records lost because they were only in a dead process's memory
-  bool left = false;       ///< whether the time was up before everything was recovered
-  int error = 0;  ///< first error, of an append to a log (failed_log) or of an allocation; 0: none
+  bool left = false;       ///< whether until_ns passed before everything was recovered
+  /// the first error of an append (to the log failed_log) or of an allocation; 0: none
+  int error = 0;
   char failed_log[log_name_bytes] = {};
 };
 
 /// Returns the folder of a dead process's logs, and the properties of new logs there. New logs get
-/// its ring file's owner and mode.
+/// the owner and permissions of the process's ring file.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -12618,7 +12836,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           &status};
 }
 
-/// Appends the records of one ring to its logs.
+/// Appends the records of one ring of a dead process to the logs of the ring's thread.
 /// @param info  name of the dead process's information file.
 /// @return 0, ETIME, or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
@@ -12676,7 +12894,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Marks the ring file, so that if it is kept, its aggregates are not appended at each start.
+  // Marks the ring file, so that if it is kept, later recoveries do not append its aggregates
+  // again.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -12684,7 +12903,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Adds the number of records lost with a process's memory to the process's information file.
+/// Adds to a dead process's information file how many records were lost because they were only in
+/// the process's memory.
 inline void report_lost_records(int directory, const char* info, const file_owners& owners,
                                 std::uint64_t records) noexcept {
   struct stat status {};
@@ -12698,8 +12918,8 @@ inline void report_lost_records(int directory, const char* info, const file_owne
 }
 
 /// Appends the records in the rings of one dead process to the logs, then deletes the ring file. A
-/// file with damaged contents is kept, because the contents exist nowhere else. If this process is
-/// killed at any moment, another recovery continues from the commits in the ring file.
+/// file with damaged contents is kept, because it is the only copy of them. If this process is
+/// killed meanwhile, a later recovery continues from the commits in the ring file.
 /// @return false if the file is kept because of damaged contents.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
@@ -12740,8 +12960,8 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   return true;
 }
 
-/// Deletes a ring file that is older than a minute and whose process died before the file was
-/// complete. Returns 0, or the error because of which the file was not opened.
+/// Deletes an unfinished ring file that is older than a minute, if its process has died. Returns 0,
+/// or an error if the file could not be opened.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -12757,8 +12977,8 @@ inline int delete_if_unfinished(int directory, const char* name,
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
 /// Recovers the ring files of dead processes in `directory` (borrowed).
-/// @param report  called for each file that is kept although its process is dead; its `error` is
-/// set if the file was refused.
+/// @param report  called for each ring file that is kept although its process is dead. Its argument
+/// `error` is set if the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -12806,7 +13026,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// Recovers everything, without reports.
+/// Recovers all records, without a time limit and without reports.
 /// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
@@ -12837,7 +13057,7 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Reports errors that may occur often, each once per run. Thread safety: disk() on any thread; the
+/// Reports errors that may occur often, but each of them only once per run. disk() is thread-safe;
 /// callers of the other functions hold a lock.
 class storage_reports {
  public:
@@ -12848,7 +13068,7 @@ class storage_reports {
   }
 
   /// Reports that logs with this directory and prefix exist already. Reports nothing if this
-  /// process has just recorded there, because the logs are its own.
+  /// process has recorded to them just before, because then they are its own.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -12933,11 +13153,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Recovers leftovers step by step: the start of a recording waits only briefly, and the drain
-/// thread does the rest. A thread with the id of a dead thread uses the same log. So before such a
-/// thread writes, it recovers the dead thread's records; otherwise its new lines would look like
-/// the end of the dead thread's unfinished append.
+/// thread does the rest. A thread that has the id of a dead thread writes to the same log. Before
+/// it does so, it recovers the dead thread's records; otherwise its first lines would look like the
+/// end of an append that the dead thread did not finish.
 ///
-/// Thread safety: all functions.
+/// All functions are thread-safe.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.
@@ -12952,7 +13172,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
         location_->directory);
   }
 
-  /// Recovers leftovers for step_ns. Returns whether there is more to recover.
+  /// Recovers leftovers for step_ns. Returns whether more of them remain.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -12964,7 +13184,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// Recovers all records of dead threads with this id; needed before a thread with this id writes.
+  /// Recovers all records of dead threads with this id. Must be called before a thread with this id
+  /// writes to its log.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -12983,13 +13204,15 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// Leaves all remaining leftovers to a later process, because this process is about to exit.
+  /// Leaves all remaining leftovers to a later process or `lotus-tool recover`, because this
+  /// process is about to exit.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// Forgets the leftovers in a forked child, which looks for them when it creates a ring file.
+  /// Forgets the leftovers in a forked child, which looks for them again when it creates a ring
+  /// file.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -13089,7 +13312,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
-// Keeps a run within limits of size and age by deleting the oldest parts of its logs.
+// Keeps the logs of a run within limits of size and age by deleting the oldest parts of the logs.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
@@ -13100,8 +13323,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A log of a run: a regular file that belongs to one of the allowed owners. Valid during the
-/// callback.
+/// A log of a run: a regular file that belongs to one of the allowed owners. The pointers and the
+/// descriptor are valid only while the callback runs that receives this object.
 struct run_log {
   int folder;  ///< descriptor of the folder that contains the log
   /// Name of the loader in whose folder the log is; empty if the log is in the run's directory.
@@ -13168,18 +13391,18 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Describes the logs that were deleted because of the limits.
+/// The logs that were deleted because of the limits.
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
 };
 
-/// Limits the total size and the age of all logs in a directory, including logs of other processes
-/// and of dead ones.
+/// Limits the total size and the age of all logs in a directory, including those of other
+/// processes, running or dead.
 ///
 /// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
-/// grown) and logs of dead threads. Thread safety: call begin() while no other function is running;
+/// grown too long) and logs of dead threads. Call begin() while no other function is running, and
 /// all other functions on any thread. Trivially destructible.
 class log_limits {
  public:
@@ -13202,7 +13425,8 @@ class log_limits {
 
   void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds to the number of bytes that have become parts since keep() last checked the directory.
+  /// Adds the size of new parts to the number of bytes that became parts since keep() last checked
+  /// the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
   /// Whether so many bytes have become parts that keep() should be called immediately.
@@ -13228,9 +13452,10 @@ class log_limits {
   }
 
  private:
-  /// Allows only one thread at a time to check the directory; returns false to the others. If
-  /// that thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
-  /// caller may be a signal handler that interrupted that very thread.
+  /// Allows only one thread at a time to check the directory; returns false to the others. If that
+  /// thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
+  /// caller may be a signal handler that interrupted the checking thread, which then cannot
+  /// continue.
   bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -13255,8 +13480,9 @@ class log_limits {
     return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// Returns when the log's last lines were appended, in ns since the epoch. The name of a part
-  /// contains this time. The file system's time may come from another machine.
+  /// Returns when the log's last lines were appended, in ns since the epoch. For a part, reads this
+  /// time from the part's name, because the file system's time may come from another machine's
+  /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
@@ -13273,7 +13499,8 @@ class log_limits {
   /// Whether the log's thread is dead. A thread in another container also counts as dead, because
   /// this process cannot see it.
   static bool is_of_dead_process(const run_log& log) noexcept {
-    // A log with such a number belongs to several threads, whose ids are not known here.
+    // A log with a number above all thread ids belongs to several threads, whose ids are not known
+    // here.
     if (log.parsed.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.parsed.number), 0) != 0 && errno == ESRCH;
   }
@@ -13296,7 +13523,7 @@ class log_limits {
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
       // Logs of dead threads are deleted only a minute after their last append. Until then their
-      // size does not count, so that other logs are not deleted in their place.
+      // size does not count, so that other logs are not deleted instead of them.
       if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
@@ -13305,7 +13532,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit stays free for logs that still grow.
+    // An eighth of the limit remains for logs that still grow.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -13366,7 +13593,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 #define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// Renames logs that have grown. A renamed log is called a part; no process appends to it any more.
+// Renames logs that have grown too long. A renamed log is called a part; no process appends to it
+// any more.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -13376,8 +13604,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
-/// if necessary so that each number is larger than the one before it. So no two parts of a log get
-/// the same name. Thread safety: all functions.
+/// if necessary so that each number is larger than the one before. So no two parts of a log get the
+/// same name. All functions are thread-safe.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -13390,8 +13618,8 @@ class part_numbers {
     return next;
   }
 
-  /// Makes the next number larger than that of an existing part, because the numbers of another
-  /// process may be ahead of the clock. Ignores a number that is over an hour ahead.
+  /// Makes the next number larger than that of an existing part, because the numbers that another
+  /// process has used may be ahead of the clock. Ignores a number that is over an hour ahead.
   void begin_after(std::uint64_t part) noexcept {
     constexpr std::uint64_t max_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
@@ -13407,7 +13635,7 @@ class part_numbers {
 
 /// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
 /// If the process is killed during this function, each log has either its old or its new name and
-/// contains complete lines. If a log cannot be renamed, it continues. The caller holds the
+/// contains complete lines. A log that cannot be renamed continues to grow. The caller holds the
 /// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
@@ -13456,8 +13684,9 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: call begin() while no other function is running, after_drain() while
-/// producer::guard is held, and all other functions on any thread. Trivially destructible.
+/// Applies options::max_bytes, max_age_s, keep_bytes and keep_ms. Call begin() while no other
+/// function is running, after_drain() while producer::guard is held, and all other functions on any
+/// thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -13471,7 +13700,7 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Makes the numbers of new parts larger than those of existing parts.
+  /// Reads the numbers of the existing parts, so that new parts get larger numbers.
   void begin_after_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
@@ -13504,17 +13733,20 @@ class log_retention {
   /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// hold(true) keeps logs from becoming parts because of their size. It is set while a snapshot is
-  /// taken, which could otherwise contain the newest lines of a log without the part before them.
+  /// hold(true) keeps logs from becoming parts because of their size. It is called while a snapshot
+  /// is taken, which could otherwise contain the newest lines of a log without the part before
+  /// them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// Ends, in a forked child, the operations of the parent's threads, which do not exist there.
+  /// For a forked child, in which the parent's other threads do not exist: ends the operations that
+  /// they had begun.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false if it did so only a short time ago.
+  /// Deletes logs that exceed the limits. Returns false, without doing so, if it was called only a
+  /// short time ago.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
@@ -13538,10 +13770,90 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// Writes the information file, of which each process of a run has one: a small file with the
-// process's identity, threads and record counts.
+// Writes the information file of a process: a small file in the run's directory with the process's
+// identity, threads and record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
+
+// Reads how long the CPUs that this process may use were idle. From this time lotus-tool computes
+// how much of the CPUs other programs used.
+#ifndef LOTUS_STORE_RUN_IDLE_TIME_HPP
+#define LOTUS_STORE_RUN_IDLE_TIME_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Sums the idle times in lines of /proc/stat such as "cpu3 20 0 15 830 2 0 0 0 0 0". The fourth
+/// number is the time in which the CPU was idle, and the fifth the time in which it was idle while
+/// an input or output was in progress.
+class idle_time_of_lines {
+ public:
+  /// @param cpus  the CPUs whose times are added; borrowed.
+  idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
+      : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
+
+  /// Adds a line. Returns false if the line is not about CPUs; then no further line is.
+  bool add(const char* line) noexcept {
+    if (std::strncmp(line, "cpu", 3) != 0) return false;
+    if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs
+    char* at = nullptr;
+    const unsigned long cpu = strtoul(line + 3, &at, 10);
+    if (!CPU_ISSET_S(cpu, cpus_bytes_, cpus_)) return true;
+    for (int number = 1; number <= 5; ++number) {
+      const unsigned long long value = strtoull(at, &at, 10);
+      if (number >= 4) clock_ticks_ += value;
+    }
+    ++counted_;
+    return true;
+  }
+
+  /// Number of CPUs whose times are in the sum.
+  int counted() const noexcept { return counted_; }
+  /// The sum in clock ticks of the system; there are _SC_CLK_TCK of them per second.
+  std::uint64_t clock_ticks() const noexcept { return clock_ticks_; }
+
+ private:
+  const cpu_set_t* cpus_;
+  std::size_t cpus_bytes_;
+  int counted_ = 0;
+  std::uint64_t clock_ticks_ = 0;
+};
+
+/// Returns how long the CPUs on which this thread may run have been idle since the system started:
+/// the sum over these CPUs in ns; -1 if it is unknown.
+LOTUS_DETAIL_COLD inline std::int64_t idle_ns_of_cpus() noexcept {
+  cpu_set_t masks[8];
+  CPU_ZERO_S(sizeof(masks), masks);
+  const long ticks_per_s = sysconf(_SC_CLK_TCK);
+  if (ticks_per_s <= 0 || sched_getaffinity(0, sizeof(masks), masks) != 0) return -1;
+  const int fd = open_at_high_fd(AT_FDCWD, "/proc/stat", O_RDONLY);
+  if (fd < 0) return -1;
+  idle_time_of_lines idle(masks, sizeof(masks));
+  char text[4096];
+  std::size_t kept = 0;  // bytes of an incomplete line at the beginning of `text`
+  bool more = true;
+  while (more) {
+    const ssize_t got = read(fd, text + kept, sizeof(text) - 1 - kept);
+    if (got <= 0) break;
+    const std::size_t bytes = kept + static_cast<std::size_t>(got);
+    text[bytes] = '\0';
+    char* line = text;
+    for (char* end = nullptr; more && (end = std::strchr(line, '\n')) != nullptr; line = end + 1) {
+      *end = '\0';
+      more = idle.add(line);
+    }
+    kept = static_cast<std::size_t>(text + bytes - line);
+    std::memmove(text, line, kept);
+  }
+  close(fd);
+  if (idle.counted() != CPU_COUNT_S(sizeof(masks), masks)) return -1;
+  return static_cast<std::int64_t>(idle.clock_ticks()) * (1'000'000'000 / ticks_per_s);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_IDLE_TIME_HPP
 
 // Builds the lines with which a process describes itself in its information file.
 #ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
@@ -13605,7 +13917,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Builds lines in the format that class run_info documents. Omits values that the kernel does not
-/// report, and lines that do not fit into the buffer. Thread safety: none.
+/// report, and lines that do not fit into the buffer. Not thread-safe.
 /// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
@@ -13675,9 +13987,9 @@ class process_lines {
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// Adds lines that distinguish the processes of one run from those of the next run in the same
-  /// directory. "forked": the process's parent runs the same program, and so is not a shell. "run":
-  /// the file that `lotus-tool run` created for this run.
+  /// Adds lines by which lotus-tool distinguishes the processes of one run from those of the next
+  /// run in the same directory. "forked": the parent runs the same program, and so is not a shell.
+  /// "run": the file that `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -13706,7 +14018,7 @@ class process_lines {
     add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// Adds the namespace to which process and thread ids belong.
+  /// Adds the namespace in which the ids of processes and threads are unique.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);
@@ -13737,10 +14049,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The distance from now to the end of a span that the program measured itself.
+/// How far in the past or future a span ends whose times the program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
-  bool behind;
+  bool behind;  ///< whether the end is in the past
 
   /// @param over_for_ns  time since the span's end in ns; negative if the end is in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
@@ -13749,9 +14061,8 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, as stored in the information file, between the end of a span that the
-/// program measured itself and the moment when the span was recorded. Thread safety: covers() on
-/// any thread; callers of the others hold a lock.
+/// The largest distance into the past and the largest into the future that the information file
+/// states; see span_distance. covers() is thread-safe; callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -13764,7 +14075,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the stored distance is at least that of this span's end; then no new line is needed.
+  /// Whether the stored distance is at least as large as that of this span's end, so that the file
+  /// needs no new line.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -13778,8 +14090,8 @@ class reported_reach {
   }
 
  private:
-  // A shorter distance needs no line in the file: readers must expect that the times of different
-  // threads differ by this much.
+  // A shorter distance needs no line in the file, because readers expect differences of this size
+  // anyway: the clocks of threads may differ by as much.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
@@ -13796,16 +14108,18 @@ class reported_reach {
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
+///   cpu_time <ns since the epoch> <ns> <idle ns>: CPU time of all threads of the process until
+///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
+///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
-/// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
-/// When the file is created, space for the lines "records" and "forgotten" is reserved, so that
-/// these lines can be written even if the disk is full. A process that records again in the same
-/// directory continues its file, and "records" contains the sums. Names and the command have the
-/// form of names in logs, with an S before them. Failures are ignored, because recording does not
-/// depend on the file. Thread safety: covers() on any thread; the callers of the other functions
+/// A log has a number of its own if another process uses the thread's id; see
+/// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
+/// is reserved, so that these lines can be written even if the disk is full. A process that records
+/// again in the same directory continues its file, and "records" contains the sums. Names and the
+/// command have the form of names in logs, with an S before them. Failures are ignored, because
+/// recording does not depend on the file. covers() is thread-safe; callers of the other functions
 /// hold the lock of run_files. Trivially destructible.
 class run_info {
  public:
@@ -13820,6 +14134,7 @@ class run_info {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
       add_clock(clock);
       add_cpus(watching);
+      add_cpu_time();
       return name_ns_;
     }
     *this = run_info{};
@@ -13834,12 +14149,13 @@ class run_info {
     lines.add_cpus(watching);
     append(lines);
     add_clock(clock);
+    add_cpu_time();
     records_end_ = append_room(records_bytes);
     if (limited) forgotten_end_ = append_room(forgotten_bytes);
     return name_ns_;
   }
 
-  /// Adds a line if the moments at which threads read their CPU clocks (cpu_watching) have changed.
+  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
@@ -13861,12 +14177,35 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
+  /// Adds a line "cpu_time": the CPU time of the process so far, and the idle time of its CPUs.
+  void add_cpu_time() noexcept {
+    if (directory_ == nullptr || watching_ == cpu_watching::off) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (first_cpu_time_ns_ == 0) first_cpu_time_ns_ = now_ns;
+    // The pause before the next line is a sixteenth of the time recorded so far, so that even a
+    // long recording has few of these lines.
+    constexpr std::int64_t min_pause_ns = 50'000'000;
+    const std::int64_t pause_ns = (now_ns - first_cpu_time_ns_) / 16;
+    next_cpu_time_ns_ = now_ns + (pause_ns > min_pause_ns ? pause_ns : min_pause_ns);
+    char text[96];
+    append(text, std::snprintf(text, sizeof(text), "cpu_time %lld %lld %lld\n",
+                               static_cast<long long>(clock_ns(CLOCK_REALTIME)),
+                               static_cast<long long>(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
+                               static_cast<long long>(idle_ns_of_cpus())));
+  }
+
+  /// Adds a line "cpu_time" if the next one is due. Does nothing before create().
+  void add_due_cpu_time() noexcept {
+    if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
+  }
+
   /// Whether the file already states a distance at least as large as that of this span's end.
   /// Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line with a larger distance to the file if covers() is false for this span; call this
-  /// before the span is recorded. If the line cannot be written, the next such span tries again.
+  /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
+  /// this function before the span is recorded. If the line cannot be written, the next such span
+  /// tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
@@ -13997,6 +14336,10 @@ class run_info {
   std::uint64_t dropped_ = 0;
   deleted_logs forgotten_;
   reported_reach reach_;
+  /// Times at which the first line "cpu_time" was written and at which the next one is due, in ns
+  /// of CLOCK_MONOTONIC.
+  std::int64_t first_cpu_time_ns_ = 0;
+  std::int64_t next_cpu_time_ns_ = 0;
   /// End of the space reserved in the file for the line "records"; 0: none.
   off_t records_end_ = 0;
   off_t forgotten_end_ = 0;
@@ -14015,7 +14358,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions, except those whose caller must hold lock_.
+/// Maps ticks to time. All functions are thread-safe, except those whose caller must hold lock_.
 class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
@@ -14023,8 +14366,8 @@ class session_clock {
   /// Whether ticks come from the hardware counter; otherwise they are ns of CLOCK_MONOTONIC.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Begins a new map from ticks to time. Takes 1 ms to measure the counter's rate to about 20 ppm;
-  /// the first tie(), 5 ms later, improves the rate.
+  /// Begins a new map (conversion from ticks to time). Takes 1 ms to measure the counter's rate to
+  /// about 20 ppm; the first tie(), 5 ms later, improves the rate.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -14036,8 +14379,8 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Compares the map (the conversion from ticks to time) with CLOCK_REALTIME and corrects the map,
-  /// if 90 ms have passed since the last comparison; 5 ms at first, to improve the rate quickly.
+  /// Compares the map with CLOCK_REALTIME and corrects it, unless the last comparison was less than
+  /// 90 ms ago. The first comparisons come after 5 ms already, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
   /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
   template <class Stored>
@@ -14059,7 +14402,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`, with the map from ticks to time, which does not change during the call.
+  /// Returns `use(map)`. The map from ticks to time does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -14070,7 +14413,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Converts a duration in ns to ticks; nothing if the rate is not known yet.
+  /// Converts a duration in ns to ticks; nullopt if the rate is not known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -14083,7 +14426,8 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    /// Time from the span's end to now in ns, on the logs' clock; negative for a future end.
+    /// Time since the span's end in ns, by the clock of the logs; negative if the end is in the
+    /// future.
     std::int64_t over_for_ns;
   };
   /// Converts a span's times from ns of CLOCK_MONOTONIC to ticks, using the current rate.
@@ -14154,9 +14498,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run, and this process's ring file and information file in it. Thread safety:
-/// call open, make_ring_file, close_files, close and after_fork_in_child under the session's
-/// control lock, all other functions on any thread.
+/// The directory of a run, and this process's ring file and information file in it. Call open,
+/// make_ring_file, close_files, close and after_fork_in_child under the session's control lock, all
+/// other functions on any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -14208,6 +14552,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
+    info_.add_cpu_time();
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
     kept_names_.no_file();
@@ -14218,8 +14563,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether recovery can find a name after a kill. If not, call keep_names() before using it in a
-  /// record.
+  /// Whether recovery can find the name with this id after a kill. If not, call keep_names() before
+  /// a record with the name is stored.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -14237,7 +14582,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// Returns a number for logs that several threads will share, which no other log has.
+  /// Returns a new number, which no other log has, for logs that several threads will share.
   /// @param tid  id of the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
@@ -14299,14 +14644,19 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Stores in the information file how far from now a span ends that the program measured itself;
-  /// call this function before the span is recorded. If an earlier span ended at least as far away,
-  /// nothing is written; otherwise the call may wait for the disk.
+  /// Stores in the information file how far from now a span ends. Call this function before a span
+  /// whose times the program measured itself is recorded. If an earlier span ended at least as far
+  /// away, nothing is written; otherwise the call may wait for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
     const locked hold{lock_};
     info_.add_span(end);
+  }
+
+  void add_due_cpu_time() noexcept {
+    const locked hold{lock_};
+    info_.add_due_cpu_time();
   }
 
   void add_deleted(const deleted_logs& forgotten) noexcept {
@@ -14316,7 +14666,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Recovery of leftovers: records that dead processes left in their ring files.
 
-  /// Appends some of these records to the logs. Returns whether more of them remain.
+  /// Appends some of the leftovers to the logs. Returns whether more of them remain.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
@@ -14386,9 +14736,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Stores the aggregates of all threads. Thread safety: any thread may call these functions while
-/// it holds the `guard` of the producer that it passes; functions with the parameter `all` need no
-/// guard.
+/// Stores the aggregates of all threads of the process. Thread safety: any thread may call these
+/// functions while it holds the `guard` of the producer (the state of a thread) that it passes;
+/// functions with the parameter `all` need no guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
@@ -14396,7 +14746,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call, and makes room for it if necessary. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates, and allocates memory for it if necessary. Returns
+  /// false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -14418,7 +14769,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call that ended after the recording directly to its file.
+  /// Writes a call that ended after the recording directly to the process's aggregates file.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -14436,7 +14787,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Ends the use of a dead thread's aggregates, so that another thread can continue with them.
+  /// Called when a new thread takes over the producer of a thread that has ended. The new thread
+  /// adds its calls to the same aggregates, which are marked here as those of several threads.
   LOTUS_DETAIL_COLD static void prepare_for_next_thread(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
@@ -14452,18 +14804,19 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call take the slow path, where it waits for producer::guard.
+  /// Makes the thread's next call take the slow path, where the thread waits for producer::guard.
+  /// So the aggregates do not change while this thread holds that guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close().
+  /// Reverses close(): the thread adds its calls directly again.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// Waits until the thread has added the call that it is adding now. Call close() before. Gives up
+  /// Waits until the thread has added the call that it is adding now. Call close() first. Gives up
   /// after 100 attempts, because the thread may not be running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
@@ -14517,9 +14870,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Writes the aggregates of each thread, as they are at one moment, to the copy of the run in
-  /// `folder`. The threads keep running; a call that ends at that moment waits. Returns 0 or an
-  /// error that file_error_text() can describe.
+  /// Writes the aggregates of each thread, as they are at one moment, to the snapshot in `folder`.
+  /// The threads keep running; a thread waits only if a call ends while its aggregates are copied.
+  /// Returns 0 or an error that file_error_text() can describe.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
@@ -14576,14 +14929,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #endif  // LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
 // Provides background threads, such as the one that drains rings (writes their records to the
-// logs). No record is lost if such a thread cannot be started.
+// logs). If the drain thread cannot be started, rings are still drained when the recording ends.
 #ifndef LOTUS_STORE_BACKGROUND_THREAD_HPP
 #define LOTUS_STORE_BACKGROUND_THREAD_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Determines the pauses between a recording's drain rounds. Thread safety: all functions.
+/// Determines the pauses between the rounds of the drain thread. All functions are thread-safe.
 class drain_pace {
  public:
   void begin(std::uint32_t interval_ms) noexcept {
@@ -14591,8 +14944,9 @@ class drain_pace {
     early_ms_.store(5, std::memory_order_relaxed);
   }
 
-  /// Returns the next pause: first 5, 20 and 80 ms, because comparing clocks early improves the
-  /// clock's rate; then the interval that the program has chosen.
+  /// Returns the next pause in ms: first 5, 20 and 80, then the interval that the program has
+  /// chosen. The first rounds follow each other quickly because each of them compares the records'
+  /// clock with the wall clock, which makes the clock's measured rate more exact.
   /// @param more_to_do  whether leftovers remain to be recovered; then the pause is at most 100 ms.
   std::uint32_t next_ms(bool more_to_do) noexcept {
     const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
@@ -14611,8 +14965,8 @@ class drain_pace {
 };
 
 /// A thread that calls a function at intervals. The thread is detached and never joined, because
-/// the process may end at any moment. Thread safety: all functions. The caller of wake() must have
-/// signals blocked, because the thread inherits its signal mask.
+/// the process may end at any moment. All functions are thread-safe. Call wake() with signals
+/// blocked: the new thread inherits the mask, and must not run the program's signal handlers.
 class background_thread {
  public:
   /// @param name  the thread's name, at most 15 characters; must stay valid.
@@ -14638,7 +14992,7 @@ class background_thread {
   /// Whether the thread is running. A forked child has no such thread.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
-  /// Forgets the parent's thread in a forked child, so that wake() starts a new one.
+  /// For a forked child, which does not have the parent's thread: makes wake() start a new one.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:
@@ -14679,7 +15033,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all functions; call begin(), write_through() and end() one at a time.
+/// All functions are thread-safe, but call only one of begin(), write_through() and end() at a
+/// time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
@@ -14709,7 +15064,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP
 
-// Provides the slow path of recording: what a thread does if it cannot store a record directly.
+// Provides the slow path of recording, which a thread takes if it cannot store a record directly.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -14724,15 +15079,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy, in private memory, of a ring that became full while its records could not be written.
+/// A copy, in private memory, of a full ring whose records could not be written to the logs.
 struct backlog_chunk {
   backlog_chunk* next;
   std::uint64_t bytes;  ///< size of this chunk's mapping
   ring_block ring;      ///< the last member, because the ring's records follow it
 };
 
-/// Moves records from rings to memory, into a list of chunks for each thread, the oldest first.
-/// Thread safety: call begin() while no other function is running, and the others while
+/// Moves records from rings to memory: into a list of chunks for each thread, the oldest chunk
+/// first. Call begin() while no other function is running, and the other functions while
 /// producer::guard is held.
 class backlog {
  public:
@@ -14785,14 +15140,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_BACKLOG_HPP
 
-// Provides buffers for the threads that drain rings.
+// Provides the buffers in which draining threads format log lines.
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few unused buffers for later drains. Thread safety: all functions.
+/// Keeps a few unused buffers for later drains. All functions are thread-safe.
 class drain_buffers {
  public:
   /// Returns a buffer; null if there is no memory.
@@ -14834,8 +15189,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Keeps the log files of some threads open: opening them for each drain would cost more than
-/// writing, but with all of them open the program could run out of file descriptors. Thread safety:
-/// all functions, while producer::guard is held.
+/// writing, but with all of them open the program could run out of file descriptors. All functions
+/// are thread-safe; call them while producer::guard is held.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {
@@ -14917,7 +15272,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The arguments of a drain, except for the thread and its logs.
+/// The arguments of drain_producer(), except for the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;
@@ -14940,11 +15295,11 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   int error = 0;
   while (error == 0 && p.backlog_first != nullptr) {
     ring_block& chunk = p.backlog_first->ring;
-    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
+    const std::uint64_t unwritten = lane_heads{chunk}.beyond(chunk.committed());
     logs.take_records_of(chunk);
     error = drain_ring(chunk, lane_heads{chunk}, fill, logs);
     logs.take_records_of(ring);
-    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
+    count(unwritten - lane_heads{chunk}.beyond(chunk.committed()));
     if (error == 0) context.set_aside.drop_oldest(p);
   }
   if (error == 0) error = drain_ring(ring, heads, fill, logs);
@@ -14979,14 +15334,15 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How many records of a thread could not be written to its logs in the thread's last drain.
+/// How many records of a thread could not be written to its logs when it was drained for the last
+/// time.
 struct unwritten_records {
   std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: call open() under the session's control lock, and functions with a producer as
-/// argument under that producer's guard.
+/// Gives threads rings, and drains the rings. Call open() under the session's control lock, and
+/// functions with a producer as argument under that producer's guard.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
@@ -15009,7 +15365,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- A thread's ring.
 
-  /// Gives a thread's state (producer) a new ring in this run. Returns false if there is no memory.
+  /// Gives a thread a new ring in this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -15033,9 +15389,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Returns whether the calling thread may reuse a dead thread's ring. If the two threads share
-  /// logs, readers would treat a span of one thread inside a span of the other as nested. So all
-  /// spans of the dead thread must have ended before the calling thread started, because the
-  /// calling thread may have begun a span before its first call of the session.
+  /// logs, readers would treat a span of one thread inside a span of the other as nested. The
+  /// calling thread may have begun a span before its first call of the session. So the ring may be
+  /// reused only if all spans of the dead thread ended before the calling thread started.
   bool may_reuse_ring(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -15085,7 +15441,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Writing records to logs.
 
   /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
-  /// written stay where they are.
+  /// written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -15112,7 +15468,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// Drops the oldest records of a thread that are in memory: one chunk. Returns their number.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Copies records that are only in memory to the ring file, as far as the file can grow, and
+  /// Copies records that are only in memory to the ring file, as long as the file can grow, and
   /// discards the rest. Called when the last drain of `p` has failed.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
@@ -15140,8 +15496,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler forked while it interrupted the storing of a record, the interrupted code
-    // will continue to use the ring's address.
+    // If a signal handler that had interrupted the storing of a record forked, the interrupted code
+    // will write to the ring after the handler. So the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -15189,9 +15545,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives threads rings, makes room in full rings, and changes threads' loaders. The functions that
-/// the owning thread calls block signals and lock the producer's guard themselves; the caller of
-/// the other functions holds the guard. Thread safety: all functions.
+/// Gives threads rings, makes room in full rings, and assigns threads to loaders. The functions
+/// that the owning thread calls block signals and lock the producer's guard themselves; the caller
+/// of the other functions holds the guard. All functions are thread-safe.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
@@ -15202,8 +15558,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // If full rings drop records, the limit is half of the ring, so a limit other than 0 means here
-    // that the ring is at least half full.
+    // If full rings drop records, open_lanes() first sets the limit to half of the ring. So a limit
+    // other than 0 means here that the ring is at least half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -15270,7 +15626,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Without a ring, nothing is recorded: a ring that is attached later begins with p.loader.
+    // Without a ring, no loader record is needed: a ring that is attached later begins with
+    // p.loader.
     if (p.attached && state_.is_on()) {
       // This record is not dropped even if full rings drop records, because without it all later
       // records would be assigned to the wrong loader.
@@ -15285,8 +15642,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// Returns the time off the CPU, which the caller records. If full rings drop records, records of
-  /// kind off_cpu are dropped first: they may not use the last quarter of a ring.
+  /// Returns how long the thread was off the CPU; the caller records this time. If full rings drop
+  /// records, records of kind off_cpu are dropped first: they may not use the last quarter of a
+  /// ring.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
@@ -15393,8 +15751,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 // Records at random times what the threads of a recording wait for.
 //
-// The wait sampler has a thread of its own: samples represent the time of the threads only if they
-// are taken at random times, but the drain thread works at regular times and may wait for the disk.
+// The wait sampler has a thread of its own, because samples show how threads spend their time only
+// if they are taken at random times. The drain thread works at regular times and may wait for the
+// disk.
 #ifndef LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 #define LOTUS_WAITS_STORE_WAIT_SAMPLER_HPP
 
@@ -15406,7 +15765,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Random numbers by xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift
-/// generators, 2016). Thread safety: none.
+/// generators, 2016). Not thread-safe.
 class random_bits {
  public:
   void seed(std::uint64_t from) noexcept { state_ = from | 1; }
@@ -15448,14 +15807,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
-// Writes a process's file of waits, in complete lines, so that a kill leaves a readable file.
+// Writes the file of waits, in which a process records what its threads wait for. Each write ends
+// with a complete line, so that the file is readable after a kill.
 #ifndef LOTUS_WAITS_WAIT_FILE_HPP
 #define LOTUS_WAITS_WAIT_FILE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The place and the settings of the file of waits.
+/// The directory, name and settings of the file of waits.
 struct wait_folder {
   int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
   mode_t mode = 0;     ///< permissions of a new file, before the umask applies
@@ -15465,9 +15825,9 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are passed to the kernel immediately, and so survive a kill of the
-/// process. While the disk is full, lines are dropped, because they are only samples. Thread
-/// safety: none. Trivially destructible.
+/// The file of waits. Lines are passed to the kernel immediately, so they survive a kill of the
+/// process. While the disk is full, lines are dropped, because they are only samples. Not
+/// thread-safe. Trivially destructible.
 class wait_file {
  public:
   /// Whether lines can be appended to the file. Costs one system call.
@@ -15477,7 +15837,8 @@ class wait_file {
            (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
   }
 
-  /// Opens or creates the file; call it if the file is not ready(). Returns false if that fails.
+  /// Opens or creates the file; call this function if ready() is false. Returns false if that
+  /// fails.
   bool begin(const wait_folder& folder) noexcept {
     if (folder.directory < 0 || *folder.info == '\0') return false;
     if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
@@ -15496,7 +15857,7 @@ class wait_file {
   /// false if nothing was written.
   bool append(const char* lines, std::size_t bytes) noexcept {
     if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
-    // An incomplete line is removed, because the next line would continue it.
+    // An incompletely written line is removed, because the next line would otherwise continue it.
     if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
     return false;
   }
@@ -15530,7 +15891,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_FILE_HPP
 
-// Numbers the objects for which threads wait, so that a file of waits describes each only once.
+// Numbers the objects for which threads wait, such as files and locks, so that a file of waits
+// needs to describe each object only once.
 #ifndef LOTUS_WAITS_WAIT_OBJECTS_HPP
 #define LOTUS_WAITS_WAIT_OBJECTS_HPP
 
@@ -15541,7 +15903,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are written to the file together.
+/// Lines that are collected here and then written to the file of waits together.
 struct wait_lines {
   char text[5120];
   std::size_t bytes = 0;
@@ -15554,12 +15916,11 @@ struct wait_lines {
   }
 };
 
-/// The objects that the file of waits already describes. Thread safety: none. Trivially
-/// destructible.
+/// The objects that the file of waits already describes. Not thread-safe. Trivially destructible.
 class wait_objects {
  public:
-  /// Returns the number of the object that this text describes. If the object is new, adds the line
-  /// that defines it to `to`.
+  /// Returns the number of the object that this text describes. If the object is new, also adds the
+  /// line that defines it to `to`.
   std::uint32_t of_text(std::string_view text, wait_lines& to) noexcept {
     if (text.empty()) return 0;
     known& place = find(hash(text));
@@ -15569,8 +15930,9 @@ class wait_objects {
     return place.id;
   }
 
-  /// Returns the number of the global variable at this address, and adds its line if it is new.
-  /// Returns 0 if there is no global variable, or if the last (slow) lookup was less than 2 s ago.
+  /// Returns the number of the global variable at this address. If it is new, also adds the line
+  /// that defines it to `to`. Returns 0 if there is no such variable, or if the last lookup, which
+  /// is slow, was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
@@ -15598,8 +15960,8 @@ class wait_objects {
     looked_up_ns_ = 0;
   }
 
-  /// Writes to `text` what a file descriptor refers to: a path, "pipe:[4711]", or a socket's peer.
-  /// Returns the length; 0 if the descriptor is closed.
+  /// Describes in `text` the file of a descriptor: by a path, "pipe:[4711]", or the peer of a
+  /// socket. Returns the length; 0 if the descriptor is closed.
   static std::size_t describe(int fd, char* text, std::size_t room) noexcept {
     char link[48];
     std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -15667,8 +16029,8 @@ class wait_objects {
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
 
-  /// Finds the program or shared object whose variables contain the address, and writes its path.
-  /// Returns the address at which its file is mapped, or 0.
+  /// Finds the program or shared object that has a variable at this address, and writes its path to
+  /// `path`. Returns the address at which its file is mapped; 0 if there is none.
   static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
     std::uint64_t base = 0;
     std::uint64_t last_end = 0;
@@ -15710,7 +16072,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
 
-// Defines what threads can wait for, and the format of the file in which waits are recorded.
+// Defines the reasons for which threads wait, and the format of the file in which waits are
+// recorded.
 #ifndef LOTUS_WAITS_WAIT_REASONS_HPP
 #define LOTUS_WAITS_WAIT_REASONS_HPP
 
@@ -15753,18 +16116,19 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_REASONS_HPP
 
-// Finds out what a thread of this process waits for at this moment.
+// Determines whether a thread of this process waits at this moment, and for what.
 #ifndef LOTUS_WAITS_WAIT_SAMPLE_HPP
 #define LOTUS_WAITS_WAIT_SAMPLE_HPP
 
-// Determines what a thread in futex(2) waits for: a lock and its owner, a thread's end, or other
-// things.
+// Determines what a thread that is in the system call futex(2) waits for: for a lock, and which
+// thread holds it; for the end of a thread; or for something else.
 #ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
 #define LOTUS_WAITS_FUTEX_WAITS_HPP
 
 #include <sys/uio.h>
 
-// Lists the system calls in which threads wait, with the kind of thing each call waits for.
+// Lists the system calls in which threads usually wait, and what each call waits for, such as a
+// file or a socket.
 #ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
 #define LOTUS_WAITS_SYSTEM_CALLS_HPP
 
@@ -15793,7 +16157,7 @@ struct entered_call {
   }
 };
 
-/// Describes what a system call waits for.
+/// A system call, and what it waits for.
 struct call_row {
   long number;
   wait_reason reason;
@@ -15804,7 +16168,8 @@ struct call_row {
 #define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
   {SYS_##name, wait_reason::reason, of_descriptor, #name},
 /// The system calls in which threads usually wait; any other call has the reason `other`. If a call
-/// has a descriptor, describe_wait() corrects the reason by the kind of file.
+/// has a descriptor, describe_wait() changes the reason to that of the kind of file: a pipe, for
+/// instance.
 inline constexpr call_row call_table[] = {
     // clang-format off
     LOTUS_DETAIL_CALL(read, file, true)
@@ -15931,7 +16296,7 @@ inline bool is_own_running_thread(std::uint32_t tid) noexcept {
          syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0;
 }
 
-/// Gives wait_in_futex() access to the memory and the thread ids of this process.
+/// The argument of wait_in_futex() for a thread of this process.
 struct this_process {
   static std::uint32_t word_at(std::uint64_t address) noexcept { return detail::word_at(address); }
   static bool has_thread(std::uint32_t tid) noexcept { return is_own_running_thread(tid); }
@@ -15945,12 +16310,12 @@ struct futex_wait {
   bool is_thread_end = false;  ///< whether the wait is for the end of thread `holder`
 };
 
-/// Determines what the thread that made this call of futex(2) waits for.
+/// Determines what a thread waits for in a call of futex(2).
 /// @param call  a call of futex with one of its waiting operations. The function recognizes glibc's
-/// mutexes (and so those of libstdc++ and libc++) with timeouts, priority inheritance or
+/// mutexes (which libstdc++ and libc++ use too), also with timeouts, priority inheritance or
 /// robustness, glibc's reader-writer locks and pthread_join, and musl's mutexes.
-/// @param process  the process of the thread: reads a word of its memory (0 if the address is not
-/// mapped), and knows the ids of its threads.
+/// @param process  the process of the thread. Its word_at() reads a word of its memory (0 if the
+/// address is not mapped), and has_thread() returns whether a thread belongs to it.
 template <class Process>
 futex_wait wait_in_futex(const entered_call& call, const Process& process) noexcept {
   // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
@@ -15982,15 +16347,16 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
              (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
               (held_by(process.word_at(of.address + writer_after_phase)) ||
                held_by(process.word_at(of.address + writer_after_writers))))) {
-    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. A lock
-    // does not name its readers, so a wait for readers is reported as one for a condition.
+    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. If readers
+    // hold the lock, it does not contain their ids, so the wait is reported as one for a condition.
   } else if (operation == FUTEX_WAIT_BITSET && value != 0 &&
              process.has_thread(static_cast<std::uint32_t>(value)) &&
              process.word_at(of.address) == value) {
     of.holder = static_cast<std::uint32_t>(value);
     of.is_thread_end = true;
   }
-  // A condition variable of glibc has two adjacent words on which threads wait; both count as one.
+  // Threads wait on two adjacent words of a condition variable of glibc. Both get the same address,
+  // so that they count as one condition.
   if (of.reason == wait_reason::condition) of.address &= ~std::uint64_t{7};
   return of;
 }
@@ -16011,8 +16377,9 @@ struct thread_wait {
   std::size_t text_bytes = 0;
 };
 
-/// The files /proc/self/task/<tid>/syscall. Some stay open, because opening a file takes longer
-/// than reading it. Thread safety: none. Trivially destructible.
+/// Reads the files /proc/self/task/<tid>/syscall, which show in which system call a thread is.
+/// Keeps some of them open, because opening a file takes longer than reading it. Not thread-safe.
+/// Trivially destructible.
 class call_files {
  public:
   /// Reads the file of a thread into `line`. Returns 0 or errno.
@@ -16095,14 +16462,15 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
     if (row->reason == wait_reason::file && what.substr(0, 5) == "pipe:") {
       to.reason = wait_reason::pipe;
     } else if (row->reason == wait_reason::file && !what.empty() && what[0] != '/') {
-      // "anon_inode:[eventfd]" and the like are kernel objects; other texts are sockets' peers.
+      // Texts such as "anon_inode:[eventfd]" describe kernel objects; the others describe peers of
+      // sockets.
       to.reason = what.substr(0, 5) == "anon_" ? wait_reason::other : wait_reason::socket;
     }
   }
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
 }
 
-/// What a sample of a thread found.
+/// The result of sampling a thread.
 enum class sample_result : std::uint8_t {
   waits,
   runs,       ///< the thread is running, or continued to run while its state was read
@@ -16110,8 +16478,8 @@ enum class sample_result : std::uint8_t {
   forbidden,  ///< the kernel does not let this process read the thread's file
 };
 
-/// Samples whether a thread waits, and for what.
-/// @param wait  set to what the thread waits for, if it waits.
+/// Determines whether a thread waits at this moment, and for what.
+/// @param wait  receives the description of the wait if the result is `waits`.
 /// @param error  set to errno if the result is `forbidden`.
 inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
                                    int& error) noexcept {
@@ -16126,8 +16494,8 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   entered_call call;
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
-  // The file also contains the thread's stack pointer. If the contents are the same as before, the
-  // thread is still in the same wait, to which the description belongs.
+  // The file also contains the thread's stack pointer. If its contents have not changed, the thread
+  // is still in the wait that was described.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }
@@ -16142,10 +16510,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Samples the recording threads of this process at random times, and writes what the blocked ones
-/// wait for to the file of waits. The sampler's thread has a budget of CPU time. Thread safety:
-/// call begin() and end() with the recorder's round_ locked, keep_running() on the drain thread,
-/// and become_child() in a forked child.
+/// Samples the recording threads of this process at random times. For each thread that is found
+/// waiting, writes what it waits for to the file of waits. The sampler's thread has a budget of CPU
+/// time. Call begin() and end() with the recorder's round_ locked, keep_running() on the drain
+/// thread, and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -16167,7 +16535,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     begin_locked();
   }
 
-  /// Stops sampling, at the end of a recording. Writes nothing afterwards.
+  /// Ends sampling, at the end of a recording. Nothing is written afterwards.
   void end() noexcept {
     const locked hold{lock_};
     samples_per_s_ = 0;
@@ -16176,7 +16544,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// Starts the sampler's thread if it is not running. The drain thread calls this function, so
-  /// that neither the start of a recording nor a fork waits until a thread is created.
+  /// that neither the start of a recording nor a fork must wait for the creation of a thread.
   void keep_running() noexcept {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
@@ -16218,7 +16586,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (samples_per_s_ == 0) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Samples at most half of the threads: at one moment, more samples would add little.
+    // Samples at most half of the threads, because more samples of the same moment would add
+    // little.
     do {
       seen[count] = sample(seen, count);
     } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
@@ -16230,7 +16599,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// Returns the mean pause before the next sample in ns. If samples take more CPU time than
-  /// planned, the pause is longer, because the budget is CPU time.
+  /// planned, the pause is longer, so that the sampler stays within its budget of CPU time.
   /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
@@ -16282,7 +16651,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     return chosen;
   }
 
-  /// @param tries  how many threads were chosen until one was found that has not ended.
+  /// @param tries  number of threads that were chosen until one was found that had not ended.
   void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
     if (!file_.ready(folder_.max_bytes)) {
       files_.put_info_name(folder_.info);
@@ -16313,13 +16682,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       "lotus-waits", [](void* self) noexcept { return static_cast<wait_sampler*>(self)->round(); },
       this};
 
-  /// Protects all members below. Locks of the files and of the clock may be taken while it is held.
+  /// Protects all members below. While it is held, locks of the files and of the clock may be
+  /// taken.
   mutex lock_;
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
-  std::uint32_t threads_ = 0;  ///< number of threads among which the last one was chosen
+  std::uint32_t threads_ = 0;  ///< number of threads from which the last sampled one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far
   std::uint64_t cost_ns_ = 0;  ///< moving average of the CPU time of a sample
   random_bits bits_;
@@ -16354,8 +16724,8 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   wait_sampler& waits;
 };
 
-/// Holds all locks of the recorder during a fork, so that no other thread's operation is half
-/// finished in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all locks of the recorder during a fork. Otherwise the child could get a copy of data that
+/// another thread was changing. Not thread-safe; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -16366,8 +16736,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // Lets the forking thread store nothing in its ring: if a signal handler records during the
-    // fork, it takes the slow path, which detects the fork.
+    // From here on, the forking thread cannot store a record in its ring directly: if a signal
+    // handler records during the fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -16383,8 +16753,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The outermost of these locks is unlocked first. A thread that waits for it can then continue,
-    // because it takes the inner locks only later.
+    // The locks are unlocked in the order in which threads take them. So a thread that waits for
+    // the first one can continue, and finds the others unlocked soon.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -16437,8 +16807,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Counts losses, except those that running threads count in their producers. Thread safety: all
-/// functions; call begin() and report() under the session's control lock.
+/// Counts lost records, except those that threads count in producer::dropped. All functions are
+/// thread-safe, but call begin() and report() while the session's control lock is held.
 class losses {
  public:
   /// Begins to count the losses of a new recording.
@@ -16465,7 +16835,7 @@ class losses {
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// Reports the losses of a recording.
+  /// Reports how many records a recording has lost.
   /// @param recoverable  number of records that are in the ring file and not in the logs.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
@@ -16493,7 +16863,7 @@ class losses {
         record_tag::value_bits);
   }
 
-  /// Reports that a scope ended on another thread than it began on.
+  /// Reports that a scope ended on another thread than the one on which it began.
   void crossed_threads(std::string_view name) noexcept {
     if (said_crossed_.exchange(true)) return;
     say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
@@ -16524,7 +16894,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #include <sys/file.h>
 
-// Determines where snapshots are stored, and their names.
+// Determines the folder in which snapshots of a run are stored, and the names of snapshots.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
@@ -16532,9 +16902,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Determines where the snapshots of one run are stored. Snapshots of the run directory "run" are
-/// next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
-/// directory, they are inside it and their names begin with the logs' prefix. Sorted by name, they
-/// are also sorted by time.
+/// stored next to it, as run.snapshot-<UTC>-<reason>. If the run directory is the program's working
+/// directory, snapshots are stored in it, and their names begin with the logs' prefix. Snapshots
+/// sorted by name are also sorted by time.
 class snapshot_place {
  public:
   /// @param directory  descriptor of the run's directory, borrowed.
@@ -16563,7 +16933,8 @@ class snapshot_place {
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
   }
 
-  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  /// Writes the name of a new snapshot to `out`: "<run>.snapshot-20261123T101500.123456Z-<reason>".
+  /// If `attempt` is not 0, adds a number, because earlier attempts found that the name exists.
   void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
                 unsigned attempt) const noexcept {
     const time_t seconds = ns / 1'000'000'000;
@@ -16607,15 +16978,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
-// Finds the end of the last complete line or block in a log to which another process is appending.
+// Finds the end of the last complete line or block in a log to which another process may be
+// appending, so that a copy of the log ends there.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the position after the last line break in the first `bytes`; 0 if the last 64 KB, which
-/// is more than a line's maximum length, contain none.
+/// Returns the position after the last line break in the first `bytes` of a text log. Searches only
+/// the last 64 KB, because lines are shorter; returns 0 if these contain no line break.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -16630,8 +17002,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Returns the position after the last complete block. If a block is damaged, returns the whole
-/// size, so that the damage is copied too and the reader of the copy reports it.
+/// Returns the position after the last complete block of a compact log. If a block is damaged,
+/// returns `bytes`, so that the damage is copied too and the reader of the copy reports it.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {
@@ -16646,7 +17018,7 @@ inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   return end;
 }
 
-/// Returns the position after the last complete line or block.
+/// Returns the position after the last complete line or block of a log.
 /// @param status  status of the open file `fd`.
 inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
@@ -16661,7 +17033,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function that writes the calling process's aggregates into a snapshot of its own run.
+/// Function with which a process adds its own current aggregates to a snapshot of its run. Without
+/// it, they are copied from the process's ring file.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
@@ -16669,9 +17042,9 @@ struct own_aggregates {
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends the aggregates in a ring file to the files of another folder, even if the ring file's
-/// process is running. If its threads finish calls meanwhile, some sums may contain a call that
-/// other sums lack. A file that cannot be read, or not within 50 ms, is skipped.
+/// Appends the aggregates in a ring file to the aggregates files in the folder `to`, even if the
+/// ring file's process is running. If threads of that process finish calls meanwhile, some sums may
+/// contain a call that other sums lack. A ring file that cannot be read within 50 ms is skipped.
 /// @param from  descriptor of the ring file's directory; `from` and `to` are borrowed.
 /// @param prefix  only a ring file whose logs have this prefix is used.
 /// @return 0, ENOMEM, or an error of the files in `to` that file_error_text() can describe.
@@ -16691,7 +17064,8 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Creates a snapshot of a run, and deletes it again if it cannot be completed.
+/// Creates a snapshot of a run, as a folder that it deletes again if the snapshot cannot be
+/// completed.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
@@ -16731,7 +17105,8 @@ class snapshot_folder {
     return error;
   }
 
-  /// Deletes the oldest snapshots, but never the newest, until their total is at most `max_bytes`.
+  /// Deletes the oldest snapshots of the run until the total size is at most `max_bytes`, but keeps
+  /// the newest in any case.
   void keep_within(std::uint64_t max_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -16755,15 +17130,16 @@ class snapshot_folder {
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder and locks it. If the process is killed, the lock is released, so that the
-  /// next snapshot recognizes the unfinished one and removes it. Returns EEXIST if another process
-  /// has already removed the folder.
+  /// Opens the new folder and locks it until the snapshot is complete. If the process is killed,
+  /// the kernel releases the lock, so that the next snapshot can recognize this one as unfinished
+  /// and remove it. Returns EEXIST if another process has already removed the folder.
   int open_unfinished(int& folder) const noexcept {
     folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // On a file system without locks, remove_dead() cannot lock the folder and does not remove it.
+    // If the file system has no locks, the folder is used without one: remove_dead() cannot lock it
+    // either, and does not remove it.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -16838,10 +17214,11 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // The line "snapshot" is written first, because without this line the snapshot inside the run's
-    // directory would look like the folder of a loader.
+    // The line "snapshot" in the information file is written first. Without it, a snapshot inside
+    // the run's directory would look like the folder of a loader.
     int error = tell(folder, info, now_ns);
-    // Parts are copied before logs. So a log that becomes a part meanwhile is not copied twice.
+    // Parts are copied before the logs that still grow. So a log that becomes a part meanwhile is
+    // not copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
         if (error == 0 && (log.parsed.part != 0) == parts) error = add(folder, log);
@@ -16873,11 +17250,12 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Copies the aggregates, first those in ring files. So aggregates that a process moves from its
-  /// ring file to its aggregates file meanwhile are copied twice rather than not at all, and
-  /// readers count sections of the same name once.
-  /// @param own_info  the calling process's information file if it adds its own aggregates, else
-  /// "".
+  /// Copies the aggregates of all processes of the run, first those in ring files, then those in
+  /// aggregates files. So aggregates that a process moves from its ring file to its aggregates file
+  /// meanwhile may be copied twice, but are never missing. Readers count sections of the same name
+  /// only once.
+  /// @param own_info  name of the calling process's information file if the process adds its own
+  /// aggregates (see own_aggregates), otherwise "".
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -16909,8 +17287,8 @@ class snapshot_folder {
     return to < 0 ? errno : 0;
   }
 
-  /// Adds a log to the snapshot. A part of a log never changes, so a hard link is created if
-  /// possible. Otherwise the complete lines or blocks are copied.
+  /// Adds a log to the snapshot. A part never changes, so a hard link to it is created if possible.
+  /// Otherwise all complete lines or blocks of the log are copied.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
@@ -16918,7 +17296,8 @@ class snapshot_folder {
     if (log.parsed.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // If the log cannot be opened, it has become a part or was deleted in the meantime.
+      // If the log cannot be opened, it has become a part or was deleted in the meantime, which is
+      // no error.
       error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.parsed.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }
@@ -16985,15 +17364,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
-// Takes snapshots of a running recording, when triggers request them.
+// Takes snapshots of a running recording, and defines the triggers that request them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Takes a snapshot, and deletes old ones if all together exceed `max_bytes`. Reports the
-/// snapshot's name or the error. Returns whether it succeeded.
+/// Takes a snapshot, and deletes old snapshots if all together exceed `max_bytes`. Reports the
+/// snapshot's name or the error. Returns whether the snapshot was taken.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
                                             std::string_view reason, std::uint64_t max_bytes,
                                             const own_aggregates& own) noexcept {
@@ -17025,8 +17404,8 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
 }
 
 /// Triggers snapshots when a signal arrives, when `lotus-tool snapshot` requests one, or after a
-/// long wait. Thread safety: none. Call begin() and end() while no other function is running; only
-/// the drain thread calls the other functions.
+/// long wait. Not thread-safe: call begin() and end() while no other function is running; only the
+/// drain thread calls the other functions.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -17076,7 +17455,8 @@ class snapshot_triggers {
   }
 
   /// Removes one pending trigger. Returns false if there is none.
-  /// @param reason  receives the trigger's name: snapshot_place::max_reason_bytes + 1 bytes.
+  /// @param reason  receives the name of the trigger; has room for snapshot_place::max_reason_bytes
+  /// + 1 bytes.
   bool take(const log_folder& logs, char* reason) noexcept {
     constexpr std::size_t room = snapshot_place::max_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {
@@ -17126,8 +17506,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: none. The recorder calls one function at a time. The recorder also begins and
-/// ends the triggers together with the recording.
+/// Not thread-safe: the recorder calls one function at a time. It also begins and ends the triggers
+/// together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -17282,7 +17662,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   // --- Functions that threads call; slow() provides more of them.
 
   /// Returns this thread's producer (the state of a thread); null if none can be created.
-  /// @param begins  true if no span that this thread will record began before this call.
+  /// @param begins  whether all spans that the thread will record begin after this call.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -17325,12 +17705,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Converts the times of the next span to be recorded from ns of CLOCK_MONOTONIC to ticks.
+  /// Converts the times of a span that is about to be recorded from ns of CLOCK_MONOTONIC to ticks.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is recorded, the information file states how far from now the span ends, so
-    // that every reader of the span knows it, even after a kill.
+    // Before the span is recorded, the information file must state how far from now it ends:
+    // readers of the logs need this distance to know how far lines may be out of order.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
@@ -17377,6 +17757,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
+    files_.add_due_cpu_time();
     waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
@@ -17413,8 +17794,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The session of this process, created at first use and never destroyed. Lock order: lock control_
-/// before any lock of the recorder, and take no other lock while holding that of modules_.
+/// The session of this process, created at first use and never destroyed. Lock order: control_ is
+/// locked before any lock of the recorder. While the lock of modules_ is held, no other lock is
+/// taken.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
@@ -17426,21 +17808,20 @@ class LOTUS_DETAIL_PER_MODULE session {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// Returns of_this_process(), for calls that record something: if the result is null, also
+  /// Returns of_this_process(), for functions that record something. If the result is null, also
   /// reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Creates the session, unless this shared object has already created one. (This is called again
+  /// Creates the session, unless this shared object has already created one. (A second call comes
   /// only if shared objects cannot find each other's session.)
   /// @param table  the functions through which shared objects call the session; must stay valid
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The session's memory is never freed, because scopes may end after static objects'
-    // destructors.
+    // The memory is never freed, because scopes may end after the destructors of static objects.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -17450,7 +17831,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// Reserves `async_ids_at_once` numbers, unique within this process, and returns the first.
+  /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
+  /// within this process, and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
@@ -17464,7 +17846,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Another thread may have started recording while this thread looked for liblotus_memory.so.
+    // If another thread started recording before heap_.find() had found liblotus_memory.so, that
+    // recording does not count allocations yet.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -17488,7 +17871,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  the schedule; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps its listener alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -17533,7 +17916,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name of a record with this tag; the name of the kind if such records have none.
+  /// Returns the name in a tag, or the name of the tag's kind if such tags contain no name.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -17591,7 +17974,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// Begins a lotus::range on a profiler's timeline, where the range's number is part of its name.
+  /// Begins a lotus::range on another profiler's timeline, where the range's number is part of its
+  /// name.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
@@ -17614,7 +17998,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// Whether a start() without a schedule started the recording; then only stop() may end it.
+  /// Whether the program started the current recording by start() without a schedule. Such a
+  /// recording may be ended only by stop().
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
@@ -17638,7 +18023,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Reads environment variables for the settings that the program has not chosen.
+  /// Takes settings that the program has not chosen from environment variables.
   static void ask_environment(options& chosen) noexcept {
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
@@ -17692,14 +18077,15 @@ class LOTUS_DETAIL_PER_MODULE session {
   explicit session(const services& table) noexcept : table_{table} {}
 
   /// Reports once, on stderr, that this process cannot record. Reports nothing if the program has a
-  /// message handler, which might wait forever for a copied lock.
+  /// message handler: the handler might wait forever for a lock that was locked when the process
+  /// was copied.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
         "recorded in it: use fork()");
   }
 
-  /// The tag whose name is recorded with the heap's state if the process has begun no operation.
+  /// If no operation has begun yet, the heap's state is recorded under the name of this tag.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -17711,7 +18097,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  /// For each record kind, the handle of its name in a profiler's annotation interface.
+  /// The handle of each record kind's name in another profiler's annotation interface.
   std::atomic<void*> kind_handles_[record_kinds.size()]{};
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
@@ -17728,7 +18114,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the table of functions. Most do nothing in a child created without fork handlers.
+/// Returns the table of functions. In a child process created without fork handlers (_Fork, clone),
+/// most of them do nothing.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
