@@ -248,7 +248,10 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     for (const json& move : found["moves"].array()) sure += move["change"].has("workers") ? 1 : 0;
     CHECK((sure > 0) == (end == "sleepers"));
     if (end == "sleepers") continue;
-    CHECK(contains(found["possible"][0]["text"].text(), "if other threads have time"));
+    // On a busy machine, the simulation alone may doubt that more workers help.
+    const std::string text = found["possible"][0]["text"].text();
+    CHECK((contains(text, "if other threads have time") ||
+           contains(text, "if they run in parallel")));
     CHECK(found["possible"][0]["low"].number() <= found["achieved_batches_per_s"].number());
   }
 }
