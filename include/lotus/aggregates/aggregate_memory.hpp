@@ -91,8 +91,9 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call to the thread's aggregates, and first allocates memory for this call and for the
-  /// previous one if needed. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates. First allocates memory that this call needs, and also
+  /// memory for the previous call, because that call becomes part of the sums only now. Returns
+  /// false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)

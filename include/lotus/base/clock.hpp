@@ -177,8 +177,8 @@ class clock_map {
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Begins a new line at the wall clock's time after a sleep, with the previous rate, because no
-  /// new rate is known yet.
+  /// Begins a new segment of the conversion from ticks to time after the machine was suspended. It
+  /// begins at the wall clock's time, and has the previous rate, because no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =

@@ -46,9 +46,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
-/// operations are: the names of other measured spans are known only when the spans end, or these
-/// spans need not be nested.
+/// Whether a measured_span with this tag is shown on other profilers' timelines. Only pieces of
+/// asynchronous operations are. The profiler needs the name when a span begins, but the number of
+/// a batch may become known only at the end.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_segment;
 }

@@ -61,8 +61,8 @@ struct recorded {
   std::vector<std::uint64_t> values;
 };
 
-/// Runs a process with these environment variables. The process records and reads all variables
-/// twice, so that a message that is printed more than once is noticed.
+/// Runs a process with these environment variables. The process makes a recording and reads all
+/// variables, and then does both again: a message must nevertheless be printed only once.
 recorded run(const settings& environment) {
   const support::temp_directory dir;
   const pid_t child = fork();

@@ -115,7 +115,7 @@ TEST_CASE("a span recorded long after its end is found in the window of its time
   const looked all = look(run_in(dir.path()));
   REQUIRE(all.late == 1);
   CHECK(found_in_window(dir.path(), all) == 1);
-  // Without this information, the late span cannot be found.
+  // If the information file does not say how far back spans lie, the late span cannot be found.
   forget_step_back(dir.path());
   CHECK(found_in_window(dir.path(), all) == 0);
 }

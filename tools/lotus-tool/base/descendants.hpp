@@ -34,8 +34,8 @@ class descendants {
 
   descendants_use use() const;
   /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many were
-  /// still running. Reaps all child processes of this process, so call waitpid() for other children
-  /// before.
+  /// running when it was called. Reaps all child processes of this process, so call waitpid() for
+  /// other children before.
   /// @param left  receives the number of processes that could not be ended.
   std::size_t end(std::size_t& left);
 

@@ -75,7 +75,7 @@ struct long_operation {
   std::size_t file;
 };
 
-/// Keeps only the longest of all added calls, from which the slow samples are chosen.
+/// Keeps only the longest of all added calls, from which the slow calls to report are chosen.
 class longest_operations {
  public:
   void add(const long_operation& op) {

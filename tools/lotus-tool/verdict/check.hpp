@@ -22,7 +22,7 @@ struct check {
   bool unsafe = false;  ///< whether the problem prevents a verdict on the run
 };
 
-/// Returns the failed checks of a run, unsafe ones first. The checks consider all batches,
+/// Returns the failed checks of a run; those that prevent a verdict come first. The checks consider all batches,
 /// including those that --skip-batches leaves out of the statistics.
 /// @param work  the result of look_at_work() for the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);

@@ -185,22 +185,21 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
 
 /// Explains why a change may gain nothing, and how the user can find out.
 void explain_doubt(const what_if& run, move& m) {
-  std::string to_do;
   const std::size_t now = workers_now(run.recorded());
   if (run.is_bracket(m.change)) {
     m.condition = "if CPUs are free";
-    to_do = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
+    m.note = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
   } else if (run.others_share() > 0) {
     m.condition = "if other programs end";
-    to_do = "; record again without other programs";
+    m.note = "; record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
     m.condition = "if they run in parallel";
-    to_do = ", which this run does not show: record a run with " + std::to_string(2 * now) +
-            (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
+    m.note = ", which this run does not show: record a run with " + std::to_string(2 * now) +
+             (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
   } else {
     m.condition = "though it may gain nothing";
   }
-  m.text += "; " + m.condition + to_do;
+  m.text += "; " + m.condition + m.note;
 }
 
 /// Returns the assumptions behind the prediction for `change` that the recording cannot confirm.
@@ -236,7 +235,8 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
     if (!sure) {
       explain_doubt(run, found);
     } else if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
-      found.text += "; the consumer then limits the run";
+      found.note = "; the consumer then limits the run";
+      found.text += found.note;
     }
     (sure ? to.suggestions : to.possible).push_back(std::move(found));
   };

@@ -43,6 +43,9 @@ struct move {
   std::string what;  ///< the change as text, without the effect
   /// Why the change may gain nothing, such as "if CPUs are free"; "" if it certainly gains.
   std::string condition;
+  /// What else to know, such as how to find out whether the change gains, with the separator before
+  /// it: "; record again without other programs". "" if there is nothing.
+  std::string note;
 };
 
 /// The changes that diagnose suggests.

@@ -37,7 +37,8 @@ std::optional<trace_time> time_of(std::string_view text) {
   std::int64_t whole_us = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole_us);
   std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  // The text is not a plain decimal number, but has a sign or an exponent, such as "-.5" or "1e6".
+  // If the text is not a plain decimal number, but has a sign before the point or an exponent, such
+  // as "-.5" or "1e6", round it.
   if (error != std::errc() || (!rest.empty() && rest.front() != '.')) {
     time.ns = std::llround(time.us * 1000);
   } else {

@@ -70,9 +70,10 @@ struct run_stats_result {
   std::vector<figures> quantities;
   std::size_t batch_count = 0;     ///< number of batches without the skipped ones
   std::uint64_t out_of_order = 0;  ///< number of these batches that arrived out of order
-  /// Statistics of stages; empty if no stage is named, because then workers build whole batches.
+  /// Statistics of stages; empty if the program marks no stages, so that workers build whole
+  /// batches.
   std::vector<stage_stats> stages;
-  std::vector<item_stats> items;  ///< statistics of items; empty if no stage is named
+  std::vector<item_stats> items;  ///< statistics of items; empty without stages
   std::vector<async_stats> async;
   std::vector<counter_figures> counters;
   run_blocked_on blocked_on;  ///< what threads waited for; empty if this was not recorded

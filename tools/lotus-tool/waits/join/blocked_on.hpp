@@ -37,8 +37,8 @@ struct blocked_list {
   std::int64_t ns = 0;  ///< blocked time in ns, estimated from the rate of samples
 
   bool empty() const noexcept { return by.empty(); }
-  /// Returns `by` with times that are scaled so that their sum is the measured time `blocked_ns`.
-  /// If `blocked_ns` is nullopt, the times are not scaled.
+  /// Returns the list `by` of this object, with its times scaled so that their sum is the measured
+  /// time `blocked_ns`. If `blocked_ns` is nullopt, the times are not scaled.
   std::vector<blocked_on> of(std::optional<std::int64_t> blocked_ns) const;
 };
 
