@@ -1,0 +1,227 @@
+#include "commands/diagnose_details.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
+#include "base/text.hpp"
+#include "log/shown_name.hpp"
+#include "model/figures.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/screen/first_screen.hpp"
+
+namespace lotus::tool {
+namespace {
+
+void print_checks(const diagnosis& d, std::ostream& out) {
+  for (const check& c : d.checks) {
+    const std::string line = std::string(c.id) + ": " + printable_line(c.text);
+    out << styled(out, c.unsafe ? style::red : style::yellow, fitted(out, line, "  ", "    "))
+        << '\n'
+        << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
+  }
+  if (!d.checks.empty()) out << '\n';
+}
+
+/// The sums of the columns "on CPU", "waits for CPU" and "blocked" of a table.
+class cpu_columns {
+ public:
+  void add(double running, double no_cpu, double blocked) {
+    sums_[0].first += running;
+    sums_[1].first += no_cpu;
+    sums_[2].first += blocked;
+  }
+
+  /// Returns the headers of the two columns with the smallest sums. A narrow table omits these
+  /// columns first.
+  std::vector<std::string> smaller() const {
+    auto columns = sums_;
+    std::stable_sort(columns.begin(), columns.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    return {columns[0].second, columns[1].second};
+  }
+
+ private:
+  std::array<std::pair<double, const char*>, 3> sums_{
+      {{0, "on CPU"}, {0, "waits for CPU"}, {0, "blocked"}}};
+};
+
+void print_attacks(const diagnosis& d, std::ostream& out) {
+  if (d.attacks.empty()) return;
+  const auto share = [&](std::optional<std::int64_t> ns) {
+    return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
+  };
+  cpu_columns sums;
+  for (const attack& a : d.attacks) {
+    if (!a.path.cpu) continue;
+    sums.add(static_cast<double>(a.path.cpu->cpu_ns),
+             static_cast<double>(a.path.cpu->run_queue_ns.value_or(0)),
+             static_cast<double>(a.path.cpu->blocked_ns.value_or(0)));
+  }
+  // Describes how much faster the run would be. A gain that would be printed as "1x" is no gain.
+  const auto effect = [](double gain) {
+    return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
+  };
+  table ops;
+  ops.row({"optimize first", "of the run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
+           "without it"});
+  for (const attack& a : d.attacks) {
+    const std::optional<cpu_split>& cpu = a.path.cpu;
+    ops.row({printable_line(a.path.name), share(a.path.ns),
+             share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
+             share(cpu ? cpu->run_queue_ns : std::nullopt),
+             share(cpu ? cpu->blocked_ns : std::nullopt), effect(a.gain), effect(a.gain_free)});
+  }
+  ops.spare(sums.smaller());
+  out << '\n';
+  ops.print(out);
+}
+
+/// Returns a suggestion and its note, which the first screen omits: "4 workers instead of 2, if
+/// CPUs are free; the number of CPUs is not in the logs". Returns "" if there is no note.
+std::string with_note(const move& m) {
+  if (m.note.empty()) return {};
+  return m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
+}
+
+/// Prints the suggestions that do not fit on the first screen, and the notes of those that do.
+/// @param shown  the suggestions on the first screen.
+void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
+  const auto is_shown = [&](const move& m) {
+    const std::string what = printable_line(m.what);
+    return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
+      return one.change == what ||
+             (one.change.rfind("perhaps", 0) == 0 && ends_with(one.change, ": " + what));
+    });
+  };
+  std::vector<std::string> lines;
+  if (!d.limit.empty()) lines.push_back(d.limit);
+  for (const std::string& text : d.assumptions) lines.push_back("assumed: " + text);
+  for (const std::vector<move>* const moves : {&d.suggestions, &d.possible}) {
+    for (const move& m : *moves) {
+      const std::string text = is_shown(m) ? with_note(m) : m.text;
+      if (!text.empty()) lines.push_back((moves == &d.possible ? "perhaps: " : "or: ") + text);
+    }
+  }
+  for (const std::string& line : lines) {
+    out << fitted(out, printable_line(line), "  ", "    ") << '\n';
+  }
+  if (!lines.empty()) out << '\n';
+}
+
+/// Prints the shares of the critical path that do not belong to an operation or a stage.
+void print_path(const diagnosis& d, std::ostream& out) {
+  bool any = false;
+  table path;
+  path.row({"outside of operations", "of the run"});
+  for (const path_share& share : d.path.shares) {
+    if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
+    any = true;
+    const std::string name = path_title(share.kind, share.name);
+    const double of_run = static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns);
+    path.row({name, human_share(of_run)});
+    note_label(out, name);
+  }
+  if (any) out << '\n';
+  if (any) path.print(out);
+  if (any || !d.attacks.empty()) out << "  All these percentages are shares of the run's time.\n";
+}
+
+/// Prints the aggregated operations. The tables above already contain their time.
+void print_aggregated(const diagnosis& d, std::ostream& out) {
+  if (d.aggregated.empty()) return;
+  out << '\n';
+  table ops;
+  ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
+  for (const figures& of : d.aggregated) {
+    ops.row({printable_line(shown_name(of.name)), std::to_string(of.time.count),
+             human_time(of.time.mean_ns), human_time(of.time.p99_ns),
+             human_time(static_cast<double>(of.time.total_ns)),
+             human_time(static_cast<double>(of.self_ns.value_or(0)))});
+  }
+  ops.print(out);
+}
+
+void print_slow(const diagnosis& d, std::ostream& out) {
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  };
+  for (const slow_worker& w : d.slow_workers) {
+    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " per batch, " +
+         three_digits(w.slower_than) + " times the median of the workers");
+  }
+  for (const slow_sample& s : d.slow_samples) {
+    tell("slow call: " + printable_line(shown_name(s.name)) + " took " +
+         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+         ") in batch " + std::to_string(s.batch) + " of epoch " + std::to_string(s.epoch) +
+         ", worker " + std::to_string(s.worker));
+  }
+}
+
+}  // namespace
+
+void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
+  out << '\n';
+  print_moves(d, shown, out);
+  if (d.accelerator.empty()) {
+    out << fitted(out,
+                  "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "
+                  "accelerator' shows whether it is busy.",
+                  "  ", "    ")
+        << "\n\n";
+  }
+  print_checks(d, out);
+  table facts(table_form::facts);
+  facts.row({"batches", std::to_string(d.batches)});
+  if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
+  if (!d.pushed) {
+    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
+    facts.row({"consumer's waits, total", human_time(d.wait_ns)});
+    facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"consumer's steps, total", human_time(d.step_ns)});
+    // If stages build the batches, no thread builds a whole batch, so these times do not exist.
+    if (d.workers > 0) {
+      facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
+      facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
+    }
+  }
+  if (d.cpu_ns) {
+    facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
+    facts.row({"of that, outside of markers", human_share(d.unrecorded_cpu)});
+  }
+  if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
+  // The throughput in steady state is not shown next to the capacities, because it may exceed them:
+  // it also counts batches that were built during the start-up.
+  const auto with_samples = [&d](std::optional<double> per_s,
+                                 const std::optional<rate_interval>& interval) {
+    std::string text = rate(per_s, interval);
+    if (d.samples_per_batch <= 1 || !per_s) return text;
+    return text + ", " + three_digits(*per_s * d.samples_per_batch) + " samples/s";
+  };
+  facts.row({"measured throughput", rate(d.achieved)});
+  facts.row(
+      {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
+       with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
+  if (!d.pushed) {
+    facts.row({"capacity of the consumer", with_samples(d.consumer_capacity, d.consumer_interval)});
+  }
+  facts.print(out);
+  print_attacks(d, out);
+  print_path(d, out);
+  print_aggregated(d, out);
+  if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
+  print_slow(d, out);
+}
+
+}  // namespace lotus::tool
