@@ -1,7 +1,6 @@
 #include "commands/diagnose_details.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -15,6 +14,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "commands/cpu_columns.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "verdict/diagnosis.hpp"
@@ -33,29 +33,6 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   }
   if (!d.checks.empty()) out << '\n';
 }
-
-/// The sums of the columns "on CPU", "waits for CPU" and "blocked" of a table.
-class cpu_columns {
- public:
-  void add(double running, double no_cpu, double blocked) {
-    sums_[0].first += running;
-    sums_[1].first += no_cpu;
-    sums_[2].first += blocked;
-  }
-
-  /// Returns the headers of the two columns with the smallest sums. A narrow table omits these
-  /// columns first.
-  std::vector<std::string> smaller() const {
-    auto columns = sums_;
-    std::stable_sort(columns.begin(), columns.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    return {columns[0].second, columns[1].second};
-  }
-
- private:
-  std::array<std::pair<double, const char*>, 3> sums_{
-      {{0, "on CPU"}, {0, "waits for CPU"}, {0, "blocked"}}};
-};
 
 void print_attacks(const diagnosis& d, std::ostream& out) {
   if (d.attacks.empty()) return;

@@ -224,7 +224,9 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
 void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggested_changes& to) {
   const auto add = [&](const found_setting& chosen) {
     if (chosen.gain < 1 + worthwhile) return;
-    move found{{}, chosen.change, run.predict(chosen.change), {}, {}};
+    move found;
+    found.change = chosen.change;
+    found.would_be = run.predict(chosen.change);
     bound(found.would_be, found.change, run.achieved(), consumer_per_s);
     if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
     found.what = change_text(found.change, run.recorded());
