@@ -142,7 +142,8 @@ struct replay_result {
   /// Number of intervals between received batches that deliveries_ns consists of.
   double intervals = 0;
   double batches = 0;
-  trend receptions;         ///< the times when batches were received, one group for each epoch
+  trend receptions;    ///< the times when batches were received, one group for each epoch
+  double busy_ns = 0;  ///< how long the CPUs would need for all CPU time if all were busy, in ns
   std::size_t max_out = 0;  ///< the maximum number of units in flight at the same time
 
   replay_result& operator+=(const replay_result& other) noexcept {
@@ -152,6 +153,7 @@ struct replay_result {
     deliveries_ns += other.deliveries_ns;
     intervals += other.intervals;
     receptions += other.receptions;
+    busy_ns += other.busy_ns;
     max_out = std::max(max_out, other.max_out);
     return *this;
   }

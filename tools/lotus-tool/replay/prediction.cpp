@@ -15,6 +15,7 @@
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/recorded/recounted_times.hpp"
 #include "replay/replay.hpp"
 #include "replay/serving.hpp"
 #include "replay/speed_law.hpp"
@@ -52,34 +53,6 @@ double share_of_error_kept(double gain) {
   return at_large_gain + (1 - at_large_gain) * std::exp(-std::abs(std::log(gain)) / gain_scale);
 }
 
-std::size_t threads_of(const recorded_pipeline& p) {
-  return std::accumulate(p.stages.begin(), p.stages.end(), std::size_t{0},
-                         [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
-}
-
-/// For a run without recorded CPU times: returns `p` with preprocessing counted as CPU time. If
-/// there were fewer CPUs than threads, only the share CPUs / threads of the time counts, because
-/// each thread had to wait for a CPU for the rest of the time.
-recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
-  const auto threads = static_cast<double>(threads_of(p));
-  const double share = std::min(1.0, cpus / threads);
-  for (measured_work& w : p.works) w = {share * w.blocked_ns, 0, 0, std::min(cpus, threads)};
-  for (recorded_part& part : p.parts) {
-    part.cpu_ns = share * part.blocked_ns;
-    part.blocked_ns = 0;
-  }
-  p.shared.clear();  // assume that calls wait only for CPUs, not for each other
-  return p;
-}
-
-/// Returns `p` with the time in which threads waited for a CPU counted as blocked time.
-recorded_pipeline with_queueing(recorded_pipeline p) {
-  const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
-  for (measured_work& w : p.works) keep(w);
-  for (measured_work& w : p.steps) keep(w);
-  return p;
-}
-
 std::size_t batches_of(const recorded_pipeline& p) {
   std::size_t batches = 0;
   for (const planned_epoch& e : p.epochs) batches += e.end_unit - e.first_batch;
@@ -95,15 +68,15 @@ bool has_items(const recorded_pipeline& p) {
 
 what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
                  std::optional<double> cpus)
-    : run_(run), recorded_(std::move(recorded)), max_threads_(threads_of(recorded_)) {
+    : run_(run), recorded_(std::move(recorded)), max_threads_(recorded_.threads()) {
   if (!recorded_.cpu_known && cpus) recorded_ = on_cpus(std::move(recorded_), *cpus);
   std::vector<const recorded_pipeline*> all{&recorded_};
   if (also != nullptr) {
     all.push_back(also);
-    max_threads_ = std::max(max_threads_, threads_of(*also));
+    max_threads_ = std::max(max_threads_, also->threads());
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
-  leave_out_impossible_cpu_time();
+  budget_ = cpu_budget(recorded_, plan({}, law_.law, {}, {}, false), length_ns());
   base_ = replayed_with({}, law_.law, {});
   replayed_per_s_ = base_.per_s();
   loosen_policies();
@@ -276,11 +249,8 @@ void what_if::fit_cpus() {
 what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   const double recorded_cpus = law_.law.cpus;
   if (others_share_ <= 0) return {recorded_cpus, recorded_cpus};
-  double threads = 0;
-  for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
-    threads += static_cast<double>(threads_with(change, recorded_, s));
-  }
-  const double more = threads / static_cast<double>(threads_of(recorded_));
+  const double more =
+      static_cast<double>(threads_after(change)) / static_cast<double>(recorded_.threads());
   const double wants = workers_want_ * more + consumer_wants_;
   const double all = change.cpus.value_or(all_cpus_);
   const double others = (workers_want_ + consumer_wants_) * (all_cpus_ / recorded_cpus - 1);
@@ -289,35 +259,19 @@ what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   return {std::min(obtained, fair), std::max(obtained, fair)};
 }
 
-void what_if::leave_out_impossible_cpu_time() {
-  if (achieved() <= 0) return;
-  const double length_ns = static_cast<double>(batches_of(recorded_)) * 1e9 / achieved();
-  const double possible_ns = law_.law.cpus * length_ns - recorded_.recorded_cpu_ns();
-  double& unrecorded_ns = recorded_.unrecorded_cpu_ns;
-  unrecorded_ns = std::min(unrecorded_ns, std::max(0.0, possible_ns));
-}
-
-bool what_if::much_is_unrecorded() const {
-  constexpr double much = 0.05;
-  return recorded_.unrecorded_cpu_ns > much * recorded_.recorded_cpu_ns();
+double what_if::length_ns() const {
+  return achieved() > 0 ? static_cast<double>(batches_of(recorded_)) * 1e9 / achieved() : 0;
 }
 
 replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law,
                                      const assumed_servers& assumed, bool queued,
                                      unrecorded_cpu unrecorded) const {
   replay_plan planned = plan(change, law, {}, assumed, queued);
-  double cpu_ns = planned.cpu_ns();
-  if (unrecorded == unrecorded_cpu::stays) cpu_ns += recorded_.unrecorded_cpu_ns;
-  const auto replay_on_cpus = [&] {
-    replay_result result = replay(planned);
-    if (planned.speed.cpus > 0) result.last_at_least(cpu_ns / planned.speed.cpus);
-    return result;
-  };
-  if (law.turn_ns <= 0) return replay_on_cpus();
+  if (law.turn_ns <= 0) return budget_.replay_within(planned, unrecorded);
   replay_result all;
   for (const double factor : slice_factors) {
     planned.speed.turn_ns = factor * law.turn_ns;
-    all += replay_on_cpus();
+    all += budget_.replay_within(planned, unrecorded);
   }
   return all;
 }
@@ -332,12 +286,16 @@ bool what_if::is_unlike() const noexcept {
   return !(std::abs(fitted() / achieved() - 1) <= max_off);
 }
 
-bool what_if::beyond_seen(const pipeline_change& change) const {
+std::size_t what_if::threads_after(const pipeline_change& change) const {
   std::size_t threads = 0;
   for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
     threads += threads_with(change, recorded_, s);
   }
-  return threads > max_threads_ || (change.own_thread && recorded_.makes_itself) ||
+  return threads;
+}
+
+bool what_if::beyond_seen(const pipeline_change& change) const {
+  return threads_after(change) > max_threads_ || (change.own_thread && recorded_.makes_itself) ||
          (change.cpus && *change.cpus != (others_share_ > 0 ? all_cpus_ : law_.law.cpus));
 }
 
@@ -368,6 +326,7 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
   }
   p.trend_per_s = changed.receptions.per_s() * error_left;
   p.max_out = changed.max_out;
+  p.cpus_busy = changed.whole_ns > 0 ? changed.busy_ns / changed.whole_ns : 0;
   return p;
 }
 
@@ -385,7 +344,7 @@ void what_if::for_each_guess(const pipeline_change& change, OnGuess&& on_guess) 
   for (const explanation& why : explanations_) {
     on_guess(guess_under(why, change, cpus.low));
     if (cpus.high > cpus.low) on_guess(guess_under(why, change, cpus.high));
-    if (!much_is_unrecorded()) continue;
+    if (!budget_.much_is_unrecorded()) continue;
     on_guess(guess_under(why, change, cpus.high, unrecorded_cpu::vanishes));
   }
 }
@@ -458,6 +417,12 @@ prediction what_if::predict(const pipeline_change& change) const {
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  constexpr double busy = 0.8;
+  if (p.cpus_busy >= busy) {
+    p.low *=
+        loss_of_crowding(static_cast<double>(threads_after(change)),
+                         static_cast<double>(max_threads_), change.cpus.value_or(law_.law.cpus));
+  }
   return p;
 }
 
@@ -482,8 +447,11 @@ double what_if::drawn_sd(const pipeline_change& change) const {
     const auto& [assumed, base, queued] = explanations_.front();
     speed_law changed_law = law;
     if (others_share_ > 0) changed_law.cpus = std::sqrt(cpus.low * cpus.high);
-    const double before = replay(plan({}, law, drawn, assumed, queued)).per_s();
-    const double after = replay(plan(asked, changed_law, drawn, assumed, queued)).per_s();
+    constexpr unrecorded_cpu stays = unrecorded_cpu::stays;
+    const double before =
+        budget_.replay_within(plan({}, law, drawn, assumed, queued), stays).per_s();
+    const double after =
+        budget_.replay_within(plan(asked, changed_law, drawn, assumed, queued), stays).per_s();
     if (before <= 0 || after <= 0) continue;
     const double log_gain = std::log(after / before);
     sum += log_gain;

@@ -3,7 +3,6 @@
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
+#include "replay/cpu_budget.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/speed_law.hpp"
@@ -30,6 +30,7 @@ struct prediction {
   double gain = 1;
   /// The maximum number of batches in flight. It determines how much memory the batches need.
   std::size_t max_out = 0;
+  double cpus_busy = 0;  ///< at least this share (0..1) of the time of all CPUs is used
 };
 
 /// Predicts the effect of changes to a run. To do so, simulates the run with and without the
@@ -109,15 +110,10 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
-  /// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without
-  /// markers need as much CPU time for each batch as before, or (the other extreme) none.
-  enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
-  /// Limits recorded_.unrecorded_cpu_ns to the CPU time that the CPUs can provide during the run.
-  /// It is larger if the recorded number of CPUs is wrong.
-  void leave_out_impossible_cpu_time();
-  /// Returns whether so much CPU time was used outside the recorded work that predictions depend on
-  /// how it changes.
-  bool much_is_unrecorded() const;
+  /// Returns the measured length of the simulated part of the run, in ns.
+  double length_ns() const;
+  /// Returns the number of threads of all stages after a change.
+  std::size_t threads_after(const pipeline_change& change) const;
   /// Simulates the run with a change. With time slices, a tiny difference can decide which thread
   /// runs next; therefore sums up the results for several lengths of slices to average out such
   /// effects. The simulated run lasts at least as long as the CPUs need for all CPU time.
@@ -186,9 +182,10 @@ class what_if {
   std::optional<recorded_pipeline> queued_;
   std::vector<explanation> explanations_;  // most likely first; not empty after construction
   double others_share_ = 0;
-  double all_cpus_ = 0;          // number of CPUs, with those that other programs used; 0: unknown
-  double workers_want_ = 0;      // mean number of workers that ran or waited for a CPU
-  double consumer_wants_ = 0;    // mean share of time in which the consumer ran or waited for a CPU
+  double all_cpus_ = 0;        // number of CPUs, with those that other programs used; 0: unknown
+  double workers_want_ = 0;    // mean number of workers that ran or waited for a CPU
+  double consumer_wants_ = 0;  // mean share of time in which the consumer ran or waited for a CPU
+  cpu_budget budget_;
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
   /// With time slices, replayed_with() adds up simulations with slices of these relative lengths.

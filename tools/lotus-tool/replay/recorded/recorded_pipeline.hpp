@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,6 +88,12 @@ struct recorded_pipeline {
   std::size_t prefetch() const {
     return static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch /
                                                 static_cast<double>(stages.front().threads)));
+  }
+
+  /// Returns the number of threads of all stages.
+  std::size_t threads() const {
+    return std::accumulate(stages.begin(), stages.end(), std::size_t{0},
+                           [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
   }
 
   /// Returns the CPU time in `works` and `steps`, in ns.

@@ -1,0 +1,55 @@
+// Limits simulated runs to what the CPUs can do, including work that was not recorded.
+#ifndef LOTUS_TOOL_REPLAY_CPU_BUDGET_HPP
+#define LOTUS_TOOL_REPLAY_CPU_BUDGET_HPP
+
+#include <cstdint>
+
+#include "replay/plan.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// What happens to recorded_pipeline::unrecorded_cpu_ns if the run changes: threads without markers
+/// need as much CPU time for each batch as before, or (the other extreme) none.
+enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
+
+/// The CPU time that a run needs. CPUs do not do more than they can: a simulated run lasts at least
+/// as long as all CPUs together need for its CPU time.
+class cpu_budget {
+ public:
+  /// Without limits.
+  cpu_budget() = default;
+  /// @param planned    the plan of the unmodified run.
+  /// @param length_ns  measured length of the simulated part of the run.
+  cpu_budget(const recorded_pipeline& recorded, const replay_plan& planned, double length_ns);
+
+  /// Returns whether so much CPU time was used outside the recorded work that predictions depend on
+  /// how it changes.
+  bool much_is_unrecorded() const noexcept;
+
+  /// Returns how long the CPUs need for all CPU time of a planned run, in ns, if all of them are
+  /// always busy.
+  double least_length_ns(const replay_plan& planned, unrecorded_cpu unrecorded) const;
+
+  /// Simulates a planned run within this limit.
+  replay_result replay_within(const replay_plan& planned, unrecorded_cpu unrecorded) const;
+
+ private:
+  double recorded_ns_ = 0;
+  double unrecorded_ns_ = 0;
+  double busy_cpus_ = 0;  // mean number of CPUs that the recorded run kept busy
+  // Corrects least_length_ns() so that the recorded run need not be longer than it was.
+  double scale_ = 1;
+};
+
+/// Returns the factor (at most 1) by which the throughput may be lower because more threads than
+/// ever recorded share busy CPUs. The simulation knows no costs of switching between threads, nor
+/// that they displace each other's data from the caches. Real loaders lost 0 to 8 % each time the
+/// number of threads per CPU doubled.
+/// @param threads   number of threads of the simulated run.
+/// @param recorded  largest number of threads of a recorded run.
+double loss_of_crowding(double threads, double recorded, double cpus);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_CPU_BUDGET_HPP
