@@ -70,18 +70,20 @@ struct figure_field {
   /// `quantity_column` is the same for the table of quantities.
   unsigned op_column;
   unsigned quantity_column;
-  /// Whether the figure has a value even if there are no durations; only counts and totals have
-  /// one.
+  /// Whether the figure has a value even if no durations were recorded. Only counts and totals have
+  /// one: it is 0.
   bool of_none = false;
   std::string_view missing = {};  ///< text that tables show for a missing value
   bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured
   bool of_heap = false;           ///< whether the figure is only shown if allocations were counted
 };
 
-/// Returns all figures, in the order of JSON and CSV.
+/// Returns the descriptions of all figures, in the order in which JSON and CSV outputs contain the
+/// figures.
 const std::vector<figure_field>& figure_fields();
 
-/// Returns the figures that a table shows, in the order of its columns.
+/// Returns the figures that one of the two text tables shows, in the order of its columns.
+/// @param column  the table: `op_column` for operations, `quantity_column` for quantities.
 /// @param cpu  whether CPU time was measured. If not, figures of CPU time are left out.
 std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
 

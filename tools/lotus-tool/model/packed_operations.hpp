@@ -69,8 +69,8 @@ class packed_operations {
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
 
-  /// Calls `on_operation(const operation&)` for each operation, in order. Throws input_error if the
-  /// file cannot be read.
+  /// Calls `on_operation(const operation&)` for each operation, in the order in which they were
+  /// added. Throws input_error if the temporary file that contains some of them cannot be read.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;

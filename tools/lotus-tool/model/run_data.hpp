@@ -30,7 +30,8 @@ namespace lotus::tool {
 /// kept.
 struct run_parts {
   bool totals = false;  ///< keep run_data::ops with self times and the time of each worker
-  /// Keep the data of `totals` and `operations`, and op_samples::durations.
+  /// Keep everything that the options `totals` and `operations` keep, and also
+  /// op_samples::durations.
   bool durations = false;
   bool operations = false;  ///< make run_data::for_each_operation() available
   /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
