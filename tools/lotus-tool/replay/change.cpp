@@ -289,7 +289,8 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // With a single stage, replay_plan::in_flight already limits how many batches are begun.
+      // A pipeline with a single stage needs no limit for the queue after this stage, because
+      // replay_plan::in_flight already limits how many batches the threads may begin.
       if (r_.stages.size() > 1) {
         stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
         // If a limit on the batches in flight kept the queues short, the run does not show how many

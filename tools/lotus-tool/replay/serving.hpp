@@ -16,8 +16,9 @@ struct serving_limit {
   std::size_t most = 1;
 };
 
-/// Returns the operations that are limited according to the recording. The operation that limits
-/// the run most comes first; of nested operations with similar capacity, the inner one comes first.
+/// Returns the operations whose calls wait for a lock, a device or a rate limit according to the
+/// recording. The operation that limits the run most comes first; of nested operations with similar
+/// capacity, the inner one comes first.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
 /// Returns the possible explanations of a run's throughput, most likely first. If the recording

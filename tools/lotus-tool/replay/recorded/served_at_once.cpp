@@ -95,7 +95,8 @@ statistic_values statistics_of(const std::vector<call>& calls) {
     if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
   }
   const double median = std::max(1e-9, quantile_of(durations, 0.5));
-  // Differences between gaps below this share of the median are ignored.
+  // This share of the median is added to each gap before its logarithm is taken, so that
+  // differences between very short gaps hardly count.
   constexpr double least = 0.003;
   const auto gap = [&](double share) {
     return std::log(quantile_of(gaps, share) / median + least);
