@@ -158,7 +158,7 @@ struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
   std::set<optional_file> builders_of_long;
-  /// For each length: number of sequences of this length that were not left early.
+  /// For each length: number of sequences of this length that the program did not leave early.
   std::map<std::size_t, std::size_t> complete;
 
   explicit all_sequences(const std::vector<sequence>& all) {
