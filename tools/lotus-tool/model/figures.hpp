@@ -28,7 +28,8 @@ struct figures {
   std::optional<double> below_10ms;  ///< share of durations below 10 ms, 0..1
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
-  /// How the total time was spent; missing if CPU time was not measured.
+  /// How much of the total time threads ran, waited for a CPU or were blocked; missing if CPU time
+  /// was not measured.
   std::optional<cpu_split> cpu;
   /// Heap use of an operation; missing if allocations were not counted.
   std::optional<heap_use> heap;

@@ -26,8 +26,8 @@ class operation_store {
   /// @param max_bytes  the number of bytes to keep in memory.
   explicit operation_store(std::size_t max_bytes = in_memory) : max_bytes_(max_bytes) {}
 
-  /// Writes `bytes` to the file and returns their position in it. Returns nullopt if the memory
-  /// limit is not reached yet; then the caller must keep the bytes in memory.
+  /// Writes `bytes` to the temporary file and returns their position in this file. Returns nullopt
+  /// if the memory limit is not reached yet; then the caller must keep the bytes in memory.
   std::optional<std::uint64_t> put_away(std::string_view bytes) {
     if (kept_.fetch_add(bytes.size()) < max_bytes_) return std::nullopt;
     return file_.put(bytes);

@@ -39,7 +39,7 @@ class preprocessing_of_batch {
 
   const std::vector<const preprocessing_span*>& spans() const noexcept { return spans_; }
 
-  /// Adds up the spans for which `counts(span)` is true.
+  /// Adds up the times of the spans for which `counts(span)` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;

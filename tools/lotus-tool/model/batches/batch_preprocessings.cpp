@@ -79,7 +79,8 @@ class preprocessing_finder {
   }
 
  private:
-  /// Returns the indices of all spans, sorted by kind (batches first), consumer, number and start.
+  /// Returns the indices of all spans: first those of batches, then those of items, each sorted by
+  /// consumer, number and start.
   std::vector<span_number> in_order() const {
     std::vector<span_number> order(found_.spans.size());
     std::iota(order.begin(), order.end(), span_number{0});

@@ -106,8 +106,8 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // If numbers often decrease, the consumer receives batches in any order. A smaller number then
-  // does not mean that a new pass begins.
+  // If the numbers of the received batches often decrease, the consumer receives batches in any
+  // order. A smaller number then does not mean that a new pass begins.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {

@@ -162,7 +162,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the span of the batch that ended last, of those that began before `used_ns`.
+  /// Considers the spans of a batch that began before `used_ns`. Returns the span that ended last.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -291,7 +291,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the index of the last reception at or before `time_ns`.
+  /// Returns the index in `deliveries_` of the last batch that was received at or before `time_ns`.
   std::optional<std::size_t> delivery_before(std::int64_t time_ns) const {
     const auto next =
         std::upper_bound(deliveries_->begin(), deliveries_->end(), time_ns,

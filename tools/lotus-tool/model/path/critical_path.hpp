@@ -52,7 +52,8 @@ struct path_share {
 struct path_segment {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// The kind. Here, path_kind::operation stands for all preprocessing.
+  /// The kind of activity in this interval. Here, path_kind::operation stands for all
+  /// preprocessing, not for a single operation.
   path_kind kind = path_kind::unrecorded;
   optional_file file;  ///< log of the thread that worked, if any
 };

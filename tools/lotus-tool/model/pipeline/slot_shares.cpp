@@ -58,8 +58,9 @@ std::vector<window> windows_of(const std::vector<passage>& passages) {
   return apart;
 }
 
-/// Splits the windows into intervals in which the state of the stage does not change, and calls
-/// `on_moment(const moment&)` for each of them, in order of time.
+/// Splits the time ranges in which a stage works (`windows`) into intervals in which the state of
+/// the stage does not change, and calls `on_moment(const moment&)` for each interval, in order of
+/// time.
 template <class OnMoment>
 void for_each_moment(const std::vector<passage>& passages, const std::vector<window>& windows,
                      OnMoment&& on_moment) {
