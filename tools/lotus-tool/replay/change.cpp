@@ -319,8 +319,8 @@ class planner {
                                  : std::max(r_.in_flight, 2 * before * per_batch);
     const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
     if (per_worker) return seen / before * now;
-    // Usually there may be a batch in flight for every thread. If the run had a lower limit, which
-    // leaves threads idle, keep it.
+    // Allow at least one batch in flight for each thread. If the recorded run had a lower limit,
+    // which left threads idle, keep this limit instead.
     const std::size_t least = r_.in_flight_held && seen < before ? 1 : now;
     return std::max(least, seen + more > less ? seen + more - less : 1);
   }

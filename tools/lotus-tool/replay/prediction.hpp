@@ -93,7 +93,8 @@ class what_if {
   /// Returns the gain that the prediction `of` means for the run without the pauses between epochs,
   /// because no change shortens these pauses.
   double gain_between_pauses(const prediction& of) const;
-  /// Returns the most pessimistic prediction: the smallest gain under all explanations of the run.
+  /// Returns the most pessimistic prediction: the one with the smallest gain among those under all
+  /// possible explanations of the run's throughput.
   prediction min_guess(const pipeline_change& change) const;
   /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
   /// explained without such waits.
@@ -176,7 +177,8 @@ class what_if {
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
-  /// Calls on_guess(prediction) for each explanation and for both ends of the range of CPUs.
+  /// Calls on_guess(prediction) for each possible explanation of the run's throughput, and for both
+  /// ends of the range of CPUs that the changed run may get.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
 

@@ -423,8 +423,9 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // The candidate `at_once` means that there is no limit. This is the usual case, so reject it
-    // only for a larger deviation than the others, in particular if there are few calls.
+    // The candidate `at_once` (as many servers as calls that were ever open at the same time) means
+    // that there is no limit. This is the usual case, so reject it only for a larger deviation than
+    // the others, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off
