@@ -249,7 +249,8 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Removes a stage from the suggestions if a faster operation in it gains about as much.
+/// Removes each stage from the suggestions in which a single operation, made faster, gains about as
+/// much as the whole stage.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
                            std::vector<move>& work) {
   if (p.stages.size() < 2) return;
