@@ -58,7 +58,7 @@ class pooled_stage {
  public:
   void add(double mean_service_ns, std::size_t numbers, std::optional<double> capacity_per_s);
 
-  /// Returns the mean time of all items or batches.
+  /// Returns the mean time that one item or batch spends in the stage.
   std::optional<double> service_ns() const;
   /// Returns the mean capacity of the runs; nullopt if the capacity of one of the runs is unknown.
   std::optional<double> capacity_per_s() const;
