@@ -18,8 +18,8 @@ namespace lotus::tool {
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// Returns a sentence that batches have different sizes before and after; "" if they do not, or if
-/// the sizes are unknown.
+/// Returns a sentence which says that batches have different sizes before and after the change; ""
+/// if they have the same size, or if the sizes are unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 /// Returns a sentence for each difference between the numbers of workers or of threads in a stage.
 std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);

@@ -55,8 +55,8 @@ struct compared_times {
   /// resampling, which shows too little variation if there are fewer values.
   static constexpr std::size_t min_values = 5;
   bool enough() const noexcept { return count_before >= min_values && count_after >= min_values; }
-  /// Returns the relative change. If there is an interval, returns the value in `likely`, which
-  /// gives each run the same weight.
+  /// Returns the relative change from `before` to `after`. If a confidence interval is known,
+  /// returns the value in `likely`, which gives each run the same weight.
   std::optional<double> grown_by() const noexcept {
     return likely ? std::optional(likely->value) : mean_ns.grown_by();
   }
@@ -77,7 +77,8 @@ struct cause {
   double ns_a_batch = 0;  ///< by how much the operation's time per batch increased, in ns
   /// Part of the difference in a batch's preprocess time that the operation explains; 1: all of it.
   double share = 0;
-  /// Whether the number of calls per batch changed; if not, the time per call changed.
+  /// Whether the operation takes another time per batch because its number of calls per batch
+  /// changed. If not, the time per call changed.
   bool more_calls = false;
 };
 

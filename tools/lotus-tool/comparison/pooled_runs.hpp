@@ -30,7 +30,8 @@ class pooled_times {
   /// Returns the mean of each run that has any values.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
   std::optional<double> mean_ns() const;  ///< mean of all values; nullopt if there are none
-  /// Returns nullopt if there are no values, or if the CPU time is unknown for one of the runs.
+  /// Returns the mean CPU time of all values; nullopt if there are no values, or if the CPU time is
+  /// unknown for one of the runs.
   std::optional<double> mean_cpu_ns() const;
 
  private:
@@ -57,7 +58,7 @@ class pooled_stage {
  public:
   void add(double mean_service_ns, std::size_t numbers, std::optional<double> capacity_per_s);
 
-  /// Returns the mean time of all items or batches.
+  /// Returns the mean time that one item or batch spends in the stage.
   std::optional<double> service_ns() const;
   /// Returns the mean capacity of the runs; nullopt if the capacity of one of the runs is unknown.
   std::optional<double> capacity_per_s() const;
@@ -93,7 +94,7 @@ struct pooled_by_name {
 };
 
 struct pooled_loader {
-  /// By stage: the numbers of threads that it had in the runs.
+  /// For each stage: the different numbers of threads that it had in the runs.
   std::map<std::string, std::set<std::size_t>> stage_threads;
   pooled_by_name<pooled_times> ops;
   pooled_by_name<pooled_counts> aggregated;
@@ -114,7 +115,7 @@ struct pooled_runs {
   std::set<double> cpus;           ///< numbers of CPUs that the runs could use, if recorded
 };
 
-/// Pools all runs in these folders and their subfolders. Throws input_error.
+/// Pools all runs in the folders `dirs` and their subfolders. Throws input_error.
 pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
                  diagnostic_log& diagnostics);
 

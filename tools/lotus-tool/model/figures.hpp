@@ -28,7 +28,8 @@ struct figures {
   std::optional<double> below_10ms;  ///< share of durations below 10 ms, 0..1
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
-  /// How the total time was spent; missing if CPU time was not measured.
+  /// How much of the total time threads ran, waited for a CPU or were blocked; missing if CPU time
+  /// was not measured.
   std::optional<cpu_split> cpu;
   /// Heap use of an operation; missing if allocations were not counted.
   std::optional<heap_use> heap;
@@ -70,18 +71,20 @@ struct figure_field {
   /// `quantity_column` is the same for the table of quantities.
   unsigned op_column;
   unsigned quantity_column;
-  /// Whether the figure has a value even if there are no durations; only counts and totals have
-  /// one.
+  /// Whether the figure has a value even if no durations were recorded. Only counts and totals have
+  /// one: it is 0.
   bool of_none = false;
   std::string_view missing = {};  ///< text that tables show for a missing value
   bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured
   bool of_heap = false;           ///< whether the figure is only shown if allocations were counted
 };
 
-/// Returns all figures, in the order of JSON and CSV.
+/// Returns the descriptions of all figures, in the order in which JSON and CSV outputs contain the
+/// figures.
 const std::vector<figure_field>& figure_fields();
 
-/// Returns the figures that a table shows, in the order of its columns.
+/// Returns the figures that one of the two text tables shows, in the order of its columns.
+/// @param column  the table: `op_column` for operations, `quantity_column` for quantities.
 /// @param cpu  whether CPU time was measured. If not, figures of CPU time are left out.
 std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
 

@@ -61,8 +61,8 @@ class gathered_logs {
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds one log. Waits if `max_ahead` logs before it are still missing, so that few logs are in
-  /// memory at a time. Thread-safe.
+  /// Adds one log. Waits while the first log that was not added yet has an index that is lower by
+  /// `max_ahead` or more, so that few logs are in memory at a time. Thread-safe.
   /// @param index  the index of the log; each index is added once.
   void take(std::size_t index, std::unique_ptr<log_data> log);
 

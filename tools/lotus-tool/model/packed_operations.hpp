@@ -26,8 +26,8 @@ class operation_store {
   /// @param max_bytes  the number of bytes to keep in memory.
   explicit operation_store(std::size_t max_bytes = in_memory) : max_bytes_(max_bytes) {}
 
-  /// Writes `bytes` to the file and returns their position in it. Returns nullopt if the memory
-  /// limit is not reached yet; then the caller must keep the bytes in memory.
+  /// Writes `bytes` to the temporary file and returns their position in this file. Returns nullopt
+  /// if the memory limit is not reached yet; then the caller must keep the bytes in memory.
   std::optional<std::uint64_t> put_away(std::string_view bytes) {
     if (kept_.fetch_add(bytes.size()) < max_bytes_) return std::nullopt;
     return file_.put(bytes);
@@ -69,8 +69,8 @@ class packed_operations {
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
 
-  /// Calls `on_operation(const operation&)` for each operation, in order. Throws input_error if the
-  /// file cannot be read.
+  /// Calls `on_operation(const operation&)` for each operation, in the order in which they were
+  /// added. Throws input_error if the temporary file that contains some of them cannot be read.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;

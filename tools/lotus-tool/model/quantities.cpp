@@ -64,8 +64,8 @@ std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip) 
 
 namespace {
 
-/// Adds up how the time of intervals was spent. The sum is missing if this is unknown for one of
-/// the intervals.
+/// Adds up how long threads ran, waited for a CPU and were blocked in the added intervals. The sum
+/// is missing if this is unknown for one of the intervals.
 class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}

@@ -30,7 +30,8 @@ namespace lotus::tool {
 /// kept.
 struct run_parts {
   bool totals = false;  ///< keep run_data::ops with self times and the time of each worker
-  /// Keep the data of `totals` and `operations`, and op_samples::durations.
+  /// Keep everything that the options `totals` and `operations` keep, and also
+  /// op_samples::durations.
   bool durations = false;
   bool operations = false;  ///< make run_data::for_each_operation() available
   /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
@@ -46,8 +47,8 @@ struct worker_share {
 };
 
 /// How much time each worker spent on one operation, indexed by log; may be shorter than the list
-/// of logs. Most operations are in only one log, so the share of the last log is stored in this
-/// object, and only other shares need allocated memory.
+/// of logs. Most operations occur in only one log. Therefore the share of the last log with this
+/// operation is stored in this object, and only other shares need allocated memory.
 class worker_shares {
  public:
   std::size_t size() const noexcept { return size_; }
@@ -71,7 +72,8 @@ class worker_shares {
 struct op_details {
   distribution time;    ///< distribution of the durations, if they are not all in memory
   value_blocks blocks;  ///< the durations in blocks, if run_parts::blocks is set
-  /// How all calls' time was spent; missing if unknown for one of the threads.
+  /// How much of the time of all calls the threads ran, waited for a CPU or were blocked; missing
+  /// if this is unknown for one of the threads.
   std::optional<cpu_split> cpu;
   std::optional<heap_use> heap;  ///< heap use of all calls; missing if allocations were not counted
 };
@@ -123,8 +125,9 @@ struct run_data {
     return operations == 0 && batches.all().empty() && side.counters.empty();
   }
 
-  /// Calls `on_operation(const operation&)` for the operations of one log, in the order of the log;
-  /// never if run_parts::operations was false. `file` is the index of the log in files->files.
+  /// Calls `on_operation(const operation&)` for the operations of one log, in the order of the log.
+  /// Calls it for none if the run was read without run_parts::operations. `file` is the index of
+  /// the log in files->files.
   template <class OnOperation>
   void for_each_operation(std::size_t file, OnOperation&& on_operation) const {
     const log_operations& log = logs[file];

@@ -39,7 +39,7 @@ class preprocessing_of_batch {
 
   const std::vector<const preprocessing_span*>& spans() const noexcept { return spans_; }
 
-  /// Adds up the spans for which `counts(span)` is true.
+  /// Adds up the times of the spans for which `counts(span)` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;
@@ -208,8 +208,8 @@ void run_batches::find_deliveries() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // The consumer does not wait for a buffered batch. Assume that the time between wait and
-  // reception would be the mean of the other batches.
+  // The consumer does not wait for a buffered batch, so the time from the end of its wait to the
+  // SBatchConsumed record is unknown. Assume the mean of this time over the other batches.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(delivered) / static_cast<double>(waited_for);
   constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless

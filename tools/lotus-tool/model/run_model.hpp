@@ -44,7 +44,7 @@ using batch_records = std::deque<batch_record>;
 struct preprocessing_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// The number in the log: of the batch, or of an item that became part of the batch.
+  /// The number in the log: that of a batch or, if `of_item` is true, that of an item.
   std::int64_t number = 0;
   stage_id stage = preprocess_stage;
   optional_file file = {};
@@ -134,8 +134,8 @@ class run_batches {
   /// Returns the number of batches that were at least partly built but not received, because the
   /// consumer stopped an epoch early or the program ended. Returns 0 if no batch was received.
   std::size_t discarded() const noexcept;
-  /// Returns whether several threads build each batch together. This class then combines their
-  /// spans into one preprocessing.
+  /// Returns whether several threads build each batch together. If so, this class has combined
+  /// their spans into one preprocessing.
   bool in_parts() const noexcept { return in_parts_; }
   /// Returns the share of the consumers' time that lies between the end of a wait and the
   /// SBatchConsumed record after it. The consumers' time is from the first wait to the last
@@ -203,7 +203,8 @@ class run_batches {
   /// Returns the time span from the start to the end of the batch's preprocessing. Its length is
   /// the latency of the batch.
   std::optional<time_span> made(const batch& b) const;
-  /// Returns the sum of the batch's spans. If spans overlap, the sum may exceed the latency.
+  /// Returns the sum of the durations of the batch's spans. If spans overlap, the sum may exceed
+  /// the batch's latency.
   std::int64_t service_ns(const batch& b) const;
   /// Returns the part of the batch's latency that none of its spans covers, because the batch
   /// waited between stages.
@@ -221,7 +222,7 @@ class run_batches {
   std::vector<preprocessing_span> preprocessing_spans_;
   // For each record: the reception time if it is an SBatchConsumed record, otherwise -1.
   std::vector<std::int64_t> deliveries_;
-  // For each record: the end of the step that begins with the record; -1 if no step does.
+  // For each record: if a step of the consumer begins with it, the end of that step; otherwise -1.
   std::vector<std::int64_t> step_ends_;
   std::vector<batch> batches_;
   std::vector<epoch_times> epochs_;

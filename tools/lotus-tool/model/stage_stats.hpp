@@ -41,9 +41,10 @@ struct async_stats : figures {
 /// no named stages.
 std::vector<stage_stats> describe_stages(const run_data& run);
 
-/// Returns the statistics of the batches, and those of the items, that went through stages, each
-/// only if there are any. Empty if the program has no named stages. `slowest` is the number of
-/// items or batches with the longest latency to describe in detail.
+/// Returns up to two entries: the statistics of the batches and those of the items that went
+/// through stages. An entry is left out if the run has no such batches or items, and both are if
+/// the program has no named stages. `slowest` is the number of items or batches with the longest
+/// latency to describe in detail.
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest);
 
 /// Returns statistics of the asynchronous operations, in the order in which names first occur.

@@ -94,7 +94,7 @@ class longest_operations {
 };
 
 /// Calls `on_operation(operation, index of its batch, index of its log)` for each operation inside
-/// a batch that statistics count (see `counted`).
+/// a batch for which `counted` is true. The statistics leave out the other batches.
 template <class OnOperation>
 void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
                          OnOperation&& on_operation) {

@@ -289,7 +289,8 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // With a single stage, replay_plan::in_flight already limits how many batches are begun.
+      // A pipeline with a single stage needs no limit for the queue after this stage, because
+      // replay_plan::in_flight already limits how many batches the threads may begin.
       if (r_.stages.size() > 1) {
         stage.max_ahead = std::max<std::size_t>(stage.threads, recorded.max_ahead + more - less);
         // If a limit on the batches in flight kept the queues short, the run does not show how many
@@ -318,8 +319,8 @@ class planner {
                                  : std::max(r_.in_flight, 2 * before * per_batch);
     const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
     if (per_worker) return seen / before * now;
-    // Usually there may be a batch in flight for every thread. If the run had a lower limit, which
-    // leaves threads idle, keep it.
+    // Allow at least one batch in flight for each thread. If the recorded run had a lower limit,
+    // which left threads idle, keep this limit instead.
     const std::size_t least = r_.in_flight_held && seen < before ? 1 : now;
     return std::max(least, seen + more > less ? seen + more - less : 1);
   }

@@ -41,10 +41,11 @@ constexpr double much_too_fast = 0.03;
 /// If the simulation deviates from the run by more than this share, it cannot be trusted.
 constexpr double max_off = 0.25;
 
-/// Returns the share (0..1) of the simulation's error that a prediction keeps. The error is known
-/// for the unmodified run. It affects a small change fully and a large change only by half: the
-/// half is the rounded result of measurements (0.53 on 117 pairs of runs with bench/whatif_numbers,
-/// 0.48 and 0.65 on two other sets of 68 pairs).
+/// The simulation of the unmodified run has a known error. Returns which share (0..1) of this error
+/// the simulation of a changed run is expected to have as well; predictions are corrected by this
+/// share. It is near 1 for a small change and near one half for a large change. The half is the
+/// rounded result of measurements (0.53 on 117 pairs of runs with bench/whatif_numbers, 0.48 and
+/// 0.65 on two other sets of 68 pairs).
 /// @param gain  the factor by which the change increases the simulated throughput.
 double share_of_error_kept(double gain) {
   constexpr double at_large_gain = 0.5;
@@ -104,8 +105,8 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
   explanations_.push_back({{}, base_});
-  // No assumption about a limit reproduces the run. Add all limits that the recording may show, so
-  // that the confidence interval becomes wide enough.
+  // No assumption about a limit reproduces the run. Add an explanation for each limit that the
+  // recording may show, so that the confidence interval becomes wide enough.
   for (const assumed_servers& assumed : explanations_of(recorded_)) {
     if (assumed.operation == nullptr) continue;
     const replay_result limited = replayed_with({}, law_.law, assumed);
@@ -117,7 +118,9 @@ void what_if::count_queueing(explanation& why) {
   if (why.base.per_s() <= (1 + much_too_fast) * achieved() || !waits_little_for_cpus()) return;
   if (!queued_) queued_ = with_queueing(recorded_);
   const replay_result queued = replayed_with({}, law_.law, why.assumed, true);
-  // Use the result only if it is nearer to the measured throughput on a logarithmic scale.
+  // Waits for a CPU count as blocked time in the simulation `queued`. Use it only if its throughput
+  // is nearer to the measured one, on a logarithmic scale, than that of the simulation without
+  // them.
   if (queued.per_s() * why.base.per_s() <= achieved() * achieved()) return;
   why.queued = true;
   why.base = queued;

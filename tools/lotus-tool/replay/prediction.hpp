@@ -66,9 +66,9 @@ class what_if {
   double replayed() const noexcept { return replayed_per_s_; }
   /// Returns the share (0..1) of the CPUs that other programs used. If the recording does not show
   /// that they used 10 % or more, the constructor estimates the share. If the simulation is faster
-  /// than the run, it first tries longer time slices. If the simulation is then still over 25 % too
-  /// fast although threads waited for CPUs, it concludes that other programs used CPUs. fitted()
-  /// returns the simulated throughput after these adjustments.
+  /// than the run, the constructor first tries longer time slices. If the simulation is then still
+  /// over 25 % too fast although threads waited for CPUs, the constructor concludes that other
+  /// programs used CPUs. fitted() returns the simulated throughput after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
@@ -91,10 +91,11 @@ class what_if {
   /// Predicts the effect of a change without a confidence interval (`low` and `high` equal
   /// `per_s`), which is ten times as fast as predict().
   prediction guess(const pipeline_change& change) const;
-  /// Returns the gain of a prediction without the pauses between epochs, because no change shortens
-  /// them.
+  /// Returns the gain that the prediction `of` means for the run without the pauses between epochs,
+  /// because no change shortens these pauses.
   double gain_between_pauses(const prediction& of) const;
-  /// Returns the most pessimistic prediction: the smallest gain under all explanations of the run.
+  /// Returns the most pessimistic prediction: the one with the smallest gain among those under all
+  /// possible explanations of the run's throughput.
   prediction min_guess(const pipeline_change& change) const;
   /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
   /// explained without such waits.
@@ -123,9 +124,9 @@ class what_if {
                               unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
-  /// If the simulation is slower than the run, the simulation may obey a rule that the run did not
-  /// obey. Drops round-robin dispatch, and the limit on batches in flight, if the simulation is
-  /// closer to the run without it.
+  /// If the simulation is more than 10 % slower than the run, it may obey a rule that the run did
+  /// not obey. Drops first round-robin dispatch, then the limits on batches in flight and in
+  /// queues, each only if this at least halves the deviation of the simulation from the run.
   void loosen_policies();
   /// If the simulation is too fast, sets speed_law::turn_ns to a time slice with which it is as
   /// slow as the run.
@@ -161,9 +162,9 @@ class what_if {
   };
   /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
   bool waits_little_for_cpus() const;
-  /// If the simulation of `why` is too fast, counts waits for a CPU as blocked time if the
-  /// simulation then fits better. The reason: a thread that waits for a CPU also delays the threads
-  /// that wait for its lock.
+  /// `why` is a possible explanation of the run's throughput. If its simulation is too fast, counts
+  /// waits for a CPU as blocked time, provided that the simulation then fits better. The reason: a
+  /// thread that waits for a CPU also delays the threads that wait for its lock.
   void count_queueing(explanation& why);
   /// Finds the explanations under which the simulation reproduces the run, and also the run `also`
   /// if it is given.
@@ -172,13 +173,15 @@ class what_if {
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
-  /// Calls on_guess(prediction) for each explanation and for both ends of the range of CPUs.
+  /// Calls on_guess(prediction) for each possible explanation of the run's throughput, and for both
+  /// ends of the range of CPUs that the changed run may get.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  // A copy of recorded_ in which waits for a CPU count as blocked time; created when it is needed.
+  // A copy of recorded_ in which waits for a CPU count as blocked time; nullopt until
+  // count_queueing() needs it for the first time.
   std::optional<recorded_pipeline> queued_;
   std::vector<explanation> explanations_;  // most likely first; not empty after construction
   double others_share_ = 0;

@@ -54,7 +54,8 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
     if (op.blocked_share < hardly_blocked) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
-  // Sort by time, so that of two nested operations the inner one comes first.
+  // Sort by the total time of the operation's calls, so that of two nested operations the inner one
+  // comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
                      return time_of(*a.operation) < time_of(*b.operation);

@@ -16,15 +16,17 @@ struct serving_limit {
   std::size_t most = 1;
 };
 
-/// Returns the operations that are limited according to the recording. The operation that limits
-/// the run most comes first; of nested operations with similar capacity, the inner one comes first.
+/// Returns the operations whose calls wait for a lock, a device or a rate limit according to the
+/// recording. The operation that limits the run most comes first; of nested operations with similar
+/// capacity, the inner one comes first.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
 /// Returns the possible explanations of a run's throughput, most likely first. If the recording
-/// shows that an operation is limited, the explanations differ in how many of its calls are served
-/// at the same time. Otherwise the first explanation is "nothing is limited", and the others assume
-/// a limit for each operation that may be limited. If an operation is mostly blocked, its limit may
-/// be the number of calls that were open at the same time.
+/// shows that calls of an operation wait for a lock, a device or a rate limit, the explanations
+/// differ in how many of its calls are served at the same time. Otherwise the first explanation is
+/// "nothing is limited", and the others assume a limit for each operation that may have one. If an
+/// operation is mostly blocked, its limit may be the number of calls that were open at the same
+/// time.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of

@@ -31,9 +31,10 @@ struct point {
   double cpu_ns = 0;
 };
 
-/// Sums for a regression with an instrumental variable (see estimate_speed()): x is
-/// point::others_busy, y is cpu_ns, and z, the instrument, is at_first. All values are relative to
-/// the mean of their group, which is a stage.
+/// Sums for a regression with an instrumental variable (see estimate_speed()). For each work, x is
+/// the share of other CPUs that were busy, y is the CPU time, and z, the instrument, is the share
+/// of other CPUs that were busy in the first moments. All values are relative to the mean of their
+/// stage.
 struct centered_sums {
   double zz = 0;
   double zx = 0;
@@ -118,7 +119,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centered_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  // An estimate needs different loads of the other CPUs: at least this variance.
+  // The slope can be estimated only if the load of the other CPUs varied: its variance must be at
+  // least this.
   constexpr double min_variance = 1e-4;
   const auto count = static_cast<double>(sums.count);
   if (sums.count < sums.groups + 8 || sums.zz < min_variance * count || sums.zx <= 0) {
@@ -126,11 +128,13 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // The speed law is 1 if no other CPU is busy, but the fitted line is 1 at the mean load. Convert.
+  // Convert the slope: the speed law has the value 1 if no other CPU is busy, but the fitted line
+  // has the value 1 at the mean load.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
-  // An error that the fit does not show: at times of a higher load, the work itself may differ.
+  // Standard deviation of an error that the fit does not show: at times of a higher load, the work
+  // itself may differ.
   constexpr double crowded_sd = 0.04;
   const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, crowded_sd);
   found.levels_seen = sd < usual_sd;

@@ -34,7 +34,7 @@ double run_sd_of(const run_data& run) {
                            static_cast<double>(last - first));
     }
   }
-  // The run is too short for an estimate: use a typical error.
+  // If the run is too short for an estimate, use a typical error.
   if (lengths_ns.size() < parts) return 0.02;
   const auto n = static_cast<double>(lengths_ns.size());
   const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;

@@ -139,8 +139,9 @@ class checker {
 
   void twice() {
     if (work_.copies < 2 || 5 * work_.copies <= run_.batches.all().size()) return;
-    // Ignore repeated operations that took less than 1 % of the time. An example is the last call
-    // of a reader, which finds the end of the data and returns no batch.
+    // Ignore the operations that were apparently done twice if they took less than 1 % of the time.
+    // An example is the last call of a reader, which finds the end of the data and returns no
+    // batch.
     if (work_.copies_ns < 0.01 * work_.all_ns) return;
     fail("twice", true,
          listed(work_.copied) + " ran outside batches in the same way as inside a batch, " +

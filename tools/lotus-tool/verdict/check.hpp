@@ -22,18 +22,20 @@ struct check {
   bool unsafe = false;  ///< whether the problem prevents a verdict on the run
 };
 
-/// Returns the failed checks of a run; those that prevent a verdict come first. The checks consider all batches,
-/// including those that --skip-batches leaves out of the statistics.
+/// Returns the failed checks of a run; those that prevent a verdict come first. The checks consider
+/// all batches, including those that --skip-batches leaves out of the statistics.
 /// @param work  the result of look_at_work() for the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);
 
 /// The parts of the logs that a command must read before it can call failed_checks().
 inline constexpr run_parts checked_parts{false, false, true};
 
-/// Returns why there is no verdict: the texts of the unsafe checks; "" if no check is unsafe.
+/// Returns why there is no verdict: the texts of the failed checks that prevent one; "" if there
+/// are none.
 std::string why_silent(const std::vector<check>& failed);
 
-/// Writes a JSON array [{"id":…,"text":…,"unsafe":…}], where "text" also contains the advice.
+/// Writes a JSON array [{"id":…,"text":…,"unsafe":…}]. The value of "text" also contains the
+/// advice; "unsafe" is true if the failed check prevents a verdict.
 void write_checks(json_writer& json, const std::vector<check>& failed);
 
 }  // namespace lotus::tool

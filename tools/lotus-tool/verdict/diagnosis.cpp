@@ -185,7 +185,8 @@ bool waits_for_others(const diagnosis& d) {
 void doubt_more_workers(diagnosis& d) {
   if (!waits_for_others(d)) return;
   const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
-  // The assumptions belong to the first suggestion, which is removed below if it is not sure.
+  // The assumptions belong to the first suggestion. If this suggestion adds threads, it is moved
+  // away below, so remove its assumptions.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](move& m) {

@@ -83,7 +83,7 @@ struct diagnosis {
   /// Whether batches are never built during a step: the consumer builds them itself, or another
   /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
-  /// Whether another thread than the consumer builds the batches, if makes_itself is true.
+  /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
   /// CPU time of all threads of the run's processes, in ns, and which share (0..1) of it was used
@@ -123,7 +123,8 @@ struct diagnosis {
   std::vector<operation_total> operations;  ///< all operations, only for a run without batches
   /// Only for a run without batches: time from the first start to the last end.
   std::int64_t recorded_ns = 0;
-  /// Operations that were counted but not recorded call by call; the statistics above include them.
+  /// Operations that were counted but not recorded call by call. They are not in `ops`, but the
+  /// times of batches and steps include theirs.
   std::vector<figures> aggregated;
   std::vector<slow_sample> slow_samples;  ///< calls that took unusually long, slowest first
   /// Workers that need longer for a batch than others, slowest first.
@@ -140,9 +141,9 @@ struct judgement {
 };
 
 /// Diagnoses one run. For each possible bottleneck, simulates the run with this bottleneck reduced
-/// (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no
-/// verdict if necessary records are missing, a check is unsafe, or the simulation of the unmodified
-/// run is off by more than 25 %.
+/// (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no verdict
+/// if necessary records are missing, if a failed check shows that a verdict would be unreliable, or
+/// if the simulation of the unmodified run is off by more than 25 %.
 ///
 /// The function also computes, with W simultaneous workers (see workers_at_once()): preprocessing
 /// capacity = W / mean preprocess time, or the lowest capacity of the named stages; consumer

@@ -88,8 +88,8 @@ struct found_setting {
   double best = 1;  ///< largest gain of all settings that were compared
 };
 
-/// Returns false if a change adds more threads than there are CPUs although CPUs are the limit.
-/// Additional threads would not help then.
+/// Returns false if a change raises a number of threads above the number of CPUs although the run
+/// would be limited by its CPUs. Additional threads would not help then.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
   const double cpus = run.law().law.cpus;
@@ -105,8 +105,9 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
 }
 
 /// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
-/// 1 % less, or 5 % less with fewer workers than recorded. If workers share CPUs, the order in
-/// which batches end is random, and the gain varies by a few percent.
+/// 1 % less, or 5 % less with fewer workers than recorded. Settings within these margins count as
+/// equal, because if workers share CPUs, the order in which batches end is random, and the gain
+/// varies by a few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
@@ -250,7 +251,8 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Removes a stage from the suggestions if a faster operation in it gains about as much.
+/// Removes each stage from the suggestions in which a single operation, made faster, gains about as
+/// much as the whole stage.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
                            std::vector<move>& work) {
   if (p.stages.size() < 2) return;

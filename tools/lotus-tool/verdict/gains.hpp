@@ -67,8 +67,8 @@ struct suggested_changes {
 };
 
 /// Returns the changes that are worth suggesting to the user.
-/// @param consumer_per_s  batches per second that the consumer could process if all were ready. A
-///   change that does not make the step faster cannot exceed this throughput.
+/// @param consumer_per_s  batches per second that the consumer could process if it never had to
+///   wait for one. A change that does not make the step faster cannot exceed this throughput.
 suggested_changes suggest(const what_if& run, const run_data& data,
                           std::optional<double> consumer_per_s);
 
@@ -90,7 +90,7 @@ struct attack {
 };
 
 /// Returns the factor by which the run would be faster if an operation or a stage took no time.
-/// `name` is its name without the leading S.
+/// `name` is its name in the program, without the S that begins all names in logs.
 double gain_without(const what_if& run, const std::string& name);
 
 /// Returns the operations and stages that have at least 1 % of the critical path, largest gain

@@ -138,9 +138,9 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   return sequences;
 }
 
-/// Returns whether more than 10 % of all numbers are missing in a sequence, either at its beginning
-/// (below its lowest number) or between its lowest and highest number. Such a sequence is no epoch
-/// of a single loader.
+/// Returns whether more than 10 % of all batch numbers are missing in a sequence, either at its
+/// beginning (below its lowest number) or between its lowest and highest number. If so, the
+/// sequence cannot be an epoch of a single loader.
 bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool first) {
   const auto index_of = [&](std::int64_t number) {
     return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), number) - all.begin());
@@ -158,7 +158,7 @@ struct all_sequences {
   std::size_t longest = 0;
   /// Threads that built the batches of the longest sequences.
   std::set<optional_file> builders_of_long;
-  /// For each length: number of sequences of this length that were not left early.
+  /// For each length: number of sequences of this length that the program did not leave early.
   std::map<std::size_t, std::size_t> complete;
 
   explicit all_sequences(const std::vector<sequence>& all) {

@@ -27,14 +27,15 @@ struct partial_overlap {
 
 struct recorded_work {
   double all_ns = 0;  ///< self time of all operations outside the consumer's steps
-  /// Self time of the operations outside batches, without copies_ns; a part of `all_ns`.
+  /// Self time of the operations outside batches; a part of `all_ns`. The time `copies_ns` is left
+  /// out.
   double outside_ns = 0;
   std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
   /// Number of intervals between batches in which a thread probably built a batch that was not
   /// recorded, because it ran about the same operations as for a batch.
   std::size_t copies = 0;
   double copies_ns = 0;
-  /// Names of the operations that ran in these intervals.
+  /// Names of the operations that ran in the intervals that `copies` counts.
   std::vector<std::string> copied;
   std::size_t overlaps = 0;
   std::size_t overlaps_in_batches = 0;

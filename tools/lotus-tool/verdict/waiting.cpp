@@ -11,8 +11,9 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns for each batch the time when the first later batch of the same epoch was ready;
-/// INT64_MAX if there is none. From then on, a wait for the batch is head-of-line blocking.
+/// Returns for each batch the earliest time when a later batch of the same epoch was ready;
+/// INT64_MAX if there is no later batch. From then on, a wait for the batch is head-of-line
+/// blocking.
 std::vector<std::int64_t> later_ready(const run_batches& batches) {
   const std::vector<batch>& all = batches.all();
   std::vector<std::int64_t> first(all.size(), INT64_MAX);

@@ -79,7 +79,8 @@ class preprocessing_finder {
   }
 
  private:
-  /// Returns the indices of all spans, sorted by kind (batches first), consumer, number and start.
+  /// Returns the indices of all spans: first those of batches, then those of items, each sorted by
+  /// consumer, number and start.
   std::vector<span_number> in_order() const {
     std::vector<span_number> order(found_.spans.size());
     std::iota(order.begin(), order.end(), span_number{0});
@@ -109,8 +110,8 @@ class preprocessing_finder {
   static number_key key_of(const preprocessing_span& s) { return {s.consumer, s.number}; }
 
   /// Splits the spans of one batch or item number into passes: a pass is one occurrence of the
-  /// number in the pipeline (see pass_number). A new pass begins when all spans have ended and the
-  /// first stage begins again, or with a second preprocess span.
+  /// number in the pipeline (see pass_number). A new pass begins if all earlier spans of the number
+  /// have ended and the first stage begins again, or if a second preprocess span begins.
   void split(const span_number* first, const span_number* last) {
     pass_number pass;
     stage_id began_with = found_.spans[*first].stage;
@@ -153,10 +154,11 @@ class preprocessing_finder {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Counts how often the consumer received a batch with one number after several passes of this
-  /// number. If this is frequent, several spans build each batch together. Passes that consist of
-  /// preprocess spans count only if they are on several threads, because one worker that builds a
-  /// batch twice does not build it in parts.
+  /// Considers the spans of one batch number. Returns how often the consumer received a batch with
+  /// this number after the number had passed through the pipeline several times since the previous
+  /// reception. If this is frequent, several spans build each batch together. Preprocess spans
+  /// count only if they are on several threads, because one worker that builds a batch twice does
+  /// not build it in parts.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -205,10 +207,10 @@ class preprocessing_finder {
     usual_segments_ = *middle;
   }
 
-  /// Splits the spans of one number into preprocessings, one for each time that a batch with this
-  /// number was received. If there are twice as many spans as usual before a reception, and one
-  /// half begins after the other half ended, the batch was built twice, and the first result was
-  /// discarded.
+  /// Splits the spans of one batch number into preprocessings, one for each time that a batch with
+  /// this number was received. If twice as many spans as usual began before the batch was received,
+  /// and one half of them began after the other half ended, the batch was built twice and the first
+  /// result was discarded.
   void split_by_deliveries(const span_number* first, const span_number* last) {
     pass_number pass;
     for_each_delivery(first, last, [&](const span_number* from, const span_number* to) {
@@ -251,7 +253,8 @@ class preprocessing_finder {
     }
   }
 
-  /// Assigns each pass of an item to the preprocessing of the batch of which the item became part.
+  /// Item numbers may repeat; each occurrence of a number is a pass. Assigns each pass of an item
+  /// to the preprocessing of the batch of which the item became part.
   void assign_items(const std::vector<span_number>& order) {
     // For each item: when it became part of a batch, and the number of that batch.
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> included;
@@ -322,7 +325,8 @@ class preprocessing_finder {
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
-  // Preprocessings of each number, sorted by start; empty if no item became part of a batch.
+  // For each batch number: its preprocessings, sorted by start. Filled only if the run records
+  // which items became part of which batch.
   std::map<number_key, std::vector<batch_id>> by_number_;
   std::map<std::pair<number_key, std::size_t>, batch_id> of_delivery_;
 };

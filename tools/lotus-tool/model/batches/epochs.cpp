@@ -28,7 +28,8 @@ class same_number {
   void add(batch_record& r) { of_kind_[static_cast<std::size_t>(r.kind)].push_back(&r); }
   void add(batch_preprocessing& m) { preprocessings_.push_back(&m); }
 
-  /// Sets the epoch of all records and preprocessings. Returns the epoch after the last one.
+  /// Sets the epoch of all records and preprocessings. The first epoch gets the number `first`.
+  /// Returns the number that follows the number of the last epoch.
   /// @param cut_off  whether the records are only a part of a run. Then the first records may be of
   ///   batches that were built before this part.
   std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {

@@ -56,8 +56,9 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   return next;
 }
 
-/// Returns whether the batches of each epoch were received after those of all earlier epochs. If
-/// so, the preliminary epochs are right.
+/// The preliminary epoch of a batch is how often its number occurred before. Returns whether these
+/// epochs are right, which is the case if the batches of each epoch were received after those of
+/// all earlier epochs.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {
@@ -105,8 +106,8 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // If numbers often decrease, the consumer receives batches in any order. A smaller number then
-  // does not mean that a new pass begins.
+  // If the numbers of the received batches often decrease, the consumer receives batches in any
+  // order. A smaller number then does not mean that a new pass begins.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {
@@ -138,8 +139,9 @@ void consumer_passes::place_discarded() {
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
             [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
-  // For each instance in the order of preprocessing: the pass of the next instance that was
-  // received, or `passes_` if none follows.
+  // An instance is one occurrence of a batch number. For each instance, in the order in which their
+  // preprocessing began: the pass (epoch) of this or the next instance that was received, or
+  // `passes_` if none was.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
     next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]

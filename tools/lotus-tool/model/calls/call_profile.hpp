@@ -27,9 +27,9 @@ struct called_operation {
   std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 
-/// Returns the operations of the run, indexed by the id of their name in run_data::names.
+/// Returns the operations of the run, indexed by the id of their name in run_data::names. The class
 /// call_stack defines which operation is the caller of another.
-/// @param run  read with run_parts::operations.
+/// @param run  a run that was read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 
 }  // namespace lotus::tool

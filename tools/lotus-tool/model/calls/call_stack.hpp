@@ -32,17 +32,18 @@ class call_stack {
     std::size_t jump = 0;
   };
 
-  /// Adds the next operation; operations must be added in the order of nesting_order. Calls
-  /// `on_end(const call&)` for each call that has ended; the callers of that call are still in the
-  /// stack then. Time: amortized O(1) per operation, even if operations overlap arbitrarily.
+  /// Adds the next operation; operations must be added in the order that the class nesting_order
+  /// produces. Calls `on_end(const call&)` for each call that has ended; the callers of that call
+  /// are still in the stack then. Time: amortized O(1) per operation, even if operations overlap
+  /// arbitrarily.
   /// @param worked_ns  the operation's duration minus the time of aggregated operations inside it,
   ///   which are counted instead of recorded.
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
     call next{op, std::nullopt, 0, worked_ns, std::nullopt, open_.size()};
-    // An operation that ends before this one cannot be its caller, nor the caller of any operation
-    // that begins later.
+    // An operation that ends before the new operation `op` cannot be the caller of `op`, nor of any
+    // operation that begins later.
     while (!longest_.empty() && open_[longest_.back()].what.end_ns() < op.end_ns()) {
       longest_.pop_back();
     }

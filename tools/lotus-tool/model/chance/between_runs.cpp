@@ -45,8 +45,8 @@ double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& c
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
 }
 
-/// Replaces `chosen`, a set of numbers below `of`, by the next set of the same size. Returns false
-/// if `chosen` was the last one.
+/// `chosen` is an ascending list of different numbers below `of`. Replaces it by the next such list
+/// of the same size, in lexicographic order. Returns false if `chosen` was the last one.
 bool next_choice(std::vector<std::size_t>& chosen, std::size_t of) {
   for (std::size_t i = chosen.size(); i-- > 0;) {
     if (chosen[i] + chosen.size() == of + i) continue;
@@ -75,7 +75,8 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
   double degrees = 0;
   if (a.size() == 1 || b.size() == 1) {
     degrees = from.count + to.count - 2;
-    // The group with one run has variance 0. Assume that it has the variance of the other group.
+    // One group has only one run, so its variance is unknown and stored as 0. Assume that it has
+    // the variance of the other group.
     from.variance = to.variance = from.variance + to.variance;
   }
   const double of_a = from.variance / from.count;

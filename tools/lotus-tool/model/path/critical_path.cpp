@@ -73,8 +73,8 @@ class path_walker {
     std::int64_t end_ns;
   };
 
-  /// Adds the times of the operations inside the spans on the path to `sum_`. Call it after all
-  /// epochs were walked.
+  /// Adds the times of the operations inside the spans on the critical path to `sum_`, which sums
+  /// up the path's time by activity. Call it after the walk through all epochs.
   void add_operations() {
     std::sort(intervals_.begin(), intervals_.end(),
               [](const preprocessing_interval& a, const preprocessing_interval& b) {
@@ -132,16 +132,17 @@ class path_walker {
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// Ends the walk through an epoch. The time from the epoch's start to now_ns_ is start-up.
+  /// Ends the backward walk through an epoch, because no earlier event is known. The time from the
+  /// epoch's start to now_ns_ is start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     finished_ = true;
     return std::nullopt;
   }
 
-  /// Walks back from the reception with the index `reception_`. Returns the span at whose end the
-  /// walk continues; nullopt if it continues at an earlier reception, to whose index `reception_`
-  /// is set.
+  /// Walks back from the moment when the consumer received the batch with the index `reception_` in
+  /// `deliveries_`. Returns the span at whose end the walk continues. Returns nullopt if the walk
+  /// continues where an earlier batch was received, to whose index `reception_` is set.
   optional_span at_delivery() {
     const delivered& h = (*deliveries_)[reception_];
     const batch& b = batches_.at(h.batch);
@@ -161,7 +162,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the span of the batch that ended last, of those that began before `used_ns`.
+  /// Considers the spans of a batch that began before `used_ns`. Returns the span that ended last.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -185,8 +186,8 @@ class path_walker {
   }
 
   /// Finds the event that allowed span `n` to begin, such as the end of the thread's previous span.
-  /// Returns the span at whose end the walk continues; nullopt if it continues at another
-  /// reception, to whose index `reception_` is set.
+  /// Returns the span at whose end the walk continues. Returns nullopt if the walk continues where
+  /// the consumer received another batch, to whose index `reception_` is set.
   optional_span at_start(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
@@ -218,8 +219,8 @@ class path_walker {
     return latest(before, earlier, reception);
   }
 
-  /// Returns the consumer's wait for the batch that it received next after `reception`; nullptr if
-  /// it did not wait for that batch.
+  /// `reception` is the index of a received batch in `deliveries_`. Returns the consumer's wait for
+  /// the batch that it received next; nullptr if it did not wait for that batch.
   const batch_record* wait_after(std::size_t reception) const {
     if (reception + 1 >= deliveries_->size()) return nullptr;
     const batch& next = batches_.at((*deliveries_)[reception + 1].batch);
@@ -227,10 +228,10 @@ class path_walker {
     return wait == nullptr || wait->is_marker() ? nullptr : wait;
   }
 
-  /// Returns whether a span belongs to the batch that the consumer received after `reception`, and
-  /// began when the consumer began to wait for this batch. If so, the span could not begin earlier
-  /// because of the consumer's step before the wait, not because of a limit on the batches in
-  /// flight.
+  /// `reception` is the index of a received batch in `deliveries_`. Returns whether the span `s`
+  /// belongs to the batch that the consumer received next, and began when the consumer began to
+  /// wait for this batch. If so, the span began so late because of the consumer's step before the
+  /// wait, not because of a limit on the batches in flight.
   bool was_asked_for(const preprocessing_span& s, std::size_t reception) const {
     const batch_record* const wait = wait_after(reception);
     return wait != nullptr && s.batch && *s.batch == (*deliveries_)[reception + 1].batch &&
@@ -238,9 +239,9 @@ class path_walker {
            links_.just_before(wait->start_ns, s.start_ns);
   }
 
-  /// Finds the event that allowed `fetching` to begin, a span of the next stage that took an item
-  /// out of a full queue: the end of the previous span of its thread, or of the previous span of
-  /// its batch or item.
+  /// `fetching` is a span of the next stage that took an item out of a full queue. Finds the event
+  /// that allowed this span to begin: the end of the previous span of its thread, or of the
+  /// previous span of its batch or item.
   optional_span at_start_of_fetching(span_number fetching) {
     const optional_span before = links_.before(fetching);
     const optional_span earlier = links_.earlier(fetching);
@@ -253,8 +254,8 @@ class path_walker {
   }
 
   /// Continues the walk if it is not clear which event allowed a span to begin. The walk then
-  /// continues at the last event before the span: the end of `before` or `earlier`, or the
-  /// reception `reception`.
+  /// continues at the last event before the span: the end of the span `before` or `earlier`, or the
+  /// moment when the consumer received the batch with the index `reception` in `deliveries_`.
   optional_span latest(optional_span before, optional_span earlier,
                        std::optional<std::size_t> reception) {
     std::int64_t at_ns = INT64_MIN;
@@ -290,7 +291,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Returns the index of the last reception at or before `time_ns`.
+  /// Returns the index in `deliveries_` of the last batch that was received at or before `time_ns`.
   std::optional<std::size_t> delivery_before(std::int64_t time_ns) const {
     const auto next =
         std::upper_bound(deliveries_->begin(), deliveries_->end(), time_ns,

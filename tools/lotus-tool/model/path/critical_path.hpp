@@ -52,7 +52,8 @@ struct path_share {
 struct path_segment {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// The kind. Here, path_kind::operation stands for all preprocessing.
+  /// The kind of activity in this interval. Here, path_kind::operation stands for all
+  /// preprocessing, not for a single operation.
   path_kind kind = path_kind::unrecorded;
   optional_file file;  ///< log of the thread that worked, if any
 };
@@ -66,7 +67,7 @@ struct path_activity {
   optional_file file;  ///< log of the thread; nullopt if no thread worked
 };
 
-/// How much of the critical path is preprocessing of one batch.
+/// How much of the critical path consists of the preprocessing of one batch.
 struct preprocessing_on_path {
   optional_batch batch;  ///< the batch; nullopt for an item that became part of no batch
   std::int64_t ns = 0;
@@ -90,7 +91,7 @@ struct critical_path {
 /// the next stage's span that took an item out of it; if the number of batches in flight is
 /// limited, the moment when a batch was received. If there was no earlier event, the rest is
 /// start-up. Every nanosecond belongs to exactly one activity.
-/// @param run         read with run_parts::operations; must contain only one consumer.
+/// @param run         a run with only one consumer that was read with run_parts::operations.
 /// @param activities  receives the activities of the path, in unspecified order; may be nullptr.
 critical_path find_critical_path(const run_data& run,
                                  std::vector<path_activity>* activities = nullptr);

@@ -102,7 +102,8 @@ class thread_cutter {
 
   void add(const operation& op) {
     const span_number* const of = span_of(op);
-    // Drop an operation whose line comes so late in the log that its span is already split.
+    // Drop an operation that begins in none of the spans, and an operation whose line comes so late
+    // in the log that its span is already split.
     if (of == outer_.second || of < outer_.first) return;
     const auto index = static_cast<std::size_t>(of - outer_.first);
     if (index >= held_.size()) held_.resize(index + 1);

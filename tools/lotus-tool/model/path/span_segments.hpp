@@ -28,7 +28,7 @@ std::vector<bool> segmented_spans(const run_batches& batches);
 
 /// Calls `on_segments(span, segments)` for each span that is split; the segments cover the span
 /// from start to end. Only the operations of a few spans are in memory at a time.
-/// @param run  read with run_parts::operations.
+/// @param run  a run that was read with run_parts::operations.
 void for_each_span(
     const run_data& run,
     const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments);

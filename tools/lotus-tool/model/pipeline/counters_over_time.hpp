@@ -17,8 +17,8 @@ struct counter_figures {
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::int64_t last = 0;
-  /// The mean over time. Each value counts until the same process records the next value. If all
-  /// values are from the same moment, this is their arithmetic mean.
+  /// The mean over time: each value of the counter counts until the same process records the next
+  /// one. If all values are from the same moment, this is their arithmetic mean.
   double mean = 0;
 };
 

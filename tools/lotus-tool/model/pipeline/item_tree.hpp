@@ -25,7 +25,8 @@ struct item_node {
 /// inside it on the same thread. The depth of an operation is one more than that of the span or
 /// operation that contains it. Logs also contain the span of a stage as an operation; that
 /// operation is left out.
-/// @param run  read with run_parts::operations; otherwise the result contains only spans.
+/// @param run  a run that was read with run_parts::operations; otherwise the result contains only
+///   spans.
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items);
 
 /// Returns the `count` items with the longest latency, longest first.

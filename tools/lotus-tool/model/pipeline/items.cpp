@@ -20,8 +20,8 @@ std::vector<item> items_of(const run_batches& batches) {
   const std::vector<preprocessing_span>& spans = batches.preprocessing_spans();
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
-  // Spans with equal keys form one entry of the result: spans of a batch with the same `batch`, and
-  // spans of an item with the same `pass`.
+  // Spans with equal keys form one entry of the result. They are the spans of one batch (with the
+  // same `batch`), or of one occurrence of an item number (with the same `number` and `pass`).
   const auto key = [&](span_number n) {
     const preprocessing_span& s = spans[n];
     return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,
@@ -62,8 +62,8 @@ std::size_t workers_at_once(const run_batches& batches) {
     if (s.stage != preprocess_stage) continue;
     auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
-    // Add 1 ns to the end, so that spans overlap if one begins when another ends, because both
-    // workers existed at that moment.
+    // Add 1 ns to the end, so that two spans overlap if one begins at the moment when the other
+    // ends: both workers existed at that moment.
     if (!batches.in_parts()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {

@@ -94,7 +94,7 @@ struct side_data {
   /// counted instead of recorded), without the recorded scopes inside them.
   std::vector<off_cpu_time> aggregated;
 
-  /// Returns when the thread was off the CPU; nullptr if that is unknown.
+  /// Returns when the thread with the log `file` was off the CPU; nullptr if that is unknown.
   /// @param whole_batch  whether the caller asks only about complete waits, batches and steps. Then
   ///   the result may come from a program that read CPU clocks only at the ends of waits and
   ///   batches.

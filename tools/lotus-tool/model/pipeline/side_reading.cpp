@@ -15,8 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the log that contains the operations of the thread with this number. If there is no such
-/// log, returns any log of the thread.
+/// Returns the log that contains the operations of the thread with the number `number`. If there is
+/// no such log, returns any log of this thread.
 optional_file log_of(const run_files& run, std::uint64_t number) {
   optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {

@@ -58,8 +58,9 @@ std::vector<window> windows_of(const std::vector<passage>& passages) {
   return apart;
 }
 
-/// Splits the windows into intervals in which the state of the stage does not change, and calls
-/// `on_moment(const moment&)` for each of them, in order of time.
+/// Splits the time ranges in which a stage works (`windows`) into intervals in which the state of
+/// the stage does not change, and calls `on_moment(const moment&)` for each interval, in order of
+/// time.
 template <class OnMoment>
 void for_each_moment(const std::vector<passage>& passages, const std::vector<window>& windows,
                      OnMoment&& on_moment) {
@@ -119,10 +120,11 @@ constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,
                                 const std::vector<window>& windows, std::size_t slots) {
-  // Time with idle slots although an item was ready, by the number of items in the output.
+  // How long slots were idle although an item was ready, by the number of items in the stage's
+  // output queue.
   std::map<std::size_t, std::int64_t> at_bound;
-  // Time by the number of items in the output. This number is computed as finished items minus idle
-  // slots, because each idle slot may hold one of the finished items.
+  // How long the output queue held each number of items. This number is computed as finished items
+  // minus idle slots, because each idle slot may hold one of the finished items.
   std::map<std::size_t, std::int64_t> below;
   std::int64_t at_bound_ns = 0;
   std::int64_t whole_ns = 0;
@@ -194,8 +196,9 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       starved_or_blocked += ns * static_cast<double>(above(bound.least));
     }
   });
-  // It is unknown whether slots were starved or blocked during this time. If half of it counts as
-  // each, at most half of it is counted incorrectly.
+  // The logs do not show whether slots were starved or blocked during the time
+  // `starved_or_blocked`. If half of this time counts as blocked and half as starved, at most half
+  // of it is counted incorrectly.
   times.blocked += starved_or_blocked / 2;
   times.starved -= starved_or_blocked / 2;
   slot_shares shares = times.shares();

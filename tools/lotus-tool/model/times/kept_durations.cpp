@@ -31,7 +31,8 @@ void kept_durations::add(kept_durations&& others) {
     return;
   }
   if (are_all()) {
-    // `others` has only counts of durations, whose order does not matter.
+    // `others` stores only how many durations are in each bucket. Therefore the order of the
+    // durations no longer matters, and the own ones may be counted after the others.
     const std::vector<std::int64_t> own = values();
     *this = std::move(others);
     for (const std::int64_t ns : own) count(ns);

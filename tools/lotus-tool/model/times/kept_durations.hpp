@@ -25,7 +25,8 @@ struct narrow_bucket {
     const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(value)) - bits;
     return (std::size_t{power} << bits) + (value >> power);
   }
-  /// Returns the number of low bits of a duration that do not affect its bucket.
+  /// Returns how many low bits of a duration in `bucket` do not affect in which bucket the duration
+  /// is.
   static unsigned width_bits(std::size_t bucket) noexcept {
     return bucket < (std::size_t{2} << bits) ? 0 : static_cast<unsigned>((bucket >> bits) - 1);
   }

@@ -18,7 +18,8 @@ struct measured_work {
   double blocked_ns = 0;   ///< blocked time in ns; the whole interval if CPU time is unknown
   double queued_ns = 0;    ///< time in ns during which the thread waited for a CPU
   double others_busy = 0;  ///< mean number of CPUs that other threads kept busy during the work
-  /// The same mean over the first moments of the work only; see speed_law.hpp for its use.
+  /// Mean number of CPUs that other threads kept busy during the first moments of the work; see
+  /// speed_law.hpp for its use.
   double others_at_first = 0;
 
   /// Returns the share of the time that the thread was on the CPU.

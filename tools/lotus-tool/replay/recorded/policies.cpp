@@ -49,7 +49,8 @@ class policy_finder {
   }
   const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
-  /// Returns the span of a unit (batch or item) in a stage; nullptr if it did not pass through it.
+  /// Returns the span of a unit (batch or item) in a stage; nullptr if the unit did not pass
+  /// through that stage.
   const preprocessing_span* in_stage(std::uint32_t unit, std::size_t stage) const {
     for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
@@ -66,7 +67,7 @@ class policy_finder {
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
     // Count the time from the start of the consumer's wait to the start of the preprocessing as
-    // time to receive the batch. It passes, for example, until a thread has started.
+    // time to receive the batch. During this time, for example, a thread is started.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -371,8 +372,8 @@ class policy_finder {
       if (e.threads_ready_ns.size() == threads) break;
       const preprocessing_span* const s = in_stage(u, 0);
       if (s == nullptr || !seen.emplace(s->file, true).second) continue;
-      // If the maximum number of units was in flight already, the thread was not late: the limit
-      // made it wait.
+      // If the maximum number of units was already in flight, this limit made the thread wait. Its
+      // late start then does not show when the thread was ready.
       const bool held = u - e.first_unit >= p_.in_flight;
       e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
                                        ? e.threads_ready_ns.front()
@@ -395,8 +396,9 @@ class policy_finder {
   std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t idle_begins_ = 0;  // how often an idle thread of the first stage began to work
-  // How often such a thread had been stopped only by a limit on the units that the consumer had not
-  // received, or on those that the last stage had not finished.
+  // How often an idle thread of the first stage, whose output queue was empty, began just after the
+  // consumer received a batch, and how often just after the last stage finished a unit; see
+  // look_at_budget().
   std::size_t begins_by_reception_ = 0;
   std::size_t begins_by_finish_ = 0;
   std::size_t same_thread_ = 0;

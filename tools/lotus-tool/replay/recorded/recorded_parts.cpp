@@ -22,7 +22,8 @@ void add(recorded_part& to, const recorded_part& part) {
   to.queued_ns += part.queued_ns;
 }
 
-/// Adds the operations inside the span `n` to `parts`, as parts of the work with the index `work`.
+/// Splits the span `n` into its operations and adds each of them to `parts`, as a part of the work
+/// with the index `work`.
 void add_span(const run_data& run, span_number n, const std::vector<span_segment>& segments,
               std::uint32_t work, std::deque<recorded_part>& parts) {
   const preprocessing_span& s = run.batches.preprocessing_spans()[n];

@@ -26,8 +26,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Extracts the pipeline from a run: its stages and threads, their work, and the rules that
-/// applied.
+/// Extracts the pipeline from a run: its stages and threads, their work, and the rules by which the
+/// threads began this work.
 class recorder_of_pipeline {
  public:
   explicit recorder_of_pipeline(const run_data& run)
@@ -180,8 +180,8 @@ class recorder_of_pipeline {
       }
     }
     if (p_.cpu_known) return;
-    // Some CPU times are missing. Incomplete CPU times would be worse than none, so treat all time
-    // as blocked.
+    // At least one CPU time is missing. Incomplete CPU times would be worse than none, so treat all
+    // time as blocked.
     for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (recorded_part& part : p_.parts) {
@@ -255,8 +255,8 @@ class recorder_of_pipeline {
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - received_ns)});
   }
 
-  /// Estimates the step of an epoch's last batch from the other steps. It is not recorded, because
-  /// no wait follows that would end it.
+  /// Estimates the step of an epoch's last batch from the other steps. This step is not recorded,
+  /// because no wait follows that would end it.
   void add_last_step(const planned_epoch& epoch) {
     std::uint32_t last = epoch.first_batch;
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
@@ -282,8 +282,9 @@ class recorder_of_pipeline {
     }
   }
 
-  /// For each stage, returns the length of the interval that measured_work::others_at_first refers
-  /// to. 90 % of the stage's spans take at least this long.
+  /// Returns for each stage how long the "first moments" of a span are, to which
+  /// measured_work::others_at_first refers. At least 90 % of the stage's spans take this long or
+  /// longer.
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {

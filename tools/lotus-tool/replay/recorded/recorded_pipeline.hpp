@@ -56,13 +56,13 @@ struct recorded_pipeline {
   double turnaround_ns = 0;
   /// The limit replay_plan::in_flight, if there is one; otherwise the recorded maximum.
   std::size_t in_flight = 0;
-  /// Whether in_flight is a limit, because threads had to wait for it.
+  /// Whether in_flight is a limit: threads had to wait when so many units were in flight.
   bool in_flight_held = false;
   /// Whether the pipeline limits in_flight independently of its queues: the first of several stages
   /// had to wait although the queue after it was not full. More threads do not raise such a limit.
   bool budget_held = false;
-  /// Like in_flight if budget_held is true, but limits the units that the last stage has not
-  /// finished.
+  /// Maximum number of units that the first stage has begun and the last stage has not finished
+  /// yet, if the recording shows such a limit.
   std::size_t unfinished = unbounded;
   bool round_robin = false;
   bool ordered = true;

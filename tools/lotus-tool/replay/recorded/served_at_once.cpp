@@ -95,7 +95,8 @@ statistic_values statistics_of(const std::vector<call>& calls) {
     if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
   }
   const double median = std::max(1e-9, quantile_of(durations, 0.5));
-  // Differences between gaps below this share of the median are ignored.
+  // This share of the median is added to each gap before its logarithm is taken, so that
+  // differences between very short gaps hardly count.
   constexpr double least = 0.003;
   const auto gap = [&](double share) {
     return std::log(quantile_of(gaps, share) / median + least);
@@ -422,8 +423,9 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // The candidate `at_once` means that there is no limit. This is the usual case, so reject it
-    // only for a larger deviation than the others, in particular if there are few calls.
+    // The candidate `at_once` (as many servers as calls that were ever open at the same time) means
+    // that there is no limit. This is the usual case, so reject it only for a larger deviation than
+    // the others, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

@@ -54,9 +54,10 @@ struct served_at_once {
 /// ch. 6), and compares eight statistics of the simulation with those of the recording. A number of
 /// servers is plausible unless one of the statistics is far off.
 ///
-/// Three further criteria exclude numbers. Only the right number leads to similar service times,
-/// if these hardly vary. Calls that were on the CPU at the same time were served at the same time.
-/// If calls take much longer while others are open, there must be a limit.
+/// Three further criteria exclude numbers. If all calls are served for about the same time, only
+/// the right number of servers leads to computed times that are similar. Calls that were on the CPU
+/// at the same time were served at the same time. If calls take much longer while others are open,
+/// there must be a limit.
 /// @param all  all calls, sorted by their ends. Equal calls always give the same result.
 served_at_once find_served_at_once(const std::vector<operation_call>& all);
 
