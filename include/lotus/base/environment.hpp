@@ -168,7 +168,7 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Returns whether the variable holds a valid number.
+/// Returns whether the variable holds a number between its minimum and its maximum.
 /// @param value  set to that number, otherwise to the default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {

@@ -41,8 +41,8 @@ struct at_forks {
   /// How often the handlers are registered, which each fork determines by counting their calls. See
   /// register_at_forks().
   unsigned times_registered = 0;
-  /// Whether this fork has called `before`. If not, there was no session yet, but the program's own
-  /// fork handlers may create one before the fork ends.
+  /// Whether the fork in progress has called the function `before`. If not, no session existed
+  /// then, but the program's own fork handlers may create one before the fork ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -86,8 +86,9 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Registers the handlers, and returns after they are registered. If the process forks while
-/// another thread registers them, the child registers them again, so they may run twice.
+/// Registers the fork handlers of this shared object, and returns after they are registered. If the
+/// process forks while another thread registers them, the child registers them again, so they may
+/// run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();

@@ -72,7 +72,7 @@ inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 /// The start of a log line if the ring file does not contain the name of the operation.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// Returns the start of a log line, "S<name>,", for the id of a name.
+/// A function object that returns the start of a log line, "S<name>,", for the id of a name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;

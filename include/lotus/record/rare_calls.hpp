@@ -68,7 +68,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // This shared object has not set up the thread's cpu_watch yet; read_cpu() does so.
+  // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }

@@ -60,7 +60,8 @@ enum class event_kind : std::uint8_t {
   /// Bytes in use that operations of this name allocated during one generation (a group of
   /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
+  /// Total of the process's allocations so far: in bytes if the number in the tag is 0, their
+  /// number if it is 1.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,

@@ -87,7 +87,7 @@ struct ring_block {
   /// Id of the thread; its logs are named after the id if possible.
   std::atomic<std::uint32_t> tid;
   std::uint32_t capacity;  ///< size of the main lane in records, a power of two
-  /// Position in each lane before which all records are complete.
+  /// Position in each lane before which all records are completely stored.
   alignas(64) std::atomic<std::uint64_t> published[lanes];
   /// Start of the thread's current wait for a batch, in ticks; 0: the thread is not waiting.
   std::atomic<std::uint64_t> waiting_since;

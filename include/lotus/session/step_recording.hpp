@@ -86,7 +86,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
   /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
-  /// call the listener in it.
+  /// call the listener in the notice.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);

@@ -58,7 +58,7 @@ enum class cpu_watching : std::uint32_t { off, batches, switches };
 
 /// Measures how long threads are off the CPU. The object must be in memory that is never freed,
 /// because every thread's rseq area points into it. Any thread may call all functions, but only
-/// with its own account.
+/// with its own cpu_account.
 class cpu_clock {
  public:
   /// @param wanted  whether to measure from now on.
@@ -127,7 +127,8 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// A shorter time off the CPU is ignored, because the two clocks are not read at the same moment.
+  /// A shorter time off the CPU is ignored, because the wall clock and the CPU clock are not read
+  /// at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
   /// If this many readings within futile_ns find no time off the CPU, another library probably
   /// keeps changing the rseq area. Then clocks are read only once per batch.

@@ -17,8 +17,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Not thread-safe: the recorder calls one function at a time. It also begins and ends the triggers
-/// together with the recording.
+/// Takes the snapshots of a recording, and contains the triggers that request them. Not
+/// thread-safe: the recorder calls one function at a time. The recorder also begins and ends the
+/// triggers together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,

@@ -41,8 +41,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call to the thread's aggregates, and allocates memory for it if necessary. Returns
-  /// false if there is no memory.
+  /// Adds a call to the thread's aggregates, and allocates memory if the thread has none for this
+  /// call yet. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -99,8 +99,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call take the slow path, where the thread waits for producer::guard.
-  /// So the aggregates do not change while this thread holds that guard.
+  /// Makes the next call of p's thread take the slow path, where that thread waits for
+  /// producer::guard. So its aggregates do not change while the caller holds that guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
