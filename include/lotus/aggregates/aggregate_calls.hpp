@@ -63,8 +63,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_slow(call, false);
   }
-  // While `storing` is set, a signal handler that interrupts this function takes the slow path and
-  // does not change the same sums.
+  // While `storing` is set, a signal handler that interrupts this function takes the slow path, so
+  // it does not change the sums that this function is changing.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);

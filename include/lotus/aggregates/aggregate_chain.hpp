@@ -16,7 +16,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The values of one aggregate (one name and loader) at one moment.
+/// The values of one aggregate (the sums for one name and one loader) at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -34,9 +34,10 @@ enum class aggregate_state : std::uint8_t {
   moving,  ///< the blocks were copied while the thread continued to add calls
 };
 
-/// Reads aggregates, possibly while their thread adds to them, and checks all values. If the blocks
-/// were copied while the thread continued to add calls (`moving`), computes the counts from the
-/// duration buckets; the sums may then belong to a slightly different moment than the counts.
+/// Reads aggregates, possibly while their thread adds to them, and checks that their values are
+/// consistent. If the blocks were copied while the thread continued to add calls (`moving`),
+/// computes the counts from the duration buckets; the sums may then belong to a slightly different
+/// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept

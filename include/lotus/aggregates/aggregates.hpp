@@ -152,7 +152,8 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  /// The bucket counts of each octave; null until a call needs them.
+  /// The bucket counts of each octave (durations from 2^k to 2^(k+1) ticks); null until a call has
+  /// such a duration.
   std::atomic<std::uint64_t>* octave_counts[octaves];
 };
 

@@ -80,7 +80,8 @@ struct clock_segment {
   std::uint64_t start_ticks;
   std::int64_t start_ns;  ///< time at start_ticks, in ns since the Unix epoch
   std::uint64_t rate;     ///< nanoseconds per tick, multiplied by 2^32
-  /// Sum of the forward steps of the wall clock, which are part of start_ns.
+  /// Sum of all jumps of the map so far, such as those after forward steps of the wall clock;
+  /// start_ns already contains them.
   std::int64_t jumped_ns;
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
@@ -261,8 +262,8 @@ class clock_map {
     count_ = kept;
   }
 
-  /// Adapts the rate of `s`, so that it ends where `next` begins after the segment between them was
-  /// removed.
+  /// Adapts the rate of the segment `s` after the segment between `s` and `next` was removed, so
+  /// that `s` ends where `next` begins.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;

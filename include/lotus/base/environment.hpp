@@ -46,7 +46,7 @@ enum class variable_type : std::uint8_t {
 struct variable_row {
   const char* name;
   variable_type type;
-  /// Possible values, as shown to users; for words: all words, separated by '|'.
+  /// Possible values, as shown to users. If the values are words: all words, separated by '|'.
   const char* values;
   /// The value that applies if the variable is unset, empty or invalid, as shown to users.
   const char* otherwise;

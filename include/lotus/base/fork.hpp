@@ -23,7 +23,8 @@ namespace detail {
 /// that lock would stay locked in the child forever. So the fork handlers take all locks before a
 /// fork and release them after it. Trivially destructible.
 struct at_forks {
-  /// Held by every query to the dynamic loader, and from before a fork until after it.
+  /// A lock that is held during every query to the dynamic loader, and from before a fork until
+  /// after it.
   mutex loader;
 
   /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
@@ -38,8 +39,8 @@ struct at_forks {
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered, which each fork determines by counting their calls. See
-  /// register_at_forks().
+  /// How many times the fork handlers are registered (see register_at_forks()). Each fork
+  /// determines the number by counting how often they are called.
   unsigned times_registered = 0;
   /// Whether the fork in progress has called the function `before`. If not, no session existed
   /// then, but the program's own fork handlers may create one before the fork ends.

@@ -30,8 +30,8 @@ struct log_folder {
   name_lookup names;
   /// Whether the process writes compact logs, one for each thread, instead of text logs.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, new files belong to this
-  /// process's user and have the permissions `mode`.
+  /// The status of a file whose owner, group and permissions new files get. If null, new files
+  /// belong to this process's user and have the permissions `mode`.
   const struct stat* like = nullptr;
 
   /// Gives the new file `fd` the permissions `new_mode`, and the owner and group of `like`, which

@@ -42,11 +42,11 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// as additional data of an operation: the one with the same start time, whose record follows
-  /// this record
+  /// drawn as additional data of an operation: the one with the same start time, whose record
+  /// follows this record
   ahead,
-  /// as an interval before this record's time that interrupts the spans around it, such as a time
-  /// off the CPU
+  /// drawn as an interval before this record's time that interrupts the spans around it, such as a
+  /// time off the CPU
   gap,
 };
 
@@ -213,7 +213,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    // has no line; selects the loader's folder for the lines of the records after it
+    // A record of this kind has no line. It selects the loader's folder in which the lines of the
+    // records after it are written.
     case event_kind::loader:
       return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:

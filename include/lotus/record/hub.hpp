@@ -53,8 +53,8 @@ struct services {
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
-  /// no memory, so that the call is lost.
+  /// Adds a call of an aggregated_scope to the sums of its operation, after allocating memory for
+  /// it. Returns false if there is no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
   /// Returns the self time, in ticks, of the aggregated calls that have ended on this thread since
   /// this function was last called. If the time is not 0, also sets the tag of the record in which

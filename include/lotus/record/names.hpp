@@ -66,7 +66,7 @@ struct name_entry {
 };
 
 /// The text for unnamed_id, the id of all names that the table has no room for. Ring files do not
-/// contain it, because recovery knows it.
+/// contain this text: recovery uses the constants here.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 /// The start of a log line if the ring file does not contain the name of the operation.
@@ -167,8 +167,9 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that will be at most half full when one more name is added. An index that is
-  /// replaced by a larger one is not freed, because other threads may still be reading it.
+  /// Returns an index (a hash table of the names) that will be at most half full when one more name
+  /// is added. An index that is replaced by a larger one is not freed, because other threads may
+  /// still be reading it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;

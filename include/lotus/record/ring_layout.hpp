@@ -35,7 +35,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// Flags in the header of a ring file.
 inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns of CLOCK_MONOTONIC
 inline constexpr std::uint32_t compact_flag = 2;       ///< logs are in the compact format
-/// The aggregates in this ring file have been written to files of their own.
+/// Set when the aggregates in this ring file have been written to files of their own.
 inline constexpr std::uint32_t aggregates_recovered_flag = 4;
 
 struct ring_file_header {
@@ -58,7 +58,7 @@ struct ring_file_header {
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// A log file, and the length up to which it consists of complete, committed lines.
+/// A log file, and its length at the last commit. Up to this length, it consists of complete lines.
 struct log_position {
   std::uint64_t inode;   ///< inode of the log file; 0: nothing was written yet
   std::uint64_t length;  ///< length of the committed lines in bytes

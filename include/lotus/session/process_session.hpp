@@ -262,7 +262,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Takes settings that the program has not chosen from environment variables.
+  /// Uses the values of environment variables for those settings that the program has not chosen.
   static void ask_environment(options& chosen) noexcept {
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {

@@ -95,8 +95,8 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears the account of a thread that no longer exists, so that another thread can use it. In a
-  /// forked child, that is the account of a thread of the parent.
+  /// Clears the cpu_account of a thread that no longer exists, so that another thread can use it.
+  /// In a forked child, the threads of the parent no longer exist.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
@@ -230,7 +230,8 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  /// Another unused sequence: its address in the rseq area marks the watch; see cpu_watch::mark().
+  /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
+  /// see cpu_watch::mark().
   sequence marked_sequence_{};
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;

@@ -36,8 +36,9 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Reports that logs with this directory and prefix exist already. Reports nothing if this
-  /// process has recorded to them just before, because then they are its own.
+  /// Reports that logs with this directory and prefix exist already. Reports nothing if the
+  /// previous report was about the same directory and prefix, because then this process has
+  /// recorded there itself.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {

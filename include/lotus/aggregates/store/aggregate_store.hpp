@@ -104,7 +104,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close(): the thread adds its calls directly again.
+  /// Reverses close(): the thread adds its calls without the slow path again.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {

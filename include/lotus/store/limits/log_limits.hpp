@@ -213,7 +213,8 @@ class log_limits {
   std::int64_t max_age_ns_ = 0;
   std::atomic<std::int64_t> checked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // UINT64_MAX means unlimited, so that each append needs only one comparison.
+  // Size in bytes at which a log becomes a part. UINT64_MAX means unlimited, so that each append
+  // needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_checking_{false};
 };

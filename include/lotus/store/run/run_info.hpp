@@ -82,18 +82,18 @@ class reported_reach {
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line is valid:
+/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line counts:
 ///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
-///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
-///   cpu_time <ns since the epoch> <ns> <idle ns>: CPU time of all threads of the process until
+///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
+///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
-///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
+///   forgotten <files> <bytes> <ns since 1970>: logs deleted by limits, and their last write
+///   snapshot <ns since 1970>: only in a snapshot: when it was taken (recovery/snapshot_folder.hpp)
 /// A log has a number of its own if another process uses the thread's id; see
 /// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
 /// is reserved, so that these lines can be written even if the disk is full. A process that records
