@@ -172,8 +172,8 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
-  /// file.
+  /// Whether the number of segments is in the allowed range. It may not be if the map comes from a
+  /// damaged file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:

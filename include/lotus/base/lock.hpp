@@ -1,4 +1,5 @@
-// Provides locks that are safe with signals and fork.
+// Provides locks, and objects that block signals or cancellation while they exist. Used together,
+// they keep signal handlers and forked children from waiting forever for a lock.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 

@@ -177,8 +177,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the valid
-  /// commit is written last, so that it always refers to a complete commit.
+  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
+  /// commit is written after the commit itself, so that it always refers to a completely written
+  /// commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);

@@ -81,8 +81,9 @@ struct name_lookup {
 };
 
 /// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
-/// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
-/// until the process exits. All functions are thread-safe, also in signal handlers.
+/// Looking up a name that is already in the table takes no lock. Nothing is ever freed, so ids and
+/// entries stay valid until the process exits. All functions are thread-safe, also in signal
+/// handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names

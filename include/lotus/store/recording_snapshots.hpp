@@ -28,7 +28,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
