@@ -106,7 +106,7 @@ class consumed_range {
     }
 
    private:
-    /// Its destructor ends the wait. The destructor runs after `return *at_` has constructed the
+    /// The destructor of this object ends the wait. It runs after `return *at_` has constructed the
     /// batch directly in the caller's variable, so the batch need not be movable.
     struct reception {
       consumed_range& range;

@@ -70,7 +70,7 @@ struct options {
   /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
   /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out meanwhile; other scopes take no measurable extra time.
+  /// thread was switched out during the scope; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A

@@ -160,9 +160,9 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Returns the tag of kind `aggregated` that annotations of this scope get. By this kind the
-  /// session recognizes that the operation has no record of its own, and attributes its heap
-  /// allocations to the enclosing operation.
+  /// Returns the tag that this scope passes to begin_annotation() and end_annotation(). By the
+  /// tag's kind, `aggregated`, the session recognizes that the operation has no record of its own,
+  /// and attributes the operation's heap allocations to the enclosing operation.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::number_not_in_tag};

@@ -18,10 +18,10 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
 /// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
 /// records that dead processes left may continue in the background.
-/// @return true if the process is now recording with this log_file, even if an earlier call started
-/// the recording. false if it is not, for example because the directory cannot be written; a
-/// message reports the reason, and the program can continue without being recorded. Thread safety:
-/// any thread may call all functions in this file.
+/// @return true if the process is now recording with the log_file of `chosen`, even if an earlier
+/// call started the recording. false if it is not, for example because the directory cannot be
+/// written; a message reports the reason, and the program can continue without being recorded.
+/// Thread safety: any thread may call all functions in this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -60,15 +60,16 @@ inline void step() {
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all complete records to the logs. A program need not call this function before it exits.
+/// Writes all records that have been stored so far to the logs. A program need not call this
+/// function before it exits.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
 /// Copies the records so far to a new run directory, `<run>.snapshot-<UTC>-<reason>`, next to the
-/// directory of the run. The copy contains all complete records of this process, and the records of
-/// other processes of the run that are in their logs. No recording thread has to wait. If the total
-/// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
+/// directory of the run. The copy contains all records that this process has stored, and those
+/// records of the run's other processes that are in their logs. No recording thread has to wait. If
+/// the total size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
 /// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
 /// become '-'. Only the first 64 bytes are used.
 /// @return false, after a message with the reason, if nothing is being recorded, if the disk has no

@@ -15,14 +15,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the next span that begins or ends on this thread also record the self time of the calls
-/// that were counted since the previous such record.
+/// Makes this thread, when it next begins or ends a span, also store a record with the self time of
+/// the counted calls that no earlier record contains.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
 /// aggregate().
-/// @param taken  whether `call` was added already; then only the calls that ended in such signal
-///   handlers are added.
+/// @param taken  whether aggregate() has already added `call`; then only calls that ended in signal
+///   handlers which interrupted aggregate() are added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
 /// Begins a call of an operation that is counted. Returns a value that the caller must pass to
@@ -52,8 +52,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // The sign bit (recorded_inside) is set if a span, which has a record, began or ended in this
-  // call.
+  // The sign bit of inner_ticks (recorded_inside) is set if a span began or ended inside this call.
+  // A span, unlike a counted call, has a record of its own.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -63,8 +63,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_slow(call, false);
   }
-  // While `storing` is set, a signal handler that interrupts this function takes the slow path and
-  // does not change the same sums.
+  // While `storing` is set, a signal handler that interrupts this function takes the slow path, so
+  // it does not change the sums that this function is changing.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);

@@ -16,7 +16,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The values of one aggregate (one name and loader) at one moment.
+/// The values of one aggregate (the sums for one name and one loader) at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -34,9 +34,10 @@ enum class aggregate_state : std::uint8_t {
   moving,  ///< the blocks were copied while the thread continued to add calls
 };
 
-/// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, computes the counts from the duration buckets; the sums may then belong to a slightly
-/// different moment than the counts.
+/// Reads aggregates, possibly while their thread adds to them, and checks that their values are
+/// consistent. If the blocks were copied while the thread continued to add calls (`moving`),
+/// computes the counts from the duration buckets; the sums may then belong to a slightly different
+/// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
@@ -75,8 +76,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return inconsistent;
-    // The last call is stored separately until the next call. If no aggregate has its key, it is
-    // the first call of its name and gets an aggregate of its own here.
+    // A thread's last call is stored separately until its next call ends. If no aggregate has the
+    // key of the last call, that call is the first one of its name and gets an aggregate of its own
+    // here.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -132,7 +134,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A `moving` copy does not change, so a second attempt would give the same result.
+    // With `moving`, the aggregate is in a copy, which no longer changes, so a second attempt would
+    // give the same result.
     const int max_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
@@ -158,8 +161,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Computes the number of calls from the duration buckets. The stored number may differ from
-  /// their sum, because calls were added while the block was copied.
+  /// Computes the number of calls from the duration buckets. The stored number of calls may differ
+  /// from the sum of the buckets, because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {

@@ -26,7 +26,7 @@ using new_aggregates_block = function_ref<aggregates_block*()>;
 
 /// The blocks with one thread's aggregates, and a hash table that finds the aggregates in them. The
 /// table is in private memory directly from the kernel. Thread safety: none. Only the thread itself
-/// adds blocks; other threads that read must hold the `guard` of its producer.
+/// adds blocks; other threads that read them must hold the `guard` of that thread's producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t max_blocks = std::size_t{1} << 14;
@@ -66,8 +66,8 @@ struct aggregate_memory {
 
   /// Releases all memory, including this object.
   /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   nothing is released, because the thread will continue to use the blocks; private memory at
-  ///   the same addresses replaces them.
+  ///   the thread will continue to use the addresses of the blocks, so private memory replaces the
+  ///   blocks there, and nothing else is released.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {

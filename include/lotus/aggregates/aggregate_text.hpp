@@ -53,9 +53,9 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 /// Identifies a section of an aggregates file. If several sections have the same name, readers use
 /// only the last one.
 struct section_name {
-  std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
-  /// 0 for the section with all calls of the recording. A call that ends after the recording gets a
-  /// section of its own, with its number here.
+  std::uint64_t began_ns;  ///< start of the recording, in ns since the Unix epoch
+  /// 0 for the section with all calls of the recording. Each call that ends after the recording
+  /// gets a section of its own, with a number from 1 on.
   std::uint64_t late;
 };
 
@@ -143,7 +143,7 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
-  // The next loader is the one with the smallest id above the current one.
+  // The next loader is the one with the smallest id above that of the current loader.
   std::optional<std::uint64_t> next = 0;
   while (next) {
     const std::uint64_t loader = *next;

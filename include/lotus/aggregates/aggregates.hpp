@@ -84,8 +84,8 @@ struct aggregates_block {
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Used only in a thread's first
-  /// block.
+  /// The thread's last call is the element with the greater number; the other element is free for
+  /// the next call. Used only in a thread's first block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
@@ -132,8 +132,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  /// Number of calls; sums[count % 2] is valid, and the other element is written during an
-  /// addition.
+  /// Number of calls. sums[count % 2] contains their sums; the other element is written while
+  /// another call is added.
   std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
@@ -152,7 +152,8 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  /// The bucket counts of each octave; null until a call needs them.
+  /// The bucket counts of each octave (durations from 2^k to 2^(k+1) ticks); null until a call has
+  /// such a duration.
   std::atomic<std::uint64_t>* octave_counts[octaves];
 };
 
@@ -175,8 +176,9 @@ struct thread_aggregates {
   /// `recorded_inside` is also set if a span has begun or ended in that scope; then the scope's
   /// self time counts as 0.
   std::uint64_t inner_ticks = 0;
-  /// Self time of calls, in ticks, that no record reports yet. The next span that begins or ends
-  /// reports it, so that lotus-tool can subtract it from the self time of the enclosing operation.
+  /// Self time, in ticks, of counted calls that no record reports yet. The next span that begins or
+  /// ends reports it, so that lotus-tool can subtract it from the self time of the enclosing
+  /// operation.
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
@@ -215,9 +217,9 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // From this store on, readers use the sums with the last call. A reader that still sees the old
-    // count adds the last call itself. The bucket is updated last, but readers take its count from
-    // the sums.
+    // From this store on, readers use the sums that include the last call. A reader that still sees
+    // the old count adds the last call itself. The bucket is updated last, but readers take its
+    // count from the sums.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
@@ -231,8 +233,8 @@ struct thread_aggregates {
     }
   }
 
-  /// Called when a span begins or ends. Returns the self time of calls that no record reports yet,
-  /// and resets it to 0.
+  /// Called when a span begins or ends. Returns the self time of counted calls that no record
+  /// reports yet, and resets it to 0.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
     // If this is a signal handler that interrupted the adding of a call, a later span reports the
@@ -245,8 +247,8 @@ struct thread_aggregates {
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// Restores the state before a call that was never completed: a signal handler interrupted take()
-  /// and exited by siglongjmp.
+  /// Undoes the addition of a call that was never completed, because a signal handler interrupted
+  /// take() and exited by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -270,7 +272,8 @@ struct thread_aggregates {
   }
 
   /// Adds a call. After this function returns, every reader sees the call, even if the process is
-  /// killed. Returns false if memory must first be allocated for this call or for the previous one.
+  /// killed. Returns false if memory must first be allocated for this call, or for the previous
+  /// one, which becomes part of the sums only now.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;

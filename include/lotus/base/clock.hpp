@@ -50,7 +50,7 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment, read on three clocks. Anchors relate ticks to the time of day.
 struct clock_anchor {
   std::uint64_t ticks;
-  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
+  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine is suspended.
   std::int64_t elapsed_ns;
   std::int64_t realtime_ns;
 };
@@ -61,7 +61,7 @@ class sleep_watch {
  public:
   /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
   ///   that preemption between the readings makes the difference smaller, never larger.
-  /// @return how long the machine slept since the last call, in ns, or 0.
+  /// @return how long the machine was suspended since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;
@@ -80,7 +80,8 @@ struct clock_segment {
   std::uint64_t start_ticks;
   std::int64_t start_ns;  ///< time at start_ticks, in ns since the Unix epoch
   std::uint64_t rate;     ///< nanoseconds per tick, multiplied by 2^32
-  /// Sum of the forward steps of the wall clock, which are part of start_ns.
+  /// Sum of all jumps of the map so far, such as those after forward steps of the wall clock;
+  /// start_ns already contains them.
   std::int64_t jumped_ns;
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
@@ -100,26 +101,28 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maps ticks to nanoseconds since the epoch, as a continuous line of straight segments. So spans
-/// that share a clock reading meet exactly, even if they are converted to text at different times.
+/// Maps ticks to nanoseconds since the Unix epoch, as a continuous line of straight segments. So
+/// spans that share a clock reading meet exactly, even if they are converted to text at different
+/// times.
 ///
 /// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
 /// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
 /// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
 /// of spans never contain such a step.
 ///
-/// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
-/// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
-/// across a sleep is the time that the counter counted.
+/// While the machine is suspended (sleeps), the hardware counter may continue or stop. So no rate
+/// is computed across a sleep, and the line restarts at the wall clock when the machine wakes. A
+/// duration across a sleep is the time that the counter counted.
 ///
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  /// A greater difference between the line and the wall clock counts as a step.
+  /// A greater difference between the map's time and the wall clock counts as a step of the wall
+  /// clock.
   static constexpr std::int64_t step_ns = 1'000'000;
 
-  /// Begins the line at the anchor `first`. The anchor `second`, read some milliseconds later,
-  /// gives the first rate.
+  /// Begins the map at the anchor `first`. The anchor `second`, read a millisecond or more later,
+  /// determines the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -130,7 +133,7 @@ class clock_map {
 
   /// Adds an anchor (one moment on several clocks) to the map. Returns the step of the wall clock
   /// in ns if one is detected, otherwise 0.
-  /// @param slept_ns  how long the machine slept since the previous anchor.
+  /// @param slept_ns  how long the machine was suspended since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
     if (now.ticks <= last.start_ticks) return 0;
@@ -169,8 +172,8 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
-  /// file.
+  /// Whether the number of segments is in the allowed range. It may not be if the map comes from a
+  /// damaged file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
@@ -191,8 +194,9 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = counter_stopped ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, a small error of its rate has added up over that time,
-    // so a difference up to this limit does not show that the wall clock was stepped.
+    // If the counter ran while the machine was suspended, a small error of its rate has added up
+    // over that time, so a difference up to this limit does not show that the wall clock was
+    // stepped.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -209,8 +213,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// Returns a rate that corrects the error `error_ns` during the next interval of the same length.
-  /// The result differs from `rate` by at most 1000 ppm.
+  /// Returns a rate that corrects the map's error `error_ns` within the next `since_ns`, or within
+  /// 5 ms if that is longer. The result differs from `rate` by at most 1000 ppm.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -258,8 +262,8 @@ class clock_map {
     count_ = kept;
   }
 
-  /// Adapts the rate of `s`, so that it ends where `next` begins after the segment between them was
-  /// removed.
+  /// Adapts the rate of the segment `s` after the segment between `s` and `next` was removed, so
+  /// that `s` ends where `next` begins.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;

@@ -46,7 +46,7 @@ enum class variable_type : std::uint8_t {
 struct variable_row {
   const char* name;
   variable_type type;
-  /// Possible values, as shown to users; for words: all words, separated by '|'.
+  /// Possible values, as shown to users. If the values are words: all words, separated by '|'.
   const char* values;
   /// The value that applies if the variable is unset, empty or invalid, as shown to users.
   const char* otherwise;
@@ -168,7 +168,7 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Returns whether the variable holds a valid number.
+/// Returns whether the variable holds a number between its minimum and its maximum.
 /// @param value  set to that number, otherwise to the default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {

@@ -19,8 +19,8 @@ struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  /// 1 after keep(). The type has four bytes, because every supported processor can exchange them
-  /// atomically.
+  /// 1 after keep() was called, otherwise 0. The type has four bytes, because every supported
+  /// processor can exchange them atomically.
   std::atomic<std::uint32_t> kept{0};
   kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };

@@ -23,7 +23,8 @@ namespace detail {
 /// that lock would stay locked in the child forever. So the fork handlers take all locks before a
 /// fork and release them after it. Trivially destructible.
 struct at_forks {
-  /// Held by every query to the dynamic loader, and from before a fork until after it.
+  /// A lock that is held during every query to the dynamic loader, and from before a fork until
+  /// after it.
   mutex loader;
 
   /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
@@ -38,11 +39,11 @@ struct at_forks {
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered, which each fork determines by counting their calls. See
-  /// register_at_forks().
+  /// How many times the fork handlers are registered (see register_at_forks()). Each fork
+  /// determines the number by counting how often they are called.
   unsigned times_registered = 0;
-  /// Whether this fork has called `before`. If not, there was no session yet, but the program's own
-  /// fork handlers may create one before the fork ends.
+  /// Whether the fork in progress has called the function `before`. If not, no session existed
+  /// then, but the program's own fork handlers may create one before the fork ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -86,8 +87,9 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Registers the handlers, and returns after they are registered. If the process forks while
-/// another thread registers them, the child registers them again, so they may run twice.
+/// Registers the fork handlers of this shared object, and returns after they are registered. If the
+/// process forks while another thread registers them, the child registers them again, so they may
+/// run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();

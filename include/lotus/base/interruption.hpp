@@ -39,8 +39,8 @@ struct stack_walk {
 
   static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
-    // called by that frame.
+    // libgcc sets the flag before_instruction for the frame that a signal interrupted; LLVM sets it
+    // for the frame called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_interrupted = before_instruction != 0 || walk.from_signal;

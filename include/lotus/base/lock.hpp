@@ -1,4 +1,5 @@
-// Provides locks that are safe with signals and fork.
+// Provides locks, and objects that block signals or cancellation while they exist. Used together,
+// they keep signal handlers and forked children from waiting forever for a lock.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -35,9 +36,9 @@ class uncanceled {
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread while the object exists, and does what `uncanceled` does.
-/// Every slow path uses such an object, so a signal handler never needs a lock that its own thread
-/// holds. Takes two system calls.
+/// Blocks all signals for this thread while the object exists. Like `uncanceled`, also disables
+/// cancellation of the thread, and restores errno at the end. Every slow path uses such an object,
+/// so a signal handler never needs a lock that its own thread holds. Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {

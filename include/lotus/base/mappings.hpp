@@ -16,7 +16,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+/// Calls `each(line)` for every line of /proc/self/maps, until `each` returns true. Allocates
+/// nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
   const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;

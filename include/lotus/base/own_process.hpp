@@ -17,7 +17,7 @@ namespace detail {
 /// Detects a child that was created without fork handlers (_Fork, clone): such a child has copies
 /// of all data, including locks that no thread will ever release. A child of vfork is not detected,
 /// because it runs in its parent's memory. Thread safety: call claim() while the process has one
-/// thread; is_this() is safe on any thread, also in signal handlers.
+/// thread; is_this() may be called on any thread, also in signal handlers.
 class own_process {
  public:
   /// Declares that the library's data in memory belongs to this process from now on.

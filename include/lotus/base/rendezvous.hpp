@@ -69,7 +69,8 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Returns the meeting point `name`, and creates it if there is none. Returns null if that fails.
+/// Returns the meeting point `name`, and creates it if there is none. Returns null if it cannot be
+/// created.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));

@@ -44,7 +44,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // Bit i stands for word i of the variable's list in environment_table.
+  // Bit i stands for word i of the words that environment_table lists for LOTUS_ANNOTATE.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();

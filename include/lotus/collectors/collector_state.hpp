@@ -28,7 +28,8 @@ namespace detail {
 /// Returns the collector that the environment variable LOTUS_COLLECTOR selects; null if it selects
 /// none, or if it selects `auto` and no collector is present.
 inline const collector_kind* chosen_collector() noexcept {
-  // The words of the variable are: auto, then the collectors in the order of this table, then none.
+  // The words of the variable are: auto, then the collectors in the order of collector_kinds, then
+  // none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;

@@ -25,8 +25,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread, and waits at most collector_timeout_ms() for it. Returns false if
-  /// `what` has not returned by then; do not use this object again after that.
+  /// Calls `what` on this object's own thread, and waits at most collector_timeout_ms() for it.
+  /// Returns false if `what` has not returned by then; do not use this object again after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();

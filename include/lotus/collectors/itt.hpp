@@ -167,7 +167,7 @@ class itt_library {
   };
 };
 
-/// Whether this program runs under VTune, which then sets the variable.
+/// Whether this program runs under VTune, which then sets the variable INTEL_LIBITTNOTIFY64.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }

@@ -35,8 +35,9 @@ inline constexpr char waits_file_start[] = ".lotus_waits_";
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Stands before the operation's name in a callgrind dump of only the first part of a pass, which
-/// callgrind writes when a nested region begins. A later dump contains the rest of the pass.
+/// Stands before the operation's name in a callgrind dump of only the first part of a pass (an
+/// execution of a LOTUS_MAP_REGION), which callgrind writes when a nested region begins. A later
+/// dump contains the rest of the pass.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail

@@ -30,12 +30,12 @@ struct log_folder {
   name_lookup names;
   /// Whether the process writes compact logs, one for each thread, instead of text logs.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, new files belong to this
-  /// process's user and have the permissions `mode`.
+  /// The status of a file whose owner, group and permissions new files get. If null, new files
+  /// belong to this process's user and have the permissions `mode`.
   const struct stat* like = nullptr;
 
-  /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
-  /// be null.
+  /// Gives the new file `fd` the permissions `new_mode`, and the owner and group of `like`, which
+  /// must not be null.
   /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;

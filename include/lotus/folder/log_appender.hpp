@@ -114,9 +114,9 @@ class log_appender {
   }
 
   /// Selects the ring from which the next records are appended: initially the ring itself, later
-  /// possibly a copy of it in private memory. commit() then stores `tail` in that ring. The lengths
-  /// of the logs are always stored in the ring itself, because its contents survive if the process
-  /// is killed.
+  /// possibly a copy of it in private memory. commit() then stores `tail` in the selected ring. The
+  /// lengths of the logs are always stored in the ring itself, because its contents survive if the
+  /// process is killed.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
   /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
@@ -127,16 +127,17 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // These records were only in memory until now, so this commit also reduces the ring's count of
-    // records in memory.
+    // The records come from the copy, so they were only in memory until now. Therefore this commit
+    // also reduces the ring's count of records in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Removes the bytes of an append that a crash interrupted. At most max_append_bytes are removed;
-  /// if there are more, another process appended them. Call this before any append.
+  /// Removes the bytes of an append that a crash interrupted. If there are more than
+  /// max_append_bytes, another process appended them, and none are removed. Call this before any
+  /// append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -176,8 +177,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the valid
-  /// commit is written last, so that it always refers to a complete commit.
+  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
+  /// commit is written after the commit itself, so that it always refers to a completely written
+  /// commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);

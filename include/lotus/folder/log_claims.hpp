@@ -69,7 +69,8 @@ class claim_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
+  /// Calls each(std::string_view) for every line, until `each` returns false or the budget is
+  /// spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
     char text[min_page_bytes];

@@ -36,7 +36,7 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// The largest time in ms since the epoch that fits into 64 bits as ns.
+/// The largest time in ms since the Unix epoch that fits into 64 bits as ns.
 inline constexpr std::uint64_t max_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.

@@ -57,15 +57,15 @@ struct compact_block_header {
   std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  /// Bit i is set if the text format would write lines for these records to the log with log_role
-  /// i.
+  /// Bit i is set if the text format would write lines for the block's records to the log with
+  /// log_role i.
   std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
   /// Time in ns since the Unix epoch, relative to which the first record's time is stored.
   std::int64_t base_ns;
-  std::int64_t first_ns;   ///< no record begins earlier (ns since the epoch)
-  std::int64_t last_ns;    ///< no record ends later (ns since the epoch)
+  std::int64_t first_ns;   ///< no record begins earlier (ns since the Unix epoch)
+  std::int64_t last_ns;    ///< no record ends later (ns since the Unix epoch)
   std::uint64_t checksum;  ///< checksum of all other bytes of the block
 };
 static_assert(sizeof(compact_block_header) == 48 &&
@@ -77,8 +77,8 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Stored instead of a time if a record ends before the end of the previous record; then the
-/// difference of the two ends follows, in ns.
+/// Stored instead of a record's time if the record ends before the end of the previous record; then
+/// the difference of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
 /// Encodes the time of a record that does not end earlier than the previous record.
@@ -88,8 +88,8 @@ constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
 }
 
 /// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
-/// that begins shortly after the end of the previous record. Returns the end; writes at most 20
-/// bytes.
+/// that begins shortly after the end of the previous record. Returns the end of the written bytes,
+/// which are at most 20.
 /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);

@@ -1,4 +1,5 @@
-// Writes the complete records of one ring to a sink, usually the logs of the ring's thread.
+// Writes the completely stored records of one ring to a sink, usually the logs of the ring's
+// thread.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
@@ -32,7 +33,8 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// Returns the number of records that are complete but not in the logs yet.
+  /// Returns the number of records that the thread has completely stored but that are not in the
+  /// logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];

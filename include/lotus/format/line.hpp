@@ -189,8 +189,8 @@ class line_formatter {
   }
 
   /// Writes the record's line for the side log, "<kind>,<name>,<time>,<a>,<b>", and returns the
-  /// line's end. Call this only for kinds that have such a line. `out` and `name` are as in
-  /// format().
+  /// line's end. Call this only for kinds that have a line in the side log. `out` and `name` are as
+  /// in format().
   char* format_side_line(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =

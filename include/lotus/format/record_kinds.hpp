@@ -42,10 +42,11 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// As additional data of the operation with the same start time, whose record follows this one.
+  /// drawn as additional data of an operation: the one with the same start time, whose record
+  /// follows this record
   ahead,
-  /// an interval before this record's time that interrupts the spans around it, such as a time off
-  /// the CPU
+  /// drawn as an interval before this record's time that interrupts the spans around it, such as a
+  /// time off the CPU
   gap,
 };
 
@@ -94,8 +95,9 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. In a side-log line, column A contains the duration if the kind has a
-/// measured one. A column for which the kind has no number contains 0.
+/// One row of the table record_kinds, which describes one kind of record. In a side-log line,
+/// column A contains the duration if the kind has a measured one. A column for which the kind has
+/// no number contains 0.
 struct record_kind {
   event_kind kind;
   log_role role;  ///< the log that contains the kind's lines
@@ -111,11 +113,12 @@ struct record_kind {
   std::string_view side_begin;
   /// The numbers of a record, in the order in which compact blocks contain them.
   record_field fields[2];
-  /// The fields that columns A and B of a side-log line contain. record_kinds sets them.
+  /// The fields that columns A and B of a side-log line contain. The initializer of the table
+  /// record_kinds sets them from `fields`.
   record_field columns[2] = {};
 
-  /// Returns the name under which a profiler's timeline shows the span; empty if the record has a
-  /// name of its own.
+  /// Returns the name under which a profiler's timeline shows spans of this kind; empty if each
+  /// span has a name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
@@ -210,7 +213,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    // has no line; selects the loader's folder for the lines of the records after it
+    // A record of this kind has no line. It selects the loader's folder in which the lines of the
+    // records after it are written.
     case event_kind::loader:
       return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:

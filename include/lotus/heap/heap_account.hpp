@@ -179,9 +179,11 @@ class heap_account {
   }
 
   lazy_lookup<const heap_hook*> hook_;
-  /// Whether begin_recording() has run; protected by the session's control lock.
+  /// Whether begin_recording() has run after liblotus_memory.so was found; protected by the
+  /// session's control lock.
   bool begun_ = false;
-  /// Ids of the fixed names of record kinds, see name(); 0: not known yet.
+  /// For kinds whose records have no name of their own: the id of the fixed name of the kind (see
+  /// name()); 0: not determined yet.
   std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};
   std::atomic<bool> blind_reported_{false};
   std::atomic<bool> heap_reported_{false};

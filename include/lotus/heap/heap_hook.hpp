@@ -34,9 +34,10 @@ struct heap_sums {
   std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The interface: the only symbol of the library except for the functions that it replaces. All
-/// functions are thread-safe, but not signal-safe, as malloc(3) is not; enter() and leave() apply
-/// to the calling thread. No function allocates.
+/// The interface of liblotus_memory.so. It is the only symbol of that library except for the
+/// functions that the library replaces, such as malloc. All functions are thread-safe, but not
+/// signal-safe, as malloc(3) is not; enter() and leave() apply to the calling thread. No function
+/// allocates.
 struct heap_hook {
   std::uint32_t version;
   std::uint32_t bytes;  ///< size of this struct

@@ -53,20 +53,20 @@ struct services {
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
-  /// no memory, so that the call is lost.
+  /// Adds a call of an aggregated_scope to the sums of its operation, after allocating memory for
+  /// it. Returns false if there is no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
   /// Returns the self time, in ticks, of the aggregated calls that have ended on this thread since
-  /// this function was last called. If it is not 0, also sets the tag of the record in which the
-  /// caller must store it.
+  /// this function was last called. If the time is not 0, also sets the tag of the record in which
+  /// the caller must store the time.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< returns the name's id, which is never 0
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  selects the recorded steps; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps the listener of `steps` alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// Returns whether the caller must call the listener in the notice; so does stop().
+  /// Returns whether the caller must call the listener in the notice. stop() returns the same.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
@@ -161,7 +161,7 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
-/// Begins a span on another profiler's timeline, or begins to count its allocations.
+/// Begins a span on another profiler's timeline, or begins to count the span's allocations.
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
 /// Ends what begin_annotation() began for a span. Call this function before storing the span's
 /// record, because the records of the span's allocations must precede the span's record.

@@ -55,8 +55,8 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Reports that other shared objects cannot find the session of this one. Defined in
-/// record/message.hpp.
+/// Reports that other shared objects cannot find the session that this shared object has created.
+/// Defined in record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {

@@ -39,8 +39,8 @@ class message_handler {
 };
 
 /// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
-/// latest start(); if there is none, to stderr with the prefix "lotus: ". Thread safety: any thread
-/// of any shared object. Allocates nothing.
+/// latest start(); if that option is not set, to stderr with the prefix "lotus: ". Thread safety:
+/// any thread of any shared object. Allocates nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;

@@ -66,13 +66,13 @@ struct name_entry {
 };
 
 /// The text for unnamed_id, the id of all names that the table has no room for. Ring files do not
-/// contain it, because recovery knows it.
+/// contain this text: recovery uses the constants here.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 /// The start of a log line if the ring file does not contain the name of the operation.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// Returns the start of a log line, "S<name>,", for the id of a name.
+/// A function object that returns the start of a log line, "S<name>,", for the id of a name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -81,8 +81,9 @@ struct name_lookup {
 };
 
 /// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
-/// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
-/// until the process exits. All functions are thread-safe, also in signal handlers.
+/// Looking up a name that is already in the table takes no lock. Nothing is ever freed, so ids and
+/// entries stay valid until the process exits. All functions are thread-safe, also in signal
+/// handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
@@ -167,8 +168,9 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that will be at most half full when one more name is added. An index that is
-  /// replaced by a larger one is not freed, because other threads may still be reading it.
+  /// Returns an index (a hash table of the names) that will be at most half full when one more name
+  /// is added. An index that is replaced by a larger one is not freed, because other threads may
+  /// still be reading it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;

@@ -68,7 +68,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // This shared object has not set up the thread's cpu_watch yet; read_cpu() does so.
+  // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -88,8 +88,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted this thread while it added a call, and exited by siglongjmp. The
-    // unfinished addition will never continue, so it is undone.
+    // A signal handler interrupted this thread while the thread added a call, and exited by
+    // siglongjmp. The unfinished addition will never continue, so it is undone.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }

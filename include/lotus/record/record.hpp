@@ -27,8 +27,8 @@ enum class event_kind : std::uint8_t {
   /// A stage's work on a batch, item or request; tag: id of the stage's name, and number of the
   /// batch, item or request.
   stage = 7,
-  /// Part of an asynchronous operation; tag: id of the operation's name, and number of the
-  /// operation.
+  /// A segment of an asynchronous operation (see async_scope); tag: id of the operation's name, and
+  /// number of the operation.
   async_segment = 8,
   counter = 9,  ///< a counter changed; tag: id of its name; end_ticks: its new value
   /// An item became part of a batch; tag: number of the batch; end_ticks: number of the item.
@@ -54,13 +54,14 @@ enum class event_kind : std::uint8_t {
   retained = 18,   ///< bytes that the operation allocated and did not free; in the tag: blocks
   heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
   // The next three kinds describe the process's heap at one moment, begin_ticks.
-  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) begun so far, and their
-  /// name.
+  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) that have begun so far, and
+  /// the id of the name of a unit.
   heap = 20,
   /// Bytes in use that operations of this name allocated during one generation (a group of
   /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
+  /// Total of the process's allocations so far: in bytes if the number in the tag is 0, their
+  /// number if it is 1.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,

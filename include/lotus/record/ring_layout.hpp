@@ -35,7 +35,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// Flags in the header of a ring file.
 inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns of CLOCK_MONOTONIC
 inline constexpr std::uint32_t compact_flag = 2;       ///< logs are in the compact format
-/// The aggregates in this ring file have been written to files of their own.
+/// Set when the aggregates in this ring file have been written to files of their own.
 inline constexpr std::uint32_t aggregates_recovered_flag = 4;
 
 struct ring_file_header {
@@ -58,7 +58,7 @@ struct ring_file_header {
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// A log file, and the length up to which it consists of complete, committed lines.
+/// A log file, and its length at the last commit. Up to this length, it consists of complete lines.
 struct log_position {
   std::uint64_t inode;   ///< inode of the log file; 0: nothing was written yet
   std::uint64_t length;  ///< length of the committed lines in bytes
@@ -87,7 +87,7 @@ struct ring_block {
   /// Id of the thread; its logs are named after the id if possible.
   std::atomic<std::uint32_t> tid;
   std::uint32_t capacity;  ///< size of the main lane in records, a power of two
-  /// Position in each lane before which all records are complete.
+  /// Position in each lane before which all records are completely stored.
   alignas(64) std::atomic<std::uint64_t> published[lanes];
   /// Start of the thread's current wait for a batch, in ticks; 0: the thread is not waiting.
   std::atomic<std::uint64_t> waiting_since;

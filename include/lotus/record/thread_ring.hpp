@@ -31,13 +31,14 @@ struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
   std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
-  /// Whether the clocks are read once per batch, because the kernel offers no such word.
+  /// Whether the clocks are read once per batch, because no word shows reliably when the thread is
+  /// switched out.
   bool per_batch = false;
 
   // An aggregated call marks the watch, so that the next begin or end of a span calls read_cpu(),
-  // which records the time of the aggregated calls. If lotus itself may set the word, marking sets
-  // it to a second value, which all shared objects see. Otherwise marking changes only this shared
-  // object's watch.
+  // which records the time of the aggregated calls. With own_word, the word is in the thread's rseq
+  // area, and marking sets it to a second value, which all shared objects see. Otherwise marking
+  // changes only this shared object's watch.
   bool own_word = false;
   std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
   /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
@@ -115,7 +116,7 @@ struct alignas(64) ring_gate {
   /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
   /// to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
-  /// Like `limit`, for the lane of signal handlers.
+  /// The limit for the records that signal handlers store in the interrupt lane; see `limit`.
   std::atomic<std::uint64_t> interrupt_limit{0};
   /// Where the thread publishes since when it has been waiting for a batch.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
@@ -149,8 +150,8 @@ LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
 LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
 /// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
-/// record is lost. Afterwards the record is complete for every reader, even if the process is
-/// killed. Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// record is lost. Afterwards every reader sees the complete record, even if the process is killed.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {

@@ -145,7 +145,7 @@ class dead_ring_file {
     return 0;
   }
 
-  /// Calls `each(ring_copy&)` for every valid ring.
+  /// Calls `each(ring_copy&)` for every ring that can be copied.
   /// @return number of rings of which at least a part is damaged; all blocks that read_blocks()
   /// ignored count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {

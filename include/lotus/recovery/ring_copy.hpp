@@ -94,12 +94,14 @@ class ring_copy {
 
   ring_block& ring() noexcept { return *ring_; }
   std::uint64_t file_offset() const noexcept { return at_; }
-  /// Returns the number of complete records that are not in the logs yet.
+  /// Returns how many of the ring's records are not in the logs yet, without those that are ignored
+  /// (see doubted()).
   std::uint64_t left() const noexcept {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether an invalid record was found in the ring. That record and all later ones are ignored.
+  /// Whether a record of the ring cannot be read or has an unknown kind. That record and all later
+  /// ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:

@@ -84,9 +84,9 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`. If they reach
-  /// beyond the end of the ring, they are passed in two calls, and one record may be divided
-  /// between the two.
+  /// Passes to `sink(const char*, std::size_t)` the records that the kernel has written since the
+  /// last call. If these records reach beyond the end of the ring, they are passed in two calls,
+  /// and one record may be divided between the two.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
@@ -104,7 +104,7 @@ class perf_ring {
   }
 
  private:
-  /// Returns a counter in the memory that is shared with the kernel as an atomic variable.
+  /// Returns, as an atomic variable, a counter in the memory that is shared with the kernel.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);

@@ -28,7 +28,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The sample file, which begin() creates. The first error is reported; after it nothing more is
-/// written. Not thread-safe: class sampler holds a lock. Trivially destructible.
+/// written. Not thread-safe: class sampler locks a mutex where two threads could call a function at
+/// the same time. Trivially destructible.
 class sample_file {
  public:
   /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the

@@ -176,8 +176,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child that was forked before this handler was registered calls forget_parent() when it first
-  /// uses the sampler.
+  /// The fork handler for children. In a child that was forked before the handler was registered,
+  /// the first use of the sampler calls forget_parent() instead.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;

@@ -33,8 +33,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. An event that is
 /// disabled and enabled again continues with the time that remained until its next sample, so
-/// samples do not always hit the same points of a region. Not thread-safe: class sampler holds a
-/// lock. Never copied or destroyed; close() releases everything.
+/// samples do not always hit the same points of a region. Not thread-safe: class sampler locks a
+/// mutex where two threads could call a function at the same time. Never copied or destroyed;
+/// close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;

@@ -94,7 +94,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // `m` belongs to the shared object that contains the session's code. That object is never
+    // Here `m` belongs to the shared object that contains the session's code. That object is never
     // unloaded, so leave() is called for it only when the process exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
@@ -110,7 +110,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  selects the recorded steps; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps the listener of `steps` alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -155,7 +155,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name in a tag, or the name of the tag's kind if such tags contain no name.
+  /// Returns the name in a tag, or the name of the tag's kind if tags of that kind contain no name.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -262,7 +262,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Takes settings that the program has not chosen from environment variables.
+  /// Uses the values of environment variables for those settings that the program has not chosen.
   static void ask_environment(options& chosen) noexcept {
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {

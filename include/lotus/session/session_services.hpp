@@ -23,8 +23,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the table of functions. In a child process created without fork handlers (_Fork, clone),
-/// most of them do nothing.
+/// Returns the table of the functions with which shared objects call the session. In a child
+/// process created without fork handlers (_Fork, clone), most of them do nothing.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {

@@ -44,8 +44,8 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. Returns false, after reporting the reason, if the schedule or
-  /// options::log_file is invalid.
+  /// Starts at step 0. Returns false, after reporting the reason, if the schedule has no active
+  /// steps or options::log_file is too long.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -86,7 +86,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
   /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
-  /// call the listener in it.
+  /// call the listener in the notice.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);

@@ -57,7 +57,8 @@ class background_thread {
                     void* context) noexcept
       : name_{name}, round_{round}, context_{context} {}
 
-  /// Starts the thread, or ends its pause if it is running. Does nothing if that fails.
+  /// Starts the thread, or ends its pause if it is running. Does nothing if the thread cannot be
+  /// started.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

@@ -58,7 +58,7 @@ enum class cpu_watching : std::uint32_t { off, batches, switches };
 
 /// Measures how long threads are off the CPU. The object must be in memory that is never freed,
 /// because every thread's rseq area points into it. Any thread may call all functions, but only
-/// with its own account.
+/// with its own cpu_account.
 class cpu_clock {
  public:
   /// @param wanted  whether to measure from now on.
@@ -95,8 +95,8 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears the account of a thread that no longer exists, so that another thread can use it. In a
-  /// forked child, that is the account of a thread of the parent.
+  /// Clears the cpu_account of a thread that no longer exists, so that another thread can use it.
+  /// In a forked child, the threads of the parent no longer exist.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
@@ -127,7 +127,8 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// A shorter time off the CPU is ignored, because the two clocks are not read at the same moment.
+  /// A shorter time off the CPU is ignored, because the wall clock and the CPU clock are not read
+  /// at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
   /// If this many readings within futile_ns find no time off the CPU, another library probably
   /// keeps changing the rseq area. Then clocks are read only once per batch.
@@ -229,7 +230,8 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  /// Another unused sequence: its address in the rseq area marks the watch; see cpu_watch::mark().
+  /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
+  /// see cpu_watch::mark().
   sequence marked_sequence_{};
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;

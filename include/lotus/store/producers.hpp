@@ -38,7 +38,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
+  /// Returns this thread's producer; if the thread has none yet, a new or reused one. Returns null
+  /// if there is no memory.
   /// @param retire  bool(producer&): drains a dead thread's producer; returns false if records
   /// remain.
   /// @param fits  bool(producer&): whether this thread may reuse a dead thread's producer.

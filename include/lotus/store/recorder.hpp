@@ -124,7 +124,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};

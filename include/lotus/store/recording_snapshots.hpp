@@ -17,8 +17,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Not thread-safe: the recorder calls one function at a time. It also begins and ends the triggers
-/// together with the recording.
+/// Takes the snapshots of a recording, and contains the triggers that request them. Not
+/// thread-safe: the recorder calls one function at a time. The recorder also begins and ends the
+/// triggers together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -27,7 +28,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();

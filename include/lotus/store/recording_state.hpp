@@ -11,8 +11,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// All functions are thread-safe, but call only one of begin(), write_through() and end() at a
-/// time.
+/// Whether recording is on, and how records are stored. All functions are thread-safe, but call
+/// only one of begin(), write_through() and end() at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }

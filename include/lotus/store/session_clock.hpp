@@ -45,7 +45,8 @@ class session_clock {
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // CLOCK_BOOTTIME also runs while the machine sleeps, so the map is compared after each sleep.
+    // CLOCK_BOOTTIME also runs while the machine is suspended, so the map is compared after each
+    // suspension.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -107,7 +108,7 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Returns how long the machine slept since the last call, in ns. The caller holds lock_.
+  /// Returns how long the machine was suspended since the last call, in ns. The caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));

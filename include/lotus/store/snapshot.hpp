@@ -47,7 +47,8 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
   return error == 0;
 }
 
-/// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
+/// Whether the signal options::snapshot_signal has arrived since the last snapshot that it
+/// triggered.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signaled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 

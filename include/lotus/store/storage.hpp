@@ -110,7 +110,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // If limits apply, the dead thread's logs become parts, so that they can be deleted.
+      // If the size or age of logs is limited, the dead thread's logs become parts, so that they
+      // can be deleted.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -136,8 +137,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- Writing records to logs.
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
-  /// written stay in the ring or in memory.
+  /// Writes all records that p's thread has completely stored to the thread's logs. Returns 0 or
+  /// errno; records that could not be written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;

@@ -36,8 +36,9 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Reports that logs with this directory and prefix exist already. Reports nothing if this
-  /// process has recorded to them just before, because then they are its own.
+  /// Reports that logs with this directory and prefix exist already. Reports nothing if the
+  /// previous report was about the same directory and prefix, because then this process has
+  /// recorded there itself.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -85,8 +86,8 @@ class storage_reports {
   }
 
  private:
-  /// Reports that a log cannot be opened safely, each kind of reason once. Other logs may be
-  /// writable.
+  /// Reports that a log was refused, for example because it is a symbolic link or belongs to
+  /// another user. Reports each kind of reason once. Other logs may still be writable.
   void refused(const log_location& location, int error, const char* log) noexcept {
     const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
     if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;

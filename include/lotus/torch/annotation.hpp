@@ -55,8 +55,8 @@ LOTUS_DETAIL_PER_MODULE inline void end_seen() noexcept {
 LOTUS_DETAIL_PER_MODULE inline const lotus::detail::annotation_calls annotation{begin_seen,
                                                                                 end_seen};
 
-/// Before main(), registers the functions in `annotation` with the session, which calls them at the
-/// start and end of each scope, if the environment variable LOTUS_ANNOTATE is set.
+/// If the environment variable LOTUS_ANNOTATE is set, registers the functions in `annotation` with
+/// the session before main(). The session calls them at the start and end of each scope.
 LOTUS_DETAIL_PER_MODULE inline const bool annotation_reported = [] {
   if (lotus::detail::environment_text(lotus::detail::variable::annotate) == nullptr) return false;
   lotus::detail::join_session(false).annotate_torch(annotation);

@@ -52,8 +52,8 @@ class in_loader {
 };
 
 /// Records the dispatch, wait and reception of one loader's batches. Thread safety: only the
-/// consumer's thread calls the functions. During the calls, the thread's current loader must be
-/// this one, except for queued(), which sets the loader itself.
+/// consumer's thread calls the functions. During each call, the thread's current loader must be the
+/// loader whose batches the object records; only queued() sets the loader itself.
 class consumer_log {
  public:
   /// @param loader  id of the loader's name; 0: the thread's current loader.

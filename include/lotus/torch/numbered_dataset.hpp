@@ -21,7 +21,8 @@ struct numbered_request {
 };
 
 /// If the consumer builds batches itself, because there are no workers, records the building of a
-/// batch as the consumer's wait. Operations during that time are recorded for the loader.
+/// batch as the consumer's wait. Operations during that time are recorded for that consumer's
+/// loader.
 class inline_wait {
  public:
   /// @param consumer  borrowed; null if a worker builds the batch, so that no wait is recorded.

@@ -185,7 +185,7 @@ class traced_batch_dataset final
   lotus::detail::record_tag tag_;
 };
 
-/// Returns the name under which traced() records a T if the program passes no name.
+/// Returns the name under which traced() records an object of type T if the program passes no name.
 template <class T>
 constexpr std::string_view usual_name() noexcept {
   if constexpr (is_dataset<T>) {

@@ -47,9 +47,9 @@ struct call_row {
 
 #define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
   {SYS_##name, wait_reason::reason, of_descriptor, #name},
-/// The system calls in which threads usually wait; any other call has the reason `other`. If a call
-/// has a descriptor, describe_wait() changes the reason to that of the kind of file: a pipe, for
-/// instance.
+/// The system calls in which threads usually wait; any other call has the reason `other`. If an
+/// argument of a call is a descriptor, describe_wait() changes the reason to the one for the
+/// descriptor's kind of file, such as a pipe.
 inline constexpr call_row call_table[] = {
     // clang-format off
     LOTUS_DETAIL_CALL(read, file, true)

@@ -34,15 +34,16 @@ struct wait_folder {
 /// thread-safe. Trivially destructible.
 class wait_file {
  public:
-  /// Whether lines can be appended to the file. Costs one system call.
+  /// Whether the file is open, was not deleted and is not too long, so that lines can be appended
+  /// to it. Costs one system call.
   /// @param max_bytes  maximum size of the file; 0: unlimited.
   bool ready(std::uint64_t max_bytes) noexcept {
     return file_.holds(status_) && status_.st_nlink > 0 &&
            (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
   }
 
-  /// Opens or creates the file; call this function if ready() is false. Returns false if that
-  /// fails.
+  /// Opens or creates the file; call this function if ready() is false. Returns false if the file
+  /// cannot be opened.
   bool begin(const wait_folder& folder) noexcept {
     if (folder.directory < 0 || *folder.info == '\0') return false;
     if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);

@@ -49,9 +49,9 @@ class wait_objects {
     return place.id;
   }
 
-  /// Returns the number of the global variable at this address. If it is new, also adds the line
-  /// that defines it to `to`. Returns 0 if there is no such variable, or if the last lookup, which
-  /// is slow, was less than 2 s ago.
+  /// Returns the number of the global variable at this address. If the variable is new, also adds
+  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if the last
+  /// lookup, which is slow, was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
@@ -149,7 +149,7 @@ class wait_objects {
   }
 
   /// Finds the program or shared object that has a variable at this address, and writes its path to
-  /// `path`. Returns the address at which its file is mapped; 0 if there is none.
+  /// `path`. Returns the address at which the file is mapped; 0 if no such file is found.
   static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
     std::uint64_t base = 0;
     std::uint64_t last_end = 0;

@@ -41,8 +41,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call to the thread's aggregates, and allocates memory for it if necessary. Returns
-  /// false if there is no memory.
+  /// Adds a call to the thread's aggregates, and allocates memory if the thread has none for this
+  /// call yet. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -99,12 +99,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call take the slow path, where the thread waits for producer::guard.
-  /// So the aggregates do not change while this thread holds that guard.
+  /// Makes the next call of p's thread take the slow path, where that thread waits for
+  /// producer::guard. So its aggregates do not change while the caller holds that guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close(): the thread adds its calls directly again.
+  /// Reverses close(): the thread adds its calls without the slow path again.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {

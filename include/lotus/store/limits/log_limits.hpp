@@ -28,7 +28,7 @@ namespace detail {
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
+  std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
 };
 
 /// Limits the total size and the age of all logs in a directory, including those of other
@@ -113,8 +113,8 @@ class log_limits {
     return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// Returns when the log's last lines were appended, in ns since the epoch. For a part, reads this
-  /// time from the part's name, because the file system's time may come from another machine's
+  /// Returns when the log's last lines were appended, in ns since the Unix epoch. For a part, reads
+  /// this time from the part's name, because the file system's time may come from another machine's
   /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
@@ -145,7 +145,8 @@ class log_limits {
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
+  /// Deletes the oldest logs until the limits are met, but at most `at_once` of them. Returns
+  /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
@@ -212,7 +213,8 @@ class log_limits {
   std::int64_t max_age_ns_ = 0;
   std::atomic<std::int64_t> checked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // UINT64_MAX means unlimited, so that each append needs only one comparison.
+  // Size in bytes at which a log becomes a part. UINT64_MAX means unlimited, so that each append
+  // needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_checking_{false};
 };

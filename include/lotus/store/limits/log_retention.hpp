@@ -78,15 +78,15 @@ class log_retention {
   /// them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// For a forked child, in which the parent's other threads do not exist: ends the operations that
-  /// they had begun.
+  /// For a forked child, in which the parent's other threads do not exist: ends a hold and a check
+  /// of the directory that they had begun.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false, without doing so, if it was called only a
-  /// short time ago.
+  /// Deletes the logs that exceed the limits of size and age. Returns false, without checking the
+  /// logs, if they were last checked only a short time ago.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&

@@ -21,9 +21,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
-/// if necessary so that each number is larger than the one before. So no two parts of a log get the
-/// same name. All functions are thread-safe.
+/// Supplies the numbers for the names of parts: the current time in ms since the Unix epoch, or the
+/// previous number plus one if that is larger. So no two parts of a log get the same name. All
+/// functions are thread-safe.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {

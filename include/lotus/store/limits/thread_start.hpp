@@ -18,7 +18,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kernel's start time of the calling thread, accurate to 10 ms; read when it is first needed.
+/// The time at which the calling thread started, as the kernel reports it, accurate to 10 ms; read
+/// when it is first needed.
 class thread_start {
  public:
   /// Returns true if the thread certainly started later than the time `ticks`.

@@ -161,7 +161,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Functions about the information and the clock in the files.
 
-  /// Returns when this recording began, in ns since the epoch: ring_file_header::began_ns.
+  /// Returns when this recording began, in ns since the Unix epoch: ring_file_header::began_ns.
   std::uint64_t began_ns() noexcept {
     const locked hold{lock_};
     return began_ns_;

@@ -41,8 +41,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distance into the past and the largest into the future that the information file
-/// states; see span_distance. covers() is thread-safe; callers of the other functions hold a lock.
+/// The largest distances, one into the past and one into the future, at which recorded spans may
+/// end according to the information file; see span_distance. covers() is thread-safe; callers of
+/// the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -55,8 +56,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the stored distance is at least as large as that of this span's end, so that the file
-  /// needs no new line.
+  /// Whether this span ends within the stored distance, so that the file needs no new line.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -82,18 +82,18 @@ class reported_reach {
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line is valid:
+/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line counts:
 ///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
-///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
-///   cpu_time <ns since the epoch> <ns> <idle ns>: CPU time of all threads of the process until
+///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
+///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
-///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
+///   forgotten <files> <bytes> <ns since 1970>: logs deleted by limits, and their last write
+///   snapshot <ns since 1970>: only in a snapshot: when it was taken (recovery/snapshot_folder.hpp)
 /// A log has a number of its own if another process uses the thread's id; see
 /// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
 /// is reserved, so that these lines can be written even if the disk is full. A process that records
@@ -179,8 +179,8 @@ class run_info {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
-  /// Whether the file already states a distance at least as large as that of this span's end.
-  /// Thread safety: any thread, without a lock.
+  /// Whether this span ends within a distance that the file already states. Thread safety: any
+  /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
   /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
@@ -288,7 +288,8 @@ class run_info {
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the space that create() reserved. Returns false if there is no such space.
+  /// Writes into the space that create() reserved. Returns false if no space is reserved there, or
+  /// if writing fails.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;

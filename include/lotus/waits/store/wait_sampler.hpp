@@ -107,8 +107,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (samples_per_s_ == 0) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Samples at most half of the threads, because more samples of the same moment would add
-    // little.
+    // Samples at most half of the threads, because more samples of the same moment would add little
+    // information.
     do {
       seen[count] = sample(seen, count);
     } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
