@@ -123,7 +123,7 @@ TEST_CASE("COLUMNS overrides the terminal's width, and a pipe has 80 columns") {
   CHECK(lines_of(in_pipe("", "stats --wide '" + a + "'")) == lines_of(plain({"stats", a}, 200)));
   CHECK(lines_of(in_pipe("COLUMNS=200", "stats '" + a + "'")) ==
         lines_of(plain({"stats", a}, 200)));
-  // The width of output for programs is not limited.
+  // CSV and JSON are for other programs, so the width of their lines is not limited.
   for (const std::string form : {"--csv", "--json"}) {
     CHECK(in_pipe("", "stats '" + a + "' " + form) ==
           in_pipe("COLUMNS=30", "stats '" + a + "' --wide " + form));

@@ -162,7 +162,7 @@ TEST_CASE("compare names an operation that is called more often as the cause") {
   const result r = run({"compare", dir.path() + "/old", dir.path() + "/new"});
   INFO(r.out);
   CHECK(contains(conclusion_in(r.out), "because Crop is called more often: "));
-  // Load is called as often as before, so batches have the same size.
+  // Load is called as often as in the old run, so the batches have the same size.
   CHECK_FALSE(contains(r.out, "different sizes"));
 }
 

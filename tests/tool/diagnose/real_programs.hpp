@@ -28,7 +28,7 @@ struct measured {
   }
   double per_s() const { return static_cast<double>(times) * 1e9 / static_cast<double>(ns); }
 };
-/// Points to memory that the program shares with its parent process.
+/// Ids of the checks that may fail but need not, because the case is near their limit.
 extern measured* work;
 
 struct real_program {

@@ -217,7 +217,7 @@ PLANTED_FUNCTION int profiled() {
   const std::clock_t used = std::clock() - before;
   const itimerval off{};
   setitimer(ITIMER_PROF, &off, nullptr);
-  // A signal arrives after each 10 ms of CPU time.
+  // The profiler's signal arrives after each 10 ms of CPU time; half of these signals are enough.
   return ticks >= used / (CLOCKS_PER_SEC / 100) / 2 ? 0 : 1;
 }
 

@@ -208,7 +208,8 @@ TEST_CASE("damaged lines are reported in one line, and nothing else is lost") {
   CHECK(contains(told.err, "5 such lines ignored, all others are used"));
   CHECK(told.err.find("such lines") == told.err.rfind("such lines"));
   CHECK(run({"stats", bad.path(), "--strict"}).status == 1);
-  // An incomplete last line is still being written.
+  // The last line is incomplete because the process is still writing it, so it must not be
+  // reported.
   const temp_dir growing;
   write_lock_bound(growing, "");
   std::ofstream(growing.path() + "/.lotus_waits_1_a", std::ios::app) << "look,17000";
