@@ -74,7 +74,8 @@ TEST_CASE("lines of every command fit a terminal of 80 columns") {
     const std::string text = plain(command, 80);
     CHECK(lines_of(text).size() > 5);
     for (const std::string& line : lines_of(text)) {
-      // A line with the path may be longer, because a path is one word and is not broken.
+      // A line with the path of the traces may be longer, because a path is one word and is not
+      // broken.
       if (contains(line, traces())) continue;
       // On a slow machine, the line may begin with a progress bar that was erased again.
       const std::string::size_type erased = line.rfind("\x1b[K");

@@ -139,7 +139,7 @@ TEST_CASE("compare concludes nothing from chance, and blames no operation that d
     changed += same ? 0 : 1;
   }
   CHECK(changed <= 6);  // about 2 are expected by chance
-  // The batches take longer although no operation does.
+  // In the second run, the batches take longer, although no operation does.
   for (const int length : {20000, 30000}) {
     std::string log;
     for (int i = 0; i < 60; ++i) {

@@ -28,14 +28,14 @@ struct measured {
   }
   double per_s() const { return static_cast<double>(times) * 1e9 / static_cast<double>(ns); }
 };
-/// Ids of the checks that may fail but need not, because the case is near their limit.
+/// Points to memory that the program shares with its parent process.
 extern measured* work;
 
 struct real_program {
   const char* name;
   std::function<void()> record;
   std::set<std::string> checks;  ///< ids of the checks that must fail
-  /// Ids of the checks that may fail, because the case is near their limit.
+  /// Ids of the checks that may fail but need not, because the case is near their limit.
   std::set<std::string> may;
   std::string verdict;  ///< expected verdict; "" if several are possible
   /// Number of threads that do the measured work; 0: the capacity is not compared.

@@ -88,7 +88,7 @@ PLANTED_FUNCTION void worker_loop(Loader& loader) {
   loader.put(-1);
 }
 
-/// Two workers make batches; the main thread waits for them, and works little.
+/// Two workers build batches; the main thread waits for them and does little work.
 PLANTED_FUNCTION void pool() {
   Loader loader;
   std::vector<std::thread> workers;

@@ -249,7 +249,8 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     for (const json& move : found["moves"].array()) sure += move["change"].has("workers") ? 1 : 0;
     CHECK((sure > 0) == (end == "sleepers"));
     if (end == "sleepers") continue;
-    // On a busy machine, the simulation alone may doubt that more workers help.
+    // The text gives one of two reasons for the doubt: that the workers wait for other threads, or,
+    // on a busy machine, only the result of the simulation.
     const std::string text = found["possible"][0]["text"].text();
     CHECK((contains(text, "if other threads have time") ||
            contains(text, "if they run in parallel")));
