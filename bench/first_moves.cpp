@@ -129,8 +129,8 @@ std::vector<pipeline> contended_pipelines() {
   return all;
 }
 
-/// Applies a change that lotus-tool suggests to a loader. Throws std::runtime_error if the change
-/// cannot be applied.
+/// Returns `loader` with a change that lotus-tool suggests. Throws std::runtime_error if this
+/// benchmark cannot apply the change.
 real_loader changed(real_loader loader, const json& change) {
   for (const auto& [what, value] : change.items()) {
     if (what == "workers") {
@@ -162,11 +162,12 @@ real_loader changed(real_loader loader, const json& change) {
   return loader;
 }
 
-/// Counts the first suggestions of all pipelines by their effect.
+/// Counts the pipelines for which lotus-tool had a suggestion, by the effect of the first
+/// suggestion.
 struct outcomes {
   std::size_t suggested = 0;
   std::size_t in_interval = 0;
-  /// Number of suggestions with which the pipeline was more than 3 % slower.
+  /// Number of pipelines that were more than 3 % slower with the suggested change than without it.
   std::size_t slower = 0;
 };
 
@@ -210,7 +211,7 @@ void carry_out(const bench::temporary_folder& folder, const bench::asked_tool& t
               in_interval ? "" : "  outside", slower ? "  slower" : "");
 }
 
-/// Returns setting `s` changed by the first suggestion of a diagnosis.
+/// Returns setting `s`, changed as the first suggestion of a diagnosis says.
 setting first_move(const json& diagnosis, setting s) {
   if (diagnosis["moves"].empty()) return s;
   const json& change = diagnosis["moves"][0]["change"];
@@ -246,7 +247,8 @@ std::vector<setting> neighbours(const setting& s) {
           {s.workers, prefetch, s.ordered}};
 }
 
-/// Runs the setting that lotus-tool suggests, the best setting and similar ones.
+/// Runs the setting that lotus-tool suggests, the setting for which it predicts the highest
+/// throughput, and settings close to the latter.
 /// @return  the throughput with the suggestion divided by the best throughput of these settings.
 double judge(const bench::temporary_folder& folder, const bench::asked_tool& tool,
              const pipeline& p, int times) {

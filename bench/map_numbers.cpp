@@ -5,7 +5,7 @@
 //
 // Prints the recall and precision of `map run`; the error of the CPU shares of `map join`, compared
 // with the threads' own measurements; how many samples are assigned to a neighboring operation; and
-// the cost of resume and pause.
+// the time that LOTUS_RESUME() and LOTUS_PAUSE() take.
 #include <time.h>
 
 #include <algorithm>
@@ -83,8 +83,9 @@ class measurement {
     fs::remove_all(dir_, ignored);
   }
 
-  /// Prints which share of the true functions `map run` finds, and which share of the functions
-  /// that it finds is true.
+  /// Compares the functions that `map run` finds with those that the operations of the probe really
+  /// call. Prints which share of the latter it finds, and which share of the functions that it
+  /// finds is right.
   /// @param rule  options that determine the number of runs: "--confidence 0.99 --span 0.3ms" or
   ///   "--runs N".
   void recall_and_precision(const char* what, const std::string& rule) {

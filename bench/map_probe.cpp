@@ -80,8 +80,9 @@ struct operation {
     #function, function, us \
   }
 
-/// The operations. Functions of 0.3 ms test times that are shorter than the sampling interval of 1
-/// ms. copy_rows and checksum test functions that several operations call.
+/// The operations, with the functions that each one calls and their times in microseconds. Two
+/// cases are difficult for sampling: times below the sampling interval of 1 ms (300 us), and
+/// functions that several operations call (copy_rows and checksum).
 const std::vector<operation>& operations() {
   static const std::vector<operation> all{
       {"Load",

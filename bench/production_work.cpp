@@ -1,5 +1,5 @@
-// Two test programs, which production.sh runs with and without recording to measure its cost.
-// Usage: production_work tokenizer|service.
+// Two test programs. production.sh runs them with and without recording, to measure the cost of
+// recording. Usage: production_work tokenizer|service.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -26,8 +26,8 @@ std::string text_of(std::size_t words, std::uint64_t seed) {
   return text;
 }
 
-/// A tokenizer with much instrumentation: a word consists of five nested operations, each of which
-/// takes a fraction of a microsecond.
+/// A tokenizer with much instrumentation: for each word it records several nested operations, which
+/// take a fraction of a microsecond each.
 class tokenizer {
  public:
   std::uint64_t encode(std::string_view text) {
@@ -44,8 +44,8 @@ class tokenizer {
   }
 
  private:
-  /// Repeatedly merges the adjacent pair with the smallest hash. This is a simple model of byte
-  /// pair encoding, which merges the most frequent pair.
+  /// Splits the current word into letters and repeatedly merges the two neighbors whose hash is
+  /// smallest. This is a simple model of byte pair encoding, which merges the most frequent pair.
   std::uint64_t segments() {
     LOTUS_SCOPE("Pieces");
     lower();

@@ -1,7 +1,7 @@
 // Estimates how small compact logs could be: the bytes per record if each number were coded
 // optimally, but independently of the others. Usage: record_entropy DIR, where DIR is a run
-// directory. For names, counts the entropy of their frequencies. For numbers, counts the entropy of
-// their lengths in bits, and all bits after the first.
+// directory. A name costs as many bits as its frequency requires (entropy). A number costs the
+// entropy of its length in bits, plus all of its bits except the first, which is always 1.
 #include <array>
 #include <cmath>
 #include <cstddef>

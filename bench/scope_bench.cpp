@@ -178,8 +178,8 @@ double process_cpu_s() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Measures the CPU time of all threads, user and system, from recording scopes to the finished
-/// log.
+/// Measures the CPU time (user and system, of all threads) that it takes to record scopes and to
+/// write them all to the log.
 void record_to_file(benchmark::State& state) {
   for (auto _ : state) {
     const double before = process_cpu_s();
@@ -221,7 +221,8 @@ int main(int argc, char** argv) {
   benchmark::ClearRegisteredBenchmarks();
   lotus::stop();
   if (!lotus::start(std::string{directory} + "/bench")) return 1;
-  // Run this first. Later, the page cache is full of data that must be written to the disk.
+  // Run record_to_text before all other benchmarks. Later, the page cache is full of data that must
+  // be written to the disk.
   time_record_to_file("record_to_text");
   struct {
     const char* name;

@@ -53,7 +53,8 @@ fs::path leave_ring(const fs::path& dir, std::uint32_t records) {
   const pid_t pid = fork();
   if (pid == 0) {
     if (!lotus::start(options_for(dir, records))) _exit(1);
-    // Wait until the drain interval has reached its final length, so that records stay in the ring.
+    // Shortly after start(), the library drains the rings at short intervals. Wait until the
+    // interval has its final length, so that the records stay in the ring.
     usleep(500'000);
     for (std::uint32_t i = 0; i < records; ++i) LOTUS_SCOPE("Left");
     raise(SIGKILL);

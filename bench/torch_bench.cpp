@@ -1,7 +1,8 @@
 // Measures how much CPU time recording costs a libtorch data loader, in all threads of the process,
 // including the thread that writes the logs. Compares a pipeline with and without recording: first
-// with samples that take 1 ms, as in real pipelines, then with samples that take almost no time. In
-// the second case, the cost of recording is not hidden by the variation of the samples' times.
+// with a dataset in which each sample takes 1 ms, as in real pipelines, then with one in which a
+// sample takes almost no time. In the second case, the cost of recording is not hidden by the
+// variation of the samples' times.
 #include <time.h>
 #include <torch/data.h>
 #include <unistd.h>
@@ -64,8 +65,8 @@ struct collation : torch::data::transforms::Collation<std::uint64_t> {
   std::uint64_t apply_batch(std::vector<std::uint64_t> samples) override { return samples.front(); }
 };
 
-/// Runs a loader with four transforms and a collation without recording, as in the image
-/// classification of the Lotus paper. Returns its CPU seconds.
+/// Runs a loader without recording. As in the image classification of the Lotus paper, it has four
+/// transforms and a collation. Returns the CPU seconds that this took.
 double plain_seconds(const dataset& source, const torch::data::DataLoaderOptions& options) {
   const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   auto samples =

@@ -17,7 +17,8 @@ struct pair {
   recorded_run a;
   recorded_run b;     ///< like `a`, but with the change
   std::string asked;  ///< the change, as options of lotus-tool whatif
-  /// Like `a`, but with another number of workers, for the option --also; may be empty.
+  /// Like `a`, but with another number of workers, for the option --also of lotus-tool whatif; may
+  /// be empty.
   recorded_run also;
   bool more = false;   ///< whether `b` has more threads or CPUs than `a`
   double workers = 1;  ///< number of workers of `b` divided by that of `a`

@@ -1,6 +1,7 @@
 // A training program that always records, with the settings of docs/guides/production.md. Its
-// storage hangs once, so that it takes snapshots; examples/production/operate.sh shows what an
-// operator does then. Usage: production [BATCHES] [HANG_MS]
+// simulated storage hangs once, which makes the library take snapshots of the run;
+// examples/production/operate.sh shows what an operator does then. Usage: production [BATCHES]
+// [HANG_MS]
 #include <chrono>
 #include <csignal>
 #include <cstddef>

@@ -97,7 +97,7 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
                                                  lotus::staged("Augment", number_of, augment)) &
           tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order,
                                                  lotus::staged("Collate", number_of, collate)) &
-          // This step is not recorded as a stage, because it may do nothing but wait for the
+          // The delivery is not recorded as a stage, because it may do nothing but wait for the
           // consumer.
           tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, delivery));
 }

@@ -56,7 +56,8 @@ struct kind {
   std::uint64_t slow_every = 0;  ///< if not 0, every slow_every-th batch takes 2.5 times as long
 };
 
-/// Multiplies each time by a random factor from 0.6 to 1.65.
+/// Multiplies the durations of each operation, in all pipelines, by a random factor from 0.6 to
+/// 1.65.
 void vary(std::map<std::string, kind>& all, const char* seed) {
   std::mt19937_64 random(std::strtoull(seed, nullptr, 10));
   std::uniform_real_distribution<double> exponent(-0.5, 0.5);
@@ -97,7 +98,8 @@ const std::map<std::string, kind>& kinds() {
     k["push"].how = style::push;
     k["batch_size"] = {{{"Read", 12, 0.2, 0, 0, 0, 0.5}}, {"Train", 4, 0, 0, 0, 0, 0.1}};
     k["slower_together"] = {{{"Read", 10, 0.2, 0, 0, 0, 0, 0.3}}, short_step};
-    // The same, but tune_pipelines.py calls its settings names that the simulation does not know.
+    // Like the pipeline "free", but tune_pipelines.py gives its settings names that the simulation
+    // of lotus-tool does not know.
     k["lanes"] = k["free"];
     k["printed"] = k["free"];
     k["printed"].how = style::printed;
@@ -367,7 +369,7 @@ int main(int argc, char** argv) {
     return setting(argc, argv, name, otherwise);
   };
   const kind& what = found->second;
-  // Record nothing, like a program without markers.
+  // style::printed stands for programs without markers, so the library must not record.
   if (what.how == style::printed) unsetenv("LOTUS_LOG_FILE");
   if (what.how == style::stages || what.how == style::push) {
     run_stages(what, {number("first", 1), number("second", 1)});

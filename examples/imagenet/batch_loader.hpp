@@ -21,12 +21,13 @@ class batch_loader {
   /// Number of batches in flight per worker, like PyTorch's prefetch_factor.
   static constexpr std::size_t prefetch = 2;
 
-  /// Returns the maximum number of tasks that have been sent to workers and whose batch is not
-  /// delivered.
+  /// Returns how many tasks may be in flight at the same time. A task is in flight until the
+  /// consumer has received its batch.
   static std::size_t max_tasks(std::size_t worker_count) {
     return worker_count == 0 ? 1 : prefetch * worker_count;
   }
-  /// Returns the number of slots: one for each task, and one for the batch that the consumer uses.
+  /// Returns how many slots the loader needs: one for each task in flight, and one for the batch
+  /// that the consumer uses.
   static std::size_t slots_needed(std::size_t worker_count) { return max_tasks(worker_count) + 1; }
 
   /// @param crew, slots  must outlive this object; there must be slots_needed() slots.
@@ -38,8 +39,8 @@ class batch_loader {
 
   bool has_next() const { return next_ < batch_count(); }
 
-  /// Waits for the next batch and returns it; it is valid until the next call. Throws the errors of
-  /// workers::take().
+  /// Waits for the next batch and returns it; it is valid until next() is called again. Throws the
+  /// errors of workers::take().
   batch_slot next();
 
   /// Returns the number of batches that arrived out of order.

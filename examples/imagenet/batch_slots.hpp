@@ -27,8 +27,9 @@ struct batch_slot {
   float* images = nullptr;           ///< array [made][3][224][224] of floats
 };
 
-/// The slots need no locks: each slot belongs either to the consumer or to one worker, and changes
-/// its owner together with the task or batch.
+/// Memory for several batches. It needs no locks, because each slot belongs at any time either to
+/// the consumer or to one worker: it passes to the worker with the task, and back to the consumer
+/// with the finished batch.
 class batch_slots {
  public:
   /// Throws the errors of shared_memory.

@@ -14,7 +14,7 @@ namespace imagenet {
 class image_source {
  public:
   /// If the user chose no images, generates some and reports this on stdout. Throws
-  /// std::runtime_error.
+  /// std::runtime_error if the images cannot be read or generated.
   explicit image_source(const pipeline_options& chosen);
   image_source(const image_source&) = delete;
   image_source& operator=(const image_source&) = delete;

@@ -32,8 +32,8 @@ box middle(const image& picture) {
   return part;
 }
 
-/// Returns a random box with a permitted ratio. After ten failed attempts, returns the middle of
-/// the picture, as torchvision does.
+/// Returns a random part of the picture with a permitted ratio of width to height. If ten attempts
+/// give no part that fits into the picture, returns the middle of the picture, as torchvision does.
 box random_box(const image& picture, random_source& random) {
   const double area = static_cast<double>(picture.width) * picture.height;
   for (int tries = 0; tries < 10; ++tries) {

@@ -125,7 +125,8 @@ class worker_processes : public workers {
       if (errno != EINTR) throw_errno("poll");
     }
     batch_task task;
-    // First read the batches that a worker finished before it died.
+    // Return finished batches before reporting a dead worker, so that no batch that the worker had
+    // finished is lost.
     if ((events[0].revents & POLLIN) != 0 && receive_task(made_.first.get(), task)) return task;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       if (events[i + 1].revents != 0) throw_failed(processes_[i]);
@@ -201,7 +202,8 @@ class worker_processes : public workers {
 
   shared_memory stop_memory_;
   std::atomic<bool>& stop_;
-  /// For finished batches; first: end of the consumer; second: end of the workers.
+  /// The sockets for finished batches: workers write to `second`, and the consumer reads from
+  /// `first`.
   socket_pair made_;
   std::vector<process> processes_;
 };

@@ -14,8 +14,8 @@
 namespace pipeline {
 namespace {
 
-/// Returns a validator for a range. Its description is empty, because it would make the help hard
-/// to read.
+/// Returns a validator for a range. Its description is empty, because the default description would
+/// make the help hard to read.
 template <class T>
 CLI::Validator between(T least, T most) {
   CLI::Validator range = CLI::Range(least, most);

@@ -59,8 +59,8 @@ void make_volume(const std::string& path, std::int64_t min_edge, imagenet::rando
 
 }  // namespace
 
-// Calls the other constructor first. If this constructor then throws, the destructor runs
-// nevertheless and removes the directory.
+// Delegates to the default constructor: if this constructor then throws, the destructor runs
+// nevertheless and removes the temporary directory.
 volume_files::volume_files(const std::string& directory, std::size_t count,
                            std::int64_t edge_voxels, std::uint64_t seed)
     : volume_files{} {

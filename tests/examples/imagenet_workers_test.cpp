@@ -49,7 +49,7 @@ std::unique_ptr<workers> start(worker_kind kind, std::size_t count, const new_ma
   return start_worker_threads(count, batch_loader::max_tasks(count), maker);
 }
 
-/// The data of a run of two epochs: labels and floats in order.
+/// The contents of all batches of a run with two epochs, in order.
 struct contents {
   std::vector<std::int32_t> labels;
   std::vector<float> floats;

@@ -50,7 +50,7 @@ bool ended_well(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Records every kind of record that a thread can record.
+/// Stores records of many kinds, `times` records of each kind.
 void record_everything(int times) {
   record("of_child", times);
   record("before", times);
@@ -169,8 +169,8 @@ TEST_CASE("a child created without fork handlers ends even if parent threads hel
     if (child == 0) {
       alarm(60);
       record("of_child_" + std::to_string(i), 500);
-      // Unlike clone, fork() runs the fork handlers. They must not wait for locks that threads of
-      // the parent held.
+      // Unlike clone, which created this child, fork() runs the library's fork handlers. They must
+      // not wait for locks that threads of the parent held when this child was created.
       const pid_t grandchild = fork();
       if (grandchild == 0) {
         record("of_grandchild", 10);

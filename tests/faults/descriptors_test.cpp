@@ -108,8 +108,8 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       o.log_file = "lotustrace_log";
       o.ring_records = 64;
       o.on_message = [](const char*) { _exit(4); };
-      // With this long interval, no drain opens a file while take_all() runs. Such a file would get
-      // a number that take_all() has not used yet.
+      // With this long interval, no drain opens a file while take_all() runs. Otherwise, the file
+      // could get a number that take_all() has not used yet.
       o.drain_interval_ms = 1000;
       lotus::start(o);
       usleep(400'000);  // waits until the drains shortly after start() are over
@@ -197,8 +197,8 @@ TEST_CASE("if another directory has the run directory's path, that is reported a
     lotus::start(o);
     record("waits", 10);
     exchange();
-    // Meanwhile the drain thread may open a log again, because it still has the directory open. So
-    // this is repeated until no descriptor is open.
+    // While close_all() runs, the drain thread may open a log again, because it still has the
+    // directory open. So close_all() is repeated until no descriptor is open.
     do close_all();
     while (lowest_open(first) >= 0);
     lotus::flush();

@@ -26,8 +26,8 @@ using support::read_logs;
 
 namespace {
 
-/// Runs a child process that records to `directory` and then exits. Messages are written to the
-/// file `said`. Returns the child's wait status.
+/// Runs a child process that records to `directory` and then exits. The library's messages on
+/// stderr are written to the file `said`. Returns the child's wait status.
 template <class Body>
 int status_of_recording(const support::fs::path& directory, const support::fs::path& said,
                         Body&& body) {
@@ -118,7 +118,8 @@ TEST_CASE("recovery counts the records that were only in memory at a kill on a f
   if (!disk.mounted()) return;
   const int threads = GENERATE(1, 3);
   const int status = status_of_recording(at, run.path() / "said", [&] {
-    // A thread that starts while the disk is full gets no ring in the file; this must be reported.
+    // A thread that starts while the disk is full cannot get a ring in the ring file; the library
+    // must report this.
     pthread_barrier_t filled;
     pthread_barrier_init(&filled, nullptr, static_cast<unsigned>(threads) + 1);
     std::vector<std::thread> all;

@@ -16,8 +16,8 @@ using support::read_logs;
 
 namespace {
 
-/// Runs a program that does not call the library itself, with the variable LOTUS_LOG_FILE. Returns
-/// its wait status.
+/// Runs the program exit_order, which does not call lotus::start(). Sets LOTUS_LOG_FILE to
+/// `log_file`, or removes this variable if `log_file` is null. Returns the program's wait status.
 int run_with_environment(const char* log_file, const char* argument = nullptr) {
   const pid_t pid = fork();
   if (pid == 0) {

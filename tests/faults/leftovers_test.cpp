@@ -39,7 +39,7 @@ TEST_CASE("start does not wait for a big leftover ring, whose lines are recovere
     { LOTUS_SCOPE("Own"); }
     lotus::flush();
     // The lines of this thread must come after those of the dead thread with the same id, even
-    // though the big ring is still being recovered.
+    // though another ring, which is big, is still being recovered.
     const auto lines = read_file(run.path() / worker_log(own.tid));
     if (lines.find("SForged,") == std::string::npos) return 2;
     if (lines.find("SOwn,") < lines.rfind("SForged,")) return 3;

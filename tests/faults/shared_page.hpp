@@ -1,5 +1,5 @@
-// Provides counters that remain when the process that increments them is killed, so that the test
-// can compare its log with them.
+// Provides counters that remain when the process that increments them is killed, so that a test can
+// compare the logs of this process with them.
 #ifndef LOTUS_TESTS_SHARED_PAGE_HPP
 #define LOTUS_TESTS_SHARED_PAGE_HPP
 

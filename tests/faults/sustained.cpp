@@ -77,7 +77,7 @@ class log_counter {
   std::uint64_t lines_ = 0;
 };
 
-/// Returns how much anonymous and shared memory of this process is in RAM, in KiB.
+/// Returns how much memory of this process is in RAM, in KiB.
 std::uint64_t memory_kib() {
   std::ifstream status{"/proc/self/status"};
   std::string word;

@@ -35,7 +35,8 @@ using random_source = std::mt19937_64;
 
 constexpr std::size_t next_slot = 0;  ///< index of the counter that gives each thread its slot
 constexpr std::size_t slots = 2048;   ///< number of slots; each thread of each process has one
-// The following are added to a slot's number to get the index of another value of the slot:
+// Each slot has further values in the shared page. To get the index of such a value, add one of
+// these numbers to the slot's number:
 constexpr std::size_t clean = slots;  ///< a flag that is 1 if the thread ended without being killed
 constexpr std::size_t side_slots = 2 * slots;  ///< the number of the thread's lines in side logs
 
@@ -228,7 +229,7 @@ int main(int argc, char** argv) {
   }
   // Makes orphaned processes our children, so that we can wait for them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Without buffering, because a forked child would print the buffered text again.
+  // Output must not be buffered, because a forked child would print the buffered text again.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);

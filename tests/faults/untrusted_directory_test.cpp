@@ -50,7 +50,8 @@ TEST_CASE("recovery does not write through a link in place of a log") {
   }
   CHECK(read_file(target) == text);
   CHECK(!fs::exists(outside.path() / "new"));
-  // start(), which recovers the ring as well, must also reject the link and report it.
+  // start(), which also recovers the ring, must not write through the link in place of the log, and
+  // must report the log.
   CHECK(in_child([&] {
           if (record_one(run.path()) != 0) return 1;
           return forged.records == 0 || heard(worker_log(77)) ? 0 : 2;
@@ -86,7 +87,7 @@ TEST_CASE("recording does not write through a symbolic link in place of a log") 
     { LOTUS_SCOPE("Two"); }
     lotus::flush();
     lotus::stop();
-    // The link must be reported once, with its name.
+    // The library must report once that the log is a symbolic link, with the name of the log.
     if (support::collected_messages::count("is a symbolic link") != 1) return 2;
     return heard("worker_pid_") ? 0 : 3;
   });
@@ -168,7 +169,8 @@ TEST_CASE("recovery keeps the records before one that no process can have stored
   CHECK(result.records == 60);
   CHECK(result.doubted == 1);
   CHECK(read_logs(run.path()).size() == 60);
-  // The file is kept, because its damaged record is in no log. A second recovery must add nothing.
+  // The ring file is kept, because it contains a damaged record that is in no log. A second
+  // recovery must add nothing to the logs.
   CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
   CHECK(recover(run.path()).records == 0);
   CHECK(in_child([&] {
@@ -258,8 +260,9 @@ TEST_CASE("a ring that changes and shrinks during recovery does no harm") {
   const fs::path path = run.path() / "deep" / ".lotus_ring_1_1";
   for (int round = 0; round < 25; ++round) {
     std::ofstream{path, std::ios::binary} << bytes;
-    // The other user keeps shortening the file and extending it to its old size. If the reader used
-    // a shared mapping of the file, a read beyond its end would cause SIGBUS.
+    // This child process plays another user, who keeps shortening the file and extending it to its
+    // old size. If the reader used a shared mapping of the file, a read beyond its end would cause
+    // SIGBUS.
     const pid_t attacker = fork();
     if (attacker == 0) {
       const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);

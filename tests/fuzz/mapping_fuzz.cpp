@@ -1,5 +1,5 @@
-// Fuzzes the reader of mappings: it must read or reject any text. A mapping that was read must be
-// printable and, if it is written and read again, must be the same.
+// Fuzzes the reader of mappings: it must read or reject any text. If it reads a mapping, it must be
+// possible to print the mapping, and to write it and read the same mapping again.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Records the batches from `first` to `last - 1` in a ring that is drained while it fills.
+/// Records that the batches from `first` to `last - 1` were received.
 void consume(std::int64_t first, std::int64_t last) {
   for (std::int64_t i = first; i < last; ++i) LOTUS_BATCH_CONSUMED(i);
 }
@@ -64,7 +64,8 @@ struct deleted_totals {
   long long until_ns = 0;
 };
 
-/// Returns how many records and bytes were deleted, as stored in the information files.
+/// Returns how many files and bytes were deleted, and up to which time, as stored in the
+/// information files.
 deleted_totals forgotten(const fs::path& run) {
   deleted_totals sum;
   for (const auto& entry : fs::directory_iterator(run)) {

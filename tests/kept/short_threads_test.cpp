@@ -48,8 +48,8 @@ lotus::options options_for(const support::temp_directory& run) {
   return o;
 }
 
-/// Runs `threads` threads, four at a time. Each one records `spans` spans; the last one contains
-/// the others.
+/// Runs `threads` threads, four at a time. Each one records `spans` spans: one that lasts as long
+/// as the thread, and the others inside it.
 void run_threads(int threads, int spans) {
   for (int begun = 0; begun < threads; begun += 4) {
     std::vector<std::thread> some;
@@ -85,7 +85,7 @@ TEST_CASE("many short threads leave few files and stay within a size limit") {
   CHECK(most.bytes <= limit + limit / 8);
   CHECK(most.files < 400);
   lotus::stop();
-  // The information file must not grow with the number of threads either.
+  // Like the logs, the information file must not grow with the number of threads.
   std::uint64_t info_bytes = 0;
   for (const auto& entry : fs::directory_iterator(run.path())) {
     if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {

@@ -32,8 +32,8 @@ void call(int n) {
   for (int i = 0; i < n; ++i) LOTUS_SCOPE_AGGREGATED("Token");
 }
 
-/// A child process that records to the same run, calls an aggregated operation `calls` times, and
-/// waits until it is killed.
+/// A child process that records to the same run as the test, calls an aggregated operation `calls`
+/// times, and waits until it is killed.
 class calling_child {
  public:
   /// @param ends  whether the child kills itself after its calls instead of waiting.

@@ -226,8 +226,8 @@ TEST_CASE("self times of nested calls and recorded operations exclude each other
     CHECK(a.name == "SCall");
     reported += static_cast<std::uint64_t>(a.a);
   }
-  // Lines of the side log are converted with the clock rate at their time, but sums with the rate
-  // at the end, so the two may differ slightly.
+  // The library converts the times in the side log with the clock rate that it knew when it wrote
+  // each line, but the sums with the rate at the end. So the two may differ slightly.
   const std::uint64_t slack_ns = 100 + call.self_ns / 1000;
   CHECK(reported <= call.self_ns + slack_ns);
   CHECK(reported + slack_ns >= call.self_ns);

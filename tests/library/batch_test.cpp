@@ -131,7 +131,7 @@ TEST_CASE("a batch number that is too large is dropped, counted and reported onc
   REQUIRE(messages.size() == 2);
   CHECK(messages[0].find("batch number 72057594037927936 ") == 0);
   CHECK(messages[1] == "5 records were dropped");
-  // Without a recording, no record may count as dropped.
+  // While no recording runs, no record may count as dropped.
   LOTUS_BATCH_CONSUMED(-1);
   CHECK(lotus::dropped() - before == 5);
 }

@@ -114,7 +114,8 @@ TEST_CASE("compose moves values and never copies them") {
   CHECK(out.payload[0] == 5);
   auto unique = lotus::compose([](std::unique_ptr<int> p) { return p; });
   CHECK(*unique(std::make_unique<int>(4)) == 4);
-  // If the caller keeps the argument, it must be copied once and not be modified.
+  // If the caller passes an object that it keeps, the object must be copied once and not be
+  // modified.
   const tracked kept;
   CHECK(t(kept).copies == 1);
 }

@@ -57,8 +57,8 @@ std::int64_t wait_ns(const std::vector<log_line>& lines, const std::string& batc
   return -1;
 }
 
-/// A loader like those of libtorch: begin() waits for the first batch and ++ for the next one. The
-/// end is known only after the last wait. Its iterator cannot be copied.
+/// A loader like those of libtorch: begin() waits for the first batch and ++ for the next one. Only
+/// after a last wait does the loader find out that no batch is left. Its iterator cannot be copied.
 class slow_loader {
  public:
   struct sentinel {};

@@ -23,8 +23,9 @@ struct account {
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
   std::int64_t calls = 0;
-  /// Time in ns that the hypervisor took without a context switch. The library notices this time
-  /// only at the next context switch, perhaps in another operation.
+  /// Time in ns that the hypervisor took from the thread, without a context switch in this virtual
+  /// machine. The library notices this time only at the next context switch, perhaps in another
+  /// operation.
   std::int64_t stolen_ns = 0;
 };
 
@@ -61,8 +62,8 @@ void call(const char* name, account& truth, Work work) {
   ++truth.calls;
 }
 
-/// Computes the sums from the logs, for operations without nested ones: the CPU time is the
-/// duration minus the times off the CPU that ended inside it.
+/// Computes the sums of each operation from the logs. The operations must not contain others: the
+/// CPU time is the duration minus the times off the CPU that ended inside the operation.
 inline std::map<std::string, account> read_accounts(const fs::path& run) {
   std::map<std::string, account> accounts;
   const auto off = read_side_log(run, "off_cpu");

@@ -239,7 +239,7 @@ TEST_CASE("the CPU time of a process contains threads that record nothing") {
   const cpu_reading& first = readings.front();
   const cpu_reading& last = readings.back();
   const auto passed_ns = static_cast<double>(last.time_ns - first.time_ns);
-  // The kernel reports idle time in ticks, for each CPU.
+  // The kernel reports the idle time of each CPU in whole ticks, so each may be off by a few ticks.
   const double tick_ns = 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
   CHECK(last.idle_ns >= first.idle_ns);
   CHECK(static_cast<double>(last.idle_ns - first.idle_ns) <= cpus * (passed_ns + 2 * tick_ns));
@@ -252,7 +252,7 @@ TEST_CASE("the CPU time of a killed process is known up to a moment before the k
     lotus::options chosen = support::options_for(run);
     chosen.drain_interval_ms = 5;
     if (!lotus::start(chosen)) _exit(1);
-    // Until the drain thread has written a line after the first 200 ms.
+    // Record until the library has reported that the process used at least 200 ms of CPU time.
     std::thread([] {
       for (;;) burn(1'000'000);
     }).detach();

@@ -188,8 +188,8 @@ TEST_CASE("full_ring::drop loses nothing while memory has room for unwritten rec
   for (int i = 0; i < 300; ++i) {
     record("kept", 30);
     recorded += 30;
-    // After a drop, waits until the drain thread has emptied the ring. On a busy machine, the
-    // kernel may run that thread late.
+    // After records were dropped, waits until the drain thread has emptied the ring. On a busy
+    // machine, the kernel may run that thread late.
     while (lotus::dropped() != dropped) {
       dropped = lotus::dropped();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

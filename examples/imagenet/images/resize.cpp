@@ -19,7 +19,8 @@ struct taps {
   int count = 0;
 };
 
-/// The taps of all output pixels along one axis. They are the same for each row or column.
+/// For each output pixel along one axis, the input pixels that contribute to it (its taps). They
+/// are the same for each row or column.
 class axis {
  public:
   axis(int in, int out)
@@ -40,8 +41,8 @@ class axis {
   const taps& operator[](int i) const { return taps_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// Returns the taps of a triangle filter around `center`. The filter ends at the edge of the
-  /// image, and the weights add up to 1.
+  /// Returns the input pixels that contribute to an output pixel at `center`, with the weights of a
+  /// triangle filter. The filter ends at the edge of the image, and the weights add up to 1.
   taps make_taps(double center, int in, float* weights) const {
     const int first = std::max(0, static_cast<int>(std::lround(center - radius_)));
     const int end = std::min(in, static_cast<int>(std::lround(center + radius_)));

@@ -26,7 +26,8 @@ int run_host(const char* host, const char* what, const support::temp_directory& 
 }
 
 void check_one_session(const support::temp_directory& run) {
-  // One thread has one log. If there were a second session, it would have left a ring file.
+  // All records are of one thread, so there must be one log. If there were a second session, it
+  // would have left a ring file.
   CHECK(support::count_files(run.path(), "lotustrace_log_worker_pid_") == 1);
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }

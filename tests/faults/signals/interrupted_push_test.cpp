@@ -151,10 +151,11 @@ TEST_CASE("a handler that interrupts the storing of a record stores into a lane 
   const auto lines = support::read_logs(run.path());
   CHECK(count_named(lines, "SInterrupted") == 2);
   CHECK(count_named(lines, "SLast") == 1);
-  // More records fit if the drain thread has emptied the lane meanwhile.
+  // The lane has room for interrupt_lane_records records of handlers. More are stored if the drain
+  // thread has emptied the lane in the meantime.
   const std::size_t nested = count_named(lines, "SNested");
   CHECK(nested >= lotus::detail::interrupt_lane_records);
-  // The records that did not fit must have been counted.
+  // The records for which the lane had no room must have been counted as dropped.
   CHECK(nested + (lotus::dropped() - dropped_before) == 70);
 }
 
@@ -203,8 +204,8 @@ TEST_CASE("a thread keeps recording after a handler leaves another handler's pus
   REQUIRE(lotus::start(options_for(run)));
   record_once();
   steps::install(false);
-  // Simulates a handler that interrupts the push of another handler: sets the pointer that an inner
-  // handler would find, and then jumps out of both handlers.
+  // Simulates a handler that interrupts another handler while that one stores a record: sets the
+  // pointer that an inner handler would find, and then jumps out of both handlers.
   lotus::detail::thread_ring& ring = *lotus::detail::this_ring;
   steps::begin(record_storing, 2, [] {
     lotus::detail::this_ring->storing_nested.store(lotus::detail::stack_pointer());

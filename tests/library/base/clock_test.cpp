@@ -23,8 +23,8 @@ class simulated_machine {
     true_ns_ += ns;
     ticks_ += ns * ticks_per_ns_;
   }
-  /// Lets the machine sleep. On some machines the counter stops during sleep (`counter_stands`), on
-  /// others it continues.
+  /// Simulates that the machine is suspended for `ns`. On some machines the counter stops meanwhile
+  /// (`counter_stands`), on others it continues.
   void sleep_ns(double ns, bool counter_stands) {
     true_ns_ += ns;
     asleep_ns_ += ns;
@@ -76,7 +76,8 @@ TEST_CASE("converted times stay within a microsecond of the wall clock for an ho
   const auto map = started(machine);
   std::int64_t worst_ns = 0;
   for (int i = 0; i < 36'000; ++i) {
-    // The rate changes slowly, as it does while the crystal gets warmer.
+    // The rate of the counter changes slowly, as on a real machine while the clock's crystal gets
+    // warmer.
     machine.drift_ppm(i % 1000 == 0 ? 0.02 : 0);
     machine.run_ns(50e6);
     const std::int64_t before_ns = map->current().to_ns(machine.ticks()) - machine.wall_ns();
@@ -134,7 +135,8 @@ TEST_CASE("setting the wall clock back by an hour changes no durations and no or
   CHECK(map->tie(machine.anchor()) == Approx(-3600e9).margin(1e3));
   const std::uint64_t end = machine.ticks();
   CHECK(map->current().to_ns(end) - start_ns == Approx(2e9).margin(1e3));
-  // The jump must be reported only once, and not again at each later reading.
+  // The jump of the wall clock must be reported only once, and not again at each later reading of
+  // the clocks.
   machine.run_ns(1e9);
   CHECK(map->tie(machine.anchor()) == 0);
   CHECK(map->current().to_ns(machine.ticks()) - start_ns == Approx(3e9).margin(1e3));
@@ -198,8 +200,8 @@ TEST_CASE("times and rate are right from the first clock comparison after the ma
     CHECK(map->current().to_ns(end) - map->current().to_ns(middle) == Approx(45e6).margin(100));
     REQUIRE(tie() == 0);
   }
-  // Earlier times must still be converted as before, and a span across the sleep must be as long as
-  // the counter shows.
+  // Times before the suspension must still be converted as before, and a span that contains the
+  // suspension must be as long as the counter shows.
   CHECK(map->at(begin).to_ns(begin) == begin_ns);
   const std::uint64_t end = machine.ticks();
   const auto e = map->at(end);

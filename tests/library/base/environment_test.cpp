@@ -57,7 +57,7 @@ void record() {
 struct recorded {
   std::string err;
   std::string info;  ///< last block of the process's information file
-  /// Values of all variables, in the order of the table of variables.
+  /// Values of all environment variables, in the order of detail::environment_table.
   std::vector<std::uint64_t> values;
 };
 

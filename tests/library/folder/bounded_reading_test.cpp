@@ -101,8 +101,8 @@ TEST_CASE("recovery reads no more blocks of a ring file than a process can have"
 TEST_CASE("names in a ring file take bounded memory, and records of later names are unnamed") {
   const temp_directory run{in_memory()};
   if (!has_room(run)) return;
-  // In the log, each of these bytes is escaped as three bytes, so the name becomes three times as
-  // long.
+  // In the log, each byte of this name is escaped as three bytes, so the name becomes three times
+  // as long.
   forged_ring forged;
   forged.name = std::string(255, '\1');
   const std::size_t entry = layout::padded_name_bytes(forged.name.size());
@@ -150,7 +150,8 @@ TEST_CASE("a process that stops and starts has one information file per director
   });
   CHECK(status == 0);
   CHECK(count_named(read_logs(run.path()), "SOne") == 48);
-  // The process has created a new information file each time it returned from another directory.
+  // The process has created a new information file each time it recorded in this directory again
+  // after a recording in the other one.
   CHECK(count_files(run.path(), ".lotus_info_") == 5);
   CHECK(count_files(other.path(), ".lotus_info_") == 5);
   std::string reported;

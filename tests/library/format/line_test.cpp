@@ -98,7 +98,7 @@ TEST_CASE("every kind has a table row, and unknown kinds become lost operations"
     }
     ++known;
     CHECK(row.kind == kind);
-    // Kinds for side logs do not have this form of line.
+    // Lines of side logs have another form.
     if (row.role == lotus::detail::log_role::side) continue;
     const bool named = has_name(row);
     CHECK(text.rfind(named ? "Sx,5," : std::string{row.prefix} + "12,5,", 0) == 0);

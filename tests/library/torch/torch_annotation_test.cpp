@@ -24,7 +24,8 @@ void work() {
   }
 }
 
-/// Runs a process with this variable. Returns the scopes and operators in the trace that it writes.
+/// Runs a process with LOTUS_ANNOTATE set to `annotate`. Returns the scopes and operators in the
+/// trace that the process writes.
 std::string trace_with(const char* annotate) {
   const support::temp_directory run;
   const std::string trace = (run.path() / "trace.json").string();

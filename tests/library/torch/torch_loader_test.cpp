@@ -82,7 +82,7 @@ TEST_CASE("the wait for a batch continues after a timeout") {
   REQUIRE((*at).target[0].item<std::int64_t>() == 0);
   CHECK_THROWS_AS(++at, c10::Error);
   released = true;
-  // Tries again until the batch arrives, as is usual with libtorch's own loader.
+  // Tries again after each timeout until the batch arrives, as is usual with libtorch's own loader.
   for (bool arrived = false; !arrived;) {
     try {
       ++at;
@@ -122,7 +122,7 @@ TEST_CASE("a worker's exception reaches the caller, its batch is logged and the 
   loader->join();
   const auto lines = run.lines();
   check_batches(lines, 4, 2);
-  // This includes sample 3, which is recorded although loading it throws.
+  // The 16 records include the one of sample 3, whose loading threw an exception.
   CHECK(named(lines, "SLoader").size() == 16);
   // The transform did not run for the two samples of the batch that failed.
   CHECK(named(lines, "SNormalize").size() == 14);

@@ -51,8 +51,8 @@ auto asleep_in_each(std::size_t count) {
   return traced_pipeline(numbers{count, [](std::size_t) { std::this_thread::sleep_for(3ms); }});
 }
 
-/// Checks spans of one kind, which sleep for 3 ms: most of this time must be recorded as off the
-/// CPU.
+/// Checks all spans whose names begin with `kind`. The thread sleeps for 3 ms in each of them, and
+/// most of this time must be recorded as off the CPU.
 void check_sleeping(const support::fs::path& run, const std::string& kind, std::size_t count) {
   const auto off = support::read_side_log(run, "off_cpu");
   std::size_t found = 0;
@@ -181,7 +181,8 @@ TEST_CASE("time off the CPU is known for waits, batches and operations") {
 }
 
 TEST_CASE("without rseq, time off the CPU is known for waits and batches") {
-  // glibc decides about rseq when a program starts, so the test starts a program without it.
+  // The library needs rseq of glibc to notice context switches. glibc decides about rseq when a
+  // program starts, so the test starts a program without it.
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {

@@ -104,7 +104,8 @@ struct Increment : Transform<unique_sample, unique_sample> {
   }
 };
 
-/// Checks that it holds the only reference to each value, and stores the address of the value.
+/// A transform that checks that it has the only reference to its input, and stores the address of
+/// the input's data.
 struct Inspect : TensorTransform<> {
   explicit Inspect(std::vector<const void*>& seen) : places{&seen} {}
   torch::Tensor operator()(torch::Tensor input) override {

@@ -46,7 +46,8 @@ TEST_CASE("output is colored on terminals only, and not if NO_COLOR is set") {
   const std::string run_dir = traces() + "/c_ooo_w4";
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", nullptr}}), "\x1b[1m"));
   CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", ""}}), "\x1b[1m"));
-  // On a slow machine a progress bar appears, which uses escape sequences of other kinds.
+  // Checks only that the output sets no colors: on a slow machine a progress bar appears, which
+  // uses other escape sequences.
   const std::string plain = on_terminal({"diagnose", run_dir}, {{"NO_COLOR", "1"}});
   CHECK_FALSE(std::regex_search(plain, std::regex("\x1b\\[[0-9;]*m")));
   CHECK_FALSE(contains(run({"diagnose", run_dir}).out, "\x1b["));
@@ -127,7 +128,7 @@ TEST_CASE("bash completes commands, options and files") {
   CHECK(completed("lotus-tool map bui", 2) == "build\n");
   CHECK(completed("lotus-tool viz --format per", 3) == "perfetto\n");
   CHECK(completed("lotus-tool completion f", 2) == "fish\n");
-  // Without a suggestion, the shell completes file names.
+  // If the completion script suggests nothing, the shell completes file names.
   CHECK(completed("lotus-tool stats ''", 2) == "\n");
   CHECK(contains(run({"completion", "bash"}).out, "complete -o default"));
 }

@@ -74,7 +74,8 @@ TEST_CASE("lines of every command fit a terminal of 80 columns") {
     const std::string text = plain(command, 80);
     CHECK(lines_of(text).size() > 5);
     for (const std::string& line : lines_of(text)) {
-      // A line with the path may be longer, because a path is one word and is not broken.
+      // A line with the path of the traces may be longer, because a path is one word and is not
+      // broken.
       if (contains(line, traces())) continue;
       // On a slow machine, the line may begin with a progress bar that was erased again.
       const std::string::size_type erased = line.rfind("\x1b[K");
@@ -123,7 +124,7 @@ TEST_CASE("COLUMNS overrides the terminal's width, and a pipe has 80 columns") {
   CHECK(lines_of(in_pipe("", "stats --wide '" + a + "'")) == lines_of(plain({"stats", a}, 200)));
   CHECK(lines_of(in_pipe("COLUMNS=200", "stats '" + a + "'")) ==
         lines_of(plain({"stats", a}, 200)));
-  // The width of output for programs is not limited.
+  // CSV and JSON are for other programs, so the width of their lines is not limited.
   for (const std::string form : {"--csv", "--json"}) {
     CHECK(in_pipe("", "stats '" + a + "' " + form) ==
           in_pipe("COLUMNS=30", "stats '" + a + "' --wide " + form));

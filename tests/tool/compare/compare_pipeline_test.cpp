@@ -71,7 +71,7 @@ TEST_CASE("CPU time is compared if both runs have it") {
   CHECK(contains(table.out, "CPU a"));
   CHECK(contains(table.out, "-25.00 %"));
   CHECK(contains(table.out, "SLOWER"));
-  // There is no CPU time if only one run has measured it, or has measured it only for whole
+  // `compare` must show no CPU time if run b has not measured it, or has measured it only for whole
   // batches.
   for (const std::string other : {"", "cpu off\n", "cpu switches\ncpu batches\n"}) {
     dir.file("b/.lotus_info_1_a", info_of_threads(other));

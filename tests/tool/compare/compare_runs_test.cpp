@@ -139,7 +139,7 @@ TEST_CASE("compare concludes nothing from chance, and blames no operation that d
     changed += same ? 0 : 1;
   }
   CHECK(changed <= 6);  // about 2 are expected by chance
-  // The batches take longer although no operation does.
+  // In the second run, the batches take longer, although no operation does.
   for (const int length : {20000, 30000}) {
     std::string log;
     for (int i = 0; i < 60; ++i) {
@@ -162,7 +162,7 @@ TEST_CASE("compare names an operation that is called more often as the cause") {
   const result r = run({"compare", dir.path() + "/old", dir.path() + "/new"});
   INFO(r.out);
   CHECK(contains(conclusion_in(r.out), "because Crop is called more often: "));
-  // Load is called as often as before, so batches have the same size.
+  // Load is called as often as in the old run, so the batches have the same size.
   CHECK_FALSE(contains(r.out, "different sizes"));
 }
 

@@ -145,7 +145,8 @@ TEST_CASE("full queues between stages are not taken for a limit on the items in 
       CHECK(a.verdict() != "prefetch-bound");
       CHECK_FALSE(suggests(a, "in_flight"));
       CHECK_FALSE(contains(a.text, "items in the stages"));
-      // The reason is about the stage that is the bottleneck, not about another one.
+      // The reason that is printed after "Why:" must be about the stage that is the bottleneck, not
+      // about another one.
       const std::string stage = a.verdict() == "stage-bound" ? a.whole["stage"].text() : "";
       const std::size_t served = a.text.find("Why: at most ");
       if (served != std::string::npos && !stage.empty()) {

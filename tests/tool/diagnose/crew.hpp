@@ -52,7 +52,8 @@ class channel {
   bool closed_ = false;
 };
 
-/// Threads that call each(number) for all numbers from `next`, and then close the queue `to`.
+/// Threads that call each(number) for all numbers that `next` returns, and put each number into the
+/// queue `to`. The last thread to end closes the queue.
 class crew {
  public:
   /// @param next  must return each number once, and then nullopt.

@@ -50,7 +50,8 @@ TEST_CASE("if many workers share two CPUs, two to four workers are suggested") {
           const auto chosen = static_cast<int>(one["change"]["workers"].integer());
           CHECK(chosen >= 2);
           CHECK(chosen <= 4);
-          // A recording with even more workers would not show how fast fewer workers are.
+          // The suggestion must not ask for another recording: one with even more workers would not
+          // show how fast fewer workers are.
           CHECK_FALSE(contains(one["text"].text(), "record once with"));
           contended_loader changed = loader;
           changed.workers = chosen;

@@ -94,7 +94,8 @@ TEST_CASE("one slow worker makes a run preprocessing-bound") {
   REQUIRE(d["ops"].size() == 2);  // STransform is not listed, because it contains other operations
   CHECK(text(d["ops"][0]["name"]) == "SLoader");
   CHECK(d["ops"][0]["share"].number() == Approx(0.6));
-  // The run would take 10 * 40 ms + 10 ms (the last step) instead of 10 * 100 ms + 10 ms.
+  // Without Loader, the run would take 10 * 40 ms + 10 ms (the last step) instead of 10 * 100 ms +
+  // 10 ms.
   CHECK(d["ops"][0]["at_most_faster"].number() == Approx(1010.0 / 410).epsilon(1e-3));
   CHECK(d["ops"][1]["share"].number() == Approx(0.2));
   CHECK(d["samples_per_batch"].number() == 1);
@@ -260,7 +261,8 @@ TEST_CASE("--fail-if fails if any of several runs has no verdict") {
   dir.file("three/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   CHECK(run({"diagnose", dir.path()}).status == 0);
   CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
-  // If one run fails, so does the command, even if other runs have no verdict.
+  // If the verdict of one run is the one after --fail-if, the command fails with status 3, even if
+  // other runs have no verdict.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "consumer-bound"}).status == 3);
 }
 

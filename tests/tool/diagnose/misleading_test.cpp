@@ -29,8 +29,8 @@ TEST_CASE("CONSUMED after the step does not turn the step into waiting") {
         Approx(in_time.whole["wait_share"].number()).epsilon(0.03));
   CHECK(late.whole["consumer_capacity"].number() ==
         Approx(in_time.whole["consumer_capacity"].number()).epsilon(0.01));
-  // With a short step, SBatchConsumed after the step affects too little of the consumer's time for
-  // the check to fail. The capacity of the consumer must still be correct.
+  // With a short step, calling LOTUS_BATCH_CONSUMED only after the step changes the measured times
+  // so little that the check does not fail. The capacity of the consumer must still be correct.
   loader.step = constant(1);
   const answer hardly = diagnose(loader);
   CHECK(hardly.checks == no_checks);
@@ -59,8 +59,8 @@ TEST_CASE("with more busy threads than CPUs, the speed-up factors are those of t
     to.made(thread, i, start, duration);
     to.op(thread, "Read", start, duration / 4);
     to.off_cpu(thread, start + duration / 4, duration / 4 - 1000, 0);
-    // Decode is on the CPU for 12 of 60 ms: all eight workers read at the same time, and then share
-    // two CPUs.
+    // Of the 60 ms of a batch, Decode runs on a CPU for 12 ms and waits for a CPU for 33 ms: all
+    // eight workers read at the same time, and then share two CPUs.
     to.op(thread, "Decode", start + duration / 4, duration * 3 / 4 - 100);
     to.off_cpu(thread, start + duration - 100, duration * 11 / 20, duration * 11 / 20);
   };
@@ -126,7 +126,8 @@ TEST_CASE("steps of varying length are attributed to the consumer, not to the wo
   loader.step = constant(5);
   loader.change_step = [](int i, std::int64_t step) { return i % 50 == 20 ? 600 * ms : step; };
   const answer now_and_then = diagnose(loader);
-  // During a long step the workers must stop, because the limit of batches in flight is too low.
+  // During a long step, the workers have to stop, because the limit of batches in flight is too
+  // low.
   CHECK(now_and_then.verdict() == "prefetch-bound");
 
   loader.batches = 2000;

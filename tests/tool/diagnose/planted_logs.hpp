@@ -56,8 +56,8 @@ class planted_logs {
     written_ = written;
     dropped_ = dropped;
   }
-  /// Sets the number of CPUs that the process may use. Also states in the log that the process
-  /// measured CPU times at context switches.
+  /// Sets the number of CPUs that the process may use. The information file then also states that
+  /// the process measured CPU times at context switches.
   void cpus(int count) { cpus_ = count; }
   /// Records how much CPU time the process had used at `at`, and how long its CPUs had been idle.
   void cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t idle_ns);

@@ -41,7 +41,7 @@ struct planted {
   std::string shape;
   planted_logs logs;
   std::set<std::string> checks;  ///< ids of the checks that must fail
-  /// Ids of the checks that may fail, because the case is near their limit.
+  /// Ids of the checks that may fail but need not, because the case is near their limit.
   std::set<std::string> may;
   /// True results of the default loader's stages, which the tool's results are compared with.
   std::vector<stage_truth> stages;
@@ -110,8 +110,8 @@ struct stage_chain {
   durations step = constant(1);
   /// Whether the work of the first stage is recorded as workers' preprocessing.
   bool first_is_workers = false;
-  /// Number of threads that all stages share; at most `threads` of them work for a stage at the
-  /// same time. If it is 0, each stage has its own threads.
+  /// Number of threads that all stages share; at most `stage_spec::threads` of them work for a
+  /// stage at the same time. If it is 0, each stage has its own threads.
   int pool = 0;
   /// Maximum number of items that are in flight; 0: only the queues limit it.
   int budget = 0;

@@ -35,7 +35,7 @@ struct real_program {
   const char* name;
   std::function<void()> record;
   std::set<std::string> checks;  ///< ids of the checks that must fail
-  /// Ids of the checks that may fail, because the case is near their limit.
+  /// Ids of the checks that may fail but need not, because the case is near their limit.
   std::set<std::string> may;
   std::string verdict;  ///< expected verdict; "" if several are possible
   /// Number of threads that do the measured work; 0: the capacity is not compared.

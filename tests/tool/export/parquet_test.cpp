@@ -66,8 +66,8 @@ std::string query(const temp_dir& scratch, const std::string& sql) {
   return read_file(out);
 }
 
-/// Creates a program `duckdb` that answers the first query and runs `then` for the second one.
-/// Returns a PATH on which the program is found.
+/// Creates a shell script `duckdb` that accepts the query SELECT 1, and runs the shell command
+/// `then` for every other query. Returns a PATH on which the script is found.
 std::string false_duckdb(const temp_dir& dir, const std::string& then) {
   const std::string program = dir.file("bin/duckdb",
                                        "#!/bin/sh\ncase $5 in 'SELECT 1') exit 0;; "

@@ -57,8 +57,8 @@ TEST_CASE("unpack writes the same lines that recording as text would have writte
 }
 
 TEST_CASE("the bytes that are written to logs do not change between releases") {
-  // Only the kinds below 24 are used, because the first release had only these. The expected values
-  // are FNV-1a hashes of the logs that this release wrote.
+  // Only kinds of records with a number below 24 are used, because the first release had only
+  // these. The expected values are FNV-1a hashes of the logs that this release wrote.
   constexpr std::size_t kinds = 24;
   const auto sum_of = [](const std::string& bytes) {
     std::uint64_t sum = 14695981039346656037U;

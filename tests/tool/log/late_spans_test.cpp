@@ -33,9 +33,8 @@ void record(int scopes) {
   for (int i = 0; i < scopes; ++i) LOTUS_SCOPE("Now");
 }
 
-/// Records a span long after its end: in the meantime, the log grows by 20 MB. The tool examines
-/// only samples of a log to find out whether records are late, and this span is in none of the
-/// samples.
+/// Records a span long after its end: in the meantime, the log grows by 20 MB. To find out whether
+/// records are late, the tool examines only small parts of a log, and this span is in none of them.
 void record_late(const std::string& dir, bool killed) {
   const pid_t child = fork();
   if (child == 0) {
@@ -115,7 +114,8 @@ TEST_CASE("a span recorded long after its end is found in the window of its time
   const looked all = look(run_in(dir.path()));
   REQUIRE(all.late == 1);
   CHECK(found_in_window(dir.path(), all) == 1);
-  // If the information file does not say how far back spans lie, the late span cannot be found.
+  // If the information file does not say how long after their ends spans were recorded, the tool
+  // cannot find the late span.
   forget_step_back(dir.path());
   CHECK(found_in_window(dir.path(), all) == 0);
 }
@@ -137,8 +137,9 @@ TEST_CASE("the information file has each new maximum of how far back spans lie, 
   for (const std::string& name : dir.names()) {
     if (name.rfind(".lotus_info_", 0) == 0) reported = read_file(dir.path() + '/' + name);
   }
-  // 2^36 ns (69 s) are enough for the span that ended 60 s before it was recorded. Another 2^33 ns
-  // (9 s) are needed after the span that ends 5 s in the future.
+  // A line "back" contains the sum of two distances, each rounded up to a power of 2: 2^36 ns (69
+  // s) for Old, which was recorded 60 s after its end, and 2^33 ns (9 s) for Coming, which was
+  // recorded 5 s before its end.
   const std::string as_reported = "\nback 68719476736\n";
   CHECK(contains(reported, as_reported));
   CHECK(contains(reported, "\nback 77309411328\n"));

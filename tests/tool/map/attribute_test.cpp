@@ -55,8 +55,8 @@ TEST_CASE("a shared function is split by elapsed time, and shares are weighted b
   CHECK(config["config"].text() == "b8_dataloader8");
   const auto& load = config["ops"]["Load"];
   const auto& crop = config["ops"]["Crop"];
-  // Load has 3 s of the 4 s of elapsed time. So it gets 3/4 of copy, which both operations call,
-  // and all of decode, which only Load calls.
+  // Load has 3 s of the 4 s of elapsed time. So it gets 3/4 of the counters of the function copy,
+  // which both operations call, and all counters of decode, which only Load calls.
   CHECK(load["CPU Time"].number() == Approx(10 + 3));
   CHECK(crop["CPU Time"].number() == Approx(1));
   CHECK(load["Retiring"]["clockticks"].number() == Approx(0.5 * 30e9 + 0.75 * 0.1 * 8e9));
@@ -70,7 +70,8 @@ TEST_CASE("--weights mix also uses the function's share within each operation") 
   const files f;
   const auto json =
       parse_json(f.attribute({"--elapsed", f.elapsed, "--weights", "mix", "--json"}).out);
-  // For copy, the weight of Load is 3 s * 0.1, and that of Crop is 1 s * 1.
+  // The weight of an operation is its elapsed time, multiplied by the share that the function copy
+  // has in it: 3 s * 0.1 for Load, and 1 s * 1 for Crop.
   CHECK(json["configs"][0]["ops"]["Crop"]["CPU Time"].number() == Approx(4 / 1.3));
   const temp_dir dir;
   const std::string bare = dir.file("m.json", R"({"op_to_func":{"Load":["decode|a"]}})");

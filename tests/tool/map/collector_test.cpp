@@ -218,8 +218,8 @@ TEST_CASE("VTune is asked for the handle of a name once, not for every task") {
     return std::count(text.begin(), text.end(), '\n');
   };
   CHECK(lines("/calls") > 100);
-  // If a signal handler interrupts a scope that is requesting a handle, the handler requests one
-  // too.
+  // The library requests one handle for each name. If a signal handler interrupts a scope that is
+  // requesting a handle, the handler requests one too.
   CHECK(lines("/handles") >= 2);
   CHECK(lines("/handles") <= 4);
 }
@@ -276,7 +276,7 @@ TEST_CASE("perf gets enable and disable commands, and its answers are awaited") 
   const int in = ::open(pipes.control.c_str(), O_RDWR | O_CLOEXEC);
   const int out = ::open(pipes.answers.c_str(), O_RDWR | O_CLOEXEC);
   std::string reported;
-  // This thread acts as perf: it reads commands of five bytes each.
+  // This thread acts as perf: it reads the commands and answers each of them.
   std::thread perf([&] {
     char text[64];
     while (reported.find("end") == std::string::npos) {

@@ -8,9 +8,8 @@
 //   forks              regions also in a forked process; all processes end by _exit
 //   left               a region that is left during its warm-up, and one after LOTUS_DETACH
 //   fork_at_once       forks while threads begin to record; prints the child's wait status
-//   fork_handler WHEN  records for the first time in a fork handler of the program; WHEN is
-//   prepare,
-//                      parent or child; prints the child's wait status
+//   fork_handler WHEN  records for the first time in a fork handler of the program (WHEN: prepare,
+//                      parent or child); prints the child's wait status
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>

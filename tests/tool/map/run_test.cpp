@@ -51,7 +51,7 @@ TEST_CASE("the built-in collector finds static functions, and only those of the 
   CHECK(p.functions("Empty").empty());
   const auto json = parse_json(read_file(p.folder + "/m.json"));
   CHECK(json["common_funcs_to_op"].size() == 1);
-  // Debug information contains which functions were inlined.
+  // With debug information, the tool also finds the functions that were inlined.
   const auto hot = json["functions"][awkward].members().front().value;
   REQUIRE(hot.has("inlined"));
   CHECK(contains(hot["inlined"].members().front().name, "arithmetic"));

@@ -1,5 +1,5 @@
-// Tests sample files of perf and of the built-in collector. Their numbers are fixed and do not
-// depend on any clock.
+// Tests the reader of sample files of perf and of the built-in collector. The test writes files
+// with fixed numbers, which do not depend on any clock.
 #include <sys/stat.h>
 
 #include <cstdint>

@@ -77,7 +77,8 @@ TEST_CASE("the maximum of samples between batches is not called the peak") {
   INFO(out);
   CHECK(contains(out, "when sampled, at ends of batches"));
   CHECK(contains(out, "not the peak"));
-  // The program held 50 MB at some time, but not when samples were taken.
+  // The program held 50 MB at some time, but not at a moment when the library sampled how much
+  // memory was held.
   const json memory = run.memory();
   CHECK(memory["operations"]["SLarge"]["peak_bytes"].number() >
         memory["most_sampled_held_bytes"].number());
@@ -181,7 +182,7 @@ TEST_CASE("allocations of objects that are loaded later are counted") {
   REQUIRE(run.status() == 0);
   const json plugin = run.memory()["operations"]["SPlugin"];
   CHECK(plugin["calls"].number() == 3);
-  // This includes what the library allocates for its first record in a shared object.
+  // The allocated bytes include what the library allocates for its first record in a shared object.
   CHECK(plugin["allocated_bytes"].number() >= 3 * 123);
 }
 

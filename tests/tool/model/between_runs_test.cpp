@@ -93,7 +93,7 @@ TEST_CASE("the permutation test finds about 5 of 100 differences where there is 
 
 TEST_CASE("the permutation test tries all assignments, or many random ones") {
   CHECK_FALSE(permutation_p({1, 2, 3, 4}, {1, 2, 3, 4, 5}));
-  // 2 of the 252 ways to divide the ten runs into two sides are as extreme.
+  // Of the 252 ways to divide the ten runs into two sides, 2 differ as much as these two sides do.
   CHECK(*permutation_p({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}) == Approx(2.0 / 252));
   CHECK(*permutation_p({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}) == 1);
   std::mt19937_64 random(5);

@@ -118,7 +118,7 @@ TEST_CASE("few durations are kept unchanged") {
 }
 
 TEST_CASE("operations read back from the file equal those kept in memory") {
-  // If false, no file can be written, so all operations remain in memory.
+  // If `disk` is false, no file can be written, so all operations remain in memory.
   const bool disk = GENERATE(true, false);
   if (!disk) setenv("TMPDIR", "/proc", 1);  // NOLINT(concurrency-mt-unsafe)
   const auto store = std::make_shared<operation_store>(100'000);

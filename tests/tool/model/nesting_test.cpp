@@ -115,7 +115,8 @@ TEST_CASE("an operation's caller is the innermost one that contains it, despite 
       ++ended;
       for (std::size_t i = 0; i < right.ops.size(); ++i) {
         if (!same(right.ops[i], call.what)) continue;
-        // Equal operations can be distinguished by their callers.
+        // If several operations have the same times and name, their callers show which one was
+        // meant.
         const optional_index<std::uint32_t> caller =
             right.parent[i] ? optional_index<std::uint32_t>(right.ops[*right.parent[i]].name)
                             : std::nullopt;

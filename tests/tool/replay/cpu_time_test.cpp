@@ -1,4 +1,5 @@
-// Tests what predictions know from the CPU time of whole processes and of the machine.
+// Tests how predictions use the recorded CPU time of whole processes, and the recorded idle time of
+// the machine.
 #include <cstdint>
 
 #include "catch.hpp"
@@ -49,7 +50,8 @@ TEST_CASE("CPU time of threads without markers limits what more workers can do")
   CHECK(prediction_for_workers(alone, "8")["batches_per_s"].number() > 600);
   const temp_dir helped;
   plant(helped, 8 * ms);
-  // Two CPUs have time for 2 / 8.1 ms = 247 batches per second.
+  // Each batch takes 8.1 ms of CPU time, so two CPUs have time for 2 / 8.1 ms = 247 batches per
+  // second.
   const json limited = prediction_for_workers(helped, "8");
   CHECK(limited["batches_per_s"].number() > 200);
   CHECK(limited["batches_per_s"].number() < 260);

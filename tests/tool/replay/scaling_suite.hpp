@@ -20,9 +20,9 @@ struct scaling_questions {
   bool two_levels = false;
 };
 
-/// Counts answers. An interval is wide if its ends differ by more than a factor of 1.5. An answer
-/// is right if its interval is narrow and contains the true value. It is silent if it has no
-/// interval, or a wide one that contains the true value.
+/// Counts the answers of lotus-tool whatif. An interval is wide if its ends differ by more than a
+/// factor of 1.5. An answer is right if its interval is narrow and contains the true value. It is
+/// silent if it has no interval, or a wide one that contains the true value.
 struct scaling_score {
   std::size_t right = 0;
   std::size_t silent = 0;

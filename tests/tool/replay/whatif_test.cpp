@@ -272,7 +272,8 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     // If Decode and Pack are equally slow, more threads in only one of them gain nothing.
     CHECK(contains(target.out, "3 threads in Pack instead of 1") == equal);
     CHECK_FALSE(contains(target.out, "in Read instead"));
-    // Single changes add no threads to a stage that is mostly idle.
+    // Without options, whatif lists single changes. It must add no threads to a stage that is
+    // mostly idle.
     const result changes = ask_logs(dir, {});
     INFO(changes.out);
     CHECK(contains(changes.out, "threads in Decode instead of 1"));

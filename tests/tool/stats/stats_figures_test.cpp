@@ -77,8 +77,8 @@ void check_run(const std::string& dir, const std::string& config) {
   }
 }
 
-/// Returns the number in ns that the original's scripts print after `name`, where the search begins
-/// at the line `section`.
+/// Returns the number in ns that the scripts of the original LotusTrace print after `name`, where
+/// the search begins at the line `section`.
 double printed_ns(const std::string& text, const std::string& section, const std::string& name) {
   const std::size_t from = text.find(section);
   REQUIRE(from != std::string::npos);

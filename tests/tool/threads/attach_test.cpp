@@ -51,7 +51,8 @@ TEST_CASE("a running program is sampled until the time is over, and goes on undi
   const json workers = group_of(threads, "worker_loop", "/planted_threads");
   CHECK(workers["threads"].integer() == 2);
   CHECK(workers["processes"].integer() == 1);
-  // The threads that existed before are sampled too while they run, not only those started later.
+  // The threads that ran before lotus-tool attached must be sampled too, not only those that
+  // started later.
   if (threads["sampling"]["cpu_interval_ns"].integer() != 0) {
     CHECK(workers["cpu_samples"].integer() > 10);
     CHECK(workers["functions"].array().front()["name"].text() == "burn");

@@ -88,7 +88,7 @@ PLANTED_FUNCTION void worker_loop(Loader& loader) {
   loader.put(-1);
 }
 
-/// Two workers make batches; the main thread waits for them, and works little.
+/// Two workers build batches; the main thread waits for them and does little work.
 PLANTED_FUNCTION void pool() {
   Loader loader;
   std::vector<std::thread> workers;
@@ -217,7 +217,7 @@ PLANTED_FUNCTION int profiled() {
   const std::clock_t used = std::clock() - before;
   const itimerval off{};
   setitimer(ITIMER_PROF, &off, nullptr);
-  // A signal arrives after each 10 ms of CPU time.
+  // The profiler's signal arrives after each 10 ms of CPU time; half of these signals are enough.
   return ticks >= used / (CLOCKS_PER_SEC / 100) / 2 ? 0 : 1;
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("a function of the class with the same template arguments shows who is
     const std::size_t of = static_cast<std::size_t>(wait["waits_for_group"].integer());
     CHECK(pools.threads["groups"].array().at(of)["threads"].integer() == 2);
     // Without debug information, the tool cannot know whether bounded_queue is a class or a
-    // namespace, so it is not sure.
+    // namespace, so its answer is only a guess.
     CHECK(wait["sure"].boolean() == program.has_debug_info);
   }
 }

@@ -28,7 +28,7 @@ struct sampled {
   json threads = parse_json("{}");
 };
 
-/// Samples a shell's commands, and reads what the threads did.
+/// Runs shell commands with `lotus-tool run`, and returns what it found out about their threads.
 sampled sample(const temp_dir& dir, const std::string& commands, const std::string& before = "") {
   const std::string script = dir.file("script.sh", commands + "\n");
   const std::string out = dir.path() + "/out";

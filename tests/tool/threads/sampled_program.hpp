@@ -19,7 +19,8 @@ namespace lotus::tool_test {
 /// A program that runs while the object exists.
 class running_program {
  public:
-  /// @param output  file for stdout; stderr goes to the same name with ".err"; "": inherited.
+  /// @param output  file for stdout; stderr goes to a file with this name and ".err"; "": both go
+  ///   where the output of this process goes.
   explicit running_program(const std::vector<std::string>& command, const std::string& output = "")
       : pid_(fork()) {
     if (pid_ != 0) return;
@@ -58,7 +59,7 @@ class running_program {
   int status_ = -1;
 };
 
-/// Returns the group of threads that began with a function.
+/// Returns the group of threads that began with the function `start`.
 /// @param program  the end of the path of the group's program.
 inline json group_of(const json& threads, const std::string& start,
                      const std::string& program = "") {

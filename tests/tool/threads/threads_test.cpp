@@ -50,7 +50,7 @@ bool cpu_was_sampled(const sampled_run& run) {
   return run.threads["sampling"]["cpu_interval_ns"].integer() != 0;
 }
 
-/// Returns the group of threads that began with a function.
+/// Returns the group of threads that began with the function `start`.
 json group_of(const sampled_run& run, const std::string& start) {
   for (const json& group : run.threads["groups"].array()) {
     if (group["start"].text() == start) return group;
@@ -100,7 +100,8 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   CHECK(workers["functions"].array().front()["share"].number() > 0.8);
   CHECK(contains(headline, " of their CPU time in `burn` "));
 
-  // The collapsed stacks contain both kinds of samples, with the time of main in microseconds.
+  // The collapsed stacks contain samples of running and of waiting threads, with times in
+  // microseconds.
   const std::string stacks = dir.path() + "/stacks.txt";
   CHECK(run({"export", dir.path() + "/run", "--format", "collapsed", "-o", stacks}).status == 0);
   std::istringstream lines(read_file(stacks));

@@ -168,7 +168,8 @@ TEST_CASE("top shows two ranks, reacts to keys, and restores the terminal") {
   const std::string verdict = shown.substr(shown.find('\n') + 1, 80);
   CHECK((contains(verdict, "bound: ") || contains(verdict, "balanced: ") ||
          contains(verdict, "no verdict: ")));
-  // The rates must be those of the last seconds only, and no number may be cut off.
+  // The verdict must show no rate, because all rates on the screen must be those of the last
+  // seconds. No number may be cut off.
   CHECK_FALSE(contains(verdict, " batches/s"));
   CHECK_FALSE(contains(shown.substr(shown.find('\n')), "…"));
   CHECK(contains(shown, "queue"));

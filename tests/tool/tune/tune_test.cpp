@@ -153,8 +153,8 @@ TEST_CASE("tune finds the threads of stages, with a consumer and without one") {
   const temp_dir dir;
   const std::vector<std::string> options{
       "--set", "stage:Read=1..4", "--set", "stage:Decode=1..6", "--for", "1s", "--runs", "5"};
-  // The consumer can receive 167 batches/s, for which 2 readers and 4 decoders are enough. In the
-  // second run, there is no consumer, so the stages are the limit.
+  // The consumer can receive 167 batches/s, for which 2 readers and 4 decoders are enough. The
+  // second call of tune() runs the program without a consumer, so the stages are the limit.
   const result r = tune(dir, options, {program, "{stage:Read}", "{stage:Decode}", "stages"});
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);

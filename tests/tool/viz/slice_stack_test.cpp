@@ -7,8 +7,9 @@
 
 namespace {
 
-/// Writes begin and end events as text, for example "a0 b0 B5 A9", as the output formats do that
-/// have separate events for the begin and the end of a slice.
+/// Writes the begin of a slice as a small letter and its end as a capital letter, with the time:
+/// for example "a0 b0 B5 A9". Output formats with separate events for begin and end work in the
+/// same way.
 struct closing {
   std::string& text;
   void operator()(std::int64_t at, char name) const {

@@ -369,7 +369,7 @@ TEST_CASE("each loader is a group of tracks") {
   CHECK(read[0]["tid"].integer() != read[1]["tid"].integer());
   // Each loader has six tracks: those of its four threads, of the critical path and of the verdict.
   CHECK(named(document, "thread_name").size() == 12);
-  // The other loader does not have this batch or stage.
+  // The loader "test" has no stage Decode.
   dir.file("test/lotustrace_log_worker_pid_11", "SOther,100000000,10\n");
   const result r = run({"viz", dir.path(), "-o", "-", "--only-slowest", "Decode:1"});
   CHECK(r.status == 0);

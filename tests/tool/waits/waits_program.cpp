@@ -130,7 +130,7 @@ void hold_and_rest() {
 class slow_pages {
  public:
   slow_pages() {
-    // Without O_NONBLOCK, poll() reports an error immediately and read() blocks.
+    // Without O_NONBLOCK, poll() on a userfaultfd reports an error immediately, and read() blocks.
     fd_ = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
     uffdio_api api{};
     api.api = UFFD_API;

@@ -208,7 +208,8 @@ TEST_CASE("damaged lines are reported in one line, and nothing else is lost") {
   CHECK(contains(told.err, "5 such lines ignored, all others are used"));
   CHECK(told.err.find("such lines") == told.err.rfind("such lines"));
   CHECK(run({"stats", bad.path(), "--strict"}).status == 1);
-  // An incomplete last line is still being written.
+  // The last line is incomplete because the process is still writing it, so it must not be
+  // reported.
   const temp_dir growing;
   write_lock_bound(growing, "");
   std::ofstream(growing.path() + "/.lotus_waits_1_a", std::ios::app) << "look,17000";
@@ -248,7 +249,8 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     for (const json& move : found["moves"].array()) sure += move["change"].has("workers") ? 1 : 0;
     CHECK((sure > 0) == (end == "sleepers"));
     if (end == "sleepers") continue;
-    // On a busy machine, the simulation alone may doubt that more workers help.
+    // The text gives one of two reasons for the doubt: that the workers wait for other threads, or,
+    // on a busy machine, only the result of the simulation.
     const std::string text = found["possible"][0]["text"].text();
     CHECK((contains(text, "if other threads have time") ||
            contains(text, "if they run in parallel")));
