@@ -85,8 +85,8 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden sample files are in run directories, where symbolic links are not followed, as for
-    // logs. All other reports may be links.
+    // Files with samples are hidden files in run directories. They are ignored if they are symbolic
+    // links, as logs are. All other reports may be links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;

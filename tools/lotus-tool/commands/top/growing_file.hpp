@@ -17,7 +17,8 @@ struct log_extent {
   std::uint64_t bytes = 0;  ///< size of the valid part at the beginning of the file
 };
 
-/// Returns the present path of a log that was renamed (as logrotate does); "" if it was removed.
+/// Returns the path that a log has now, after it was renamed (as logrotate does); "" if the log was
+/// removed.
 std::string moved_log(const std::string& log, std::uint64_t inode);
 
 /// Remembers how much of a file was read. The file may be extended, truncated, or renamed and

@@ -66,7 +66,8 @@ class live_ring {
   live_ring& operator=(const live_ring&) = delete;
   ~live_ring();
 
-  /// Reads what is new. Does not return records that an earlier call returned.
+  /// Reads the records that were added to the file since the last call. Records that an earlier
+  /// call returned are not returned again.
   state look(ring_look& to);
 
   /// The process's id, which is read from the file; valid after the first look().

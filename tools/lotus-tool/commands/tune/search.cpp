@@ -207,8 +207,9 @@ std::optional<next_run> search::surprising_step() const {
   return std::nullopt;
 }
 
-/// If all runs had the same batch size, returns the best configuration with the most different
-/// size. One size does not show which part of the work grows with it.
+/// If all runs had the same batch size, returns the best configuration, but with the batch size
+/// that differs most from that one. Runs of one size do not show which part of the work grows with
+/// it.
 std::optional<next_run> search::other_size_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || !predictions_hold()) return std::nullopt;

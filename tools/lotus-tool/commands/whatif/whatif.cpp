@@ -90,8 +90,8 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
   }
 }
 
-/// Returns `change` with the names as in the logs. Throws input_error if the run does not permit
-/// it.
+/// Returns `change` with the names as in the logs. Throws input_error if the change is impossible
+/// for this run, for example because it has no stage of that name.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);

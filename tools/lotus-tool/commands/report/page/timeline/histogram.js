@@ -85,8 +85,9 @@ function listenToBrush(svg, barAt, band, act) {
   svg.addEventListener("pointercancel", () => { from = undefined; band(); });
 }
 
-/** Returns the elements of a histogram. @param {any} histogram {first, counts} @param {any} shown {marked: ns or
- * undefined, took: selected bins, axis: visible bins, room: pixels} @param {any} actions choose(took), look(axis) */
+/** Returns the elements of a histogram. @param {any} histogram {first, counts} @param {any} shown {marked: duration of
+ * the selected call in ns, took: selected bins, axis: visible bins, room: width in pixels} @param {any} actions
+ * functions that are called when the user selects bins, choose(took), or other visible bins, look(axis) */
 function histogramParts(histogram, fill, shown, actions) {
   const { took, marked, room } = shown;
   const [first, last] = shown.axis || wholeAxis(histogram);
