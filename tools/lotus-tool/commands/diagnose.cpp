@@ -38,7 +38,7 @@ class screen_printer {
   screen_printer(const diagnosis& d, std::ostream& out, const diagnose_options& options)
       : d_(d), out_(out), next_commands_(options.next_commands), details_(options.details) {}
 
-  /// Prints the summary and, with --details, also everything that it omits.
+  /// Prints the summary and, with --details, also everything that the summary omits.
   void print() {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);

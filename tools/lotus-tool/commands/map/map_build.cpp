@@ -55,8 +55,8 @@ std::string name_of(const std::string& dir) {
 /// that contains other regions. The reports must be passed in the order of their file names.
 class part_joiner {
  public:
-  /// If `report` is the last one of its region, adds the earlier ones to it and returns true.
-  /// Otherwise stores it for the later ones and returns false.
+  /// If `report` is the last report of its region, adds the earlier reports of the region to it and
+  /// returns true. Otherwise stores the report until the last one comes, and returns false.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;

@@ -39,7 +39,7 @@ struct ring_look {
   struct committed {
     ring_log log;
     std::uint64_t inode = 0;
-    /// Number of valid bytes in the log; later records are still in the ring.
+    /// Number of bytes of complete records in the log; all later records are still in the ring.
     std::uint64_t bytes = 0;
   };
   std::vector<new_lines> lines;

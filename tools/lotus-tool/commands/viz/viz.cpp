@@ -86,7 +86,8 @@ std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& di
 }
 
 /// Decides which runs are drawn into which file. With -o, all runs are drawn into one file.
-/// Otherwise each run that has a profiler trace gets a file next to it, as in the original Lotus.
+/// Otherwise each run that has a profiler trace gets a file next to this trace, as in the original
+/// Lotus.
 std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
                           diagnostic_log& diagnostics) {
   std::vector<picture> pictures;

@@ -193,7 +193,7 @@ class asker {
     answers.changes.push_back({change, answers.run->predict(change)});
   }
 
-  /// Reads the loader of this name from the additional run that the user gave.
+  /// Reads the loader with the name `loader` from the run that the user gave with --also.
   void read_also(const std::string& loader, asked_run& kept) {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {

@@ -224,8 +224,8 @@ void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
-  // The usual rate is the default of VTune, so it needs no options. Old versions of VTune do not
-  // know these two options.
+  // The options for the rate are left out if the rate is the default of VTune, because old versions
+  // of VTune do not know these options.
   if (launch.rate_hz != kind_.usual_rate_hz) {
     append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
                                "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});

@@ -25,7 +25,7 @@ const memoryColumns = [column("allocated", "How much a call allocated, on averag
   column("retained", "How much of what a call allocated was not yet freed at its end, on average", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
   column("peak", "The largest growth of the thread's heap within one call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
 
-/** Returns the columns about CPU time, if any row has it. */
+/** Returns the columns about CPU time if at least one row has a CPU time; otherwise no columns. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
 
 const meanColumn = timeColumn("mean", "mean_ns", "The mean duration");

@@ -62,8 +62,8 @@ function roundDurations({ low, high }, apart) {
   return best;
 }
 
-/** Lets the user select bars by dragging over them. @param {(x: number) => number} barAt @param {any} band @param act
- * gets the first and the last selected bar */
+/** Lets the user select bars by dragging over them. @param {(x: number) => number} barAt @param {any} band is called
+ * with the first and the last bar while the user drags @param act is called with both bars at the end */
 function listenToBrush(svg, barAt, band, act) {
   let from = undefined;  // the event that started the dragging
   let far = false;
