@@ -10,7 +10,8 @@
 
 namespace lotus::tool {
 
-/// Adds the statistics of stages, items, asynchronous operations and counters.
+/// Adds the statistics of stages, items, asynchronous operations and counters to `result`.
+/// @param slowest  number of the slowest items to add with their stages.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
 /// Prints tables of what collect_pipeline() has added, or nothing if a run has no such statistics.
