@@ -43,8 +43,8 @@ const CLI::App& command_named(const CLI::App& app, const std::string& word);
 /// have. Call it after parsing.
 void check_options(const CLI::App& app);
 
-/// Throws usage_error if the first word of the arguments is not a command of `app`, or if this
-/// command has subcommands and the second word is none of them.
+/// Throws usage_error if the first word of the command line is not a command of `app`. If the
+/// command has subcommands, also throws usage_error if the second word is none of them.
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool

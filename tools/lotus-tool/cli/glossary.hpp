@@ -9,7 +9,8 @@
 
 namespace lotus::tool {
 
-/// Returns the meaning of a label in a few words; "" for a name from the user's program.
+/// Returns the meaning of a label of a table in a few words; "" if the text is not a label of
+/// lotus-tool but, for example, an operation's name.
 std::string_view meaning_of(std::string_view label);
 
 /// Prints the meaning of each label; skips labels without a meaning.

@@ -22,7 +22,8 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
-/// Adds the flag --wide for a command that prints tables. run_cli() evaluates this flag.
+/// Adds the flag --wide to a command that prints tables. The command itself ignores the flag:
+/// run_cli() checks whether it was given.
 inline void add_wide(CLI::App& command) {
   command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
 }

@@ -101,8 +101,8 @@ std::string plain_words(const CLI::App& app) {
   return joined(words);
 }
 
-/// Returns the shell code at the start of a completion script. The code finds the name of the
-/// command among the words before the one to complete, and stores it in $command.
+/// Returns shell code for the start of a completion script. The code searches the words that the
+/// user has typed before the word to complete for a command, and stores its name in $command.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
   std::string names;
   for (const named_command& c : commands_of(app)) {

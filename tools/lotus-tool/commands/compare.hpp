@@ -10,7 +10,8 @@
 
 namespace lotus::tool {
 
-/// Exit status if something became slower by more than `fail_above`.
+/// Exit status of `compare` if an operation or a time of a batch became significantly slower, by
+/// more than the user allowed with `fail_above`.
 inline constexpr int exit_slower = 3;
 
 enum class compare_form : std::uint8_t { table, json, markdown, bmf };

@@ -39,18 +39,20 @@ class screen_printer {
   screen_printer(const diagnosis& d, std::ostream& out, const diagnose_options& options)
       : d_(d), out_(out), next_commands_(options.next_commands), details_(options.details) {}
 
-  /// Prints the summary and, with --details, also everything that it omits.
+  /// Prints the summary and, with --details, also everything that the summary omits.
   void print() {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // If the table "where time went" has too few lines, the command `whatif` is omitted below it.
+    // If the screen has room for only a few lines of the table "where time went", the suggestion to
+    // run `whatif`, which is printed below the table, is omitted.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
       rows = rows_left(head, foot);
     }
-    // If that is not enough, the last suggestions are omitted first: they are the least useful.
+    // If there is still too little room for the table, suggested changes are omitted. The last ones
+    // are omitted first, because they are the least useful.
     const std::size_t wanted = std::min(good_rows, all.where.size());
     const auto update = [&] {
       head = head_of(all);
@@ -98,7 +100,8 @@ class screen_printer {
     if (!s.why.empty()) text += fitted(out_, s.why) + '\n';
     if (!d_.accelerator.empty()) {
       std::string device = "Accelerator: " + d_.accelerator + '.';
-      // With any other verdict, the loader limits the run; advice about the device would mislead.
+      // Advice about the accelerator is shown only for these two verdicts. With any other verdict,
+      // the loader limits the run, and the advice would mislead.
       if (d_.is == verdict::consumer_bound || d_.is == verdict::balanced) {
         device += ' ' + d_.accelerator_advice;
       }

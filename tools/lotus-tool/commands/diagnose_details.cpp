@@ -115,7 +115,8 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any || !d.attacks.empty()) out << "  All these percentages are shares of the run's time.\n";
 }
 
-/// Prints the aggregated operations. The tables above already contain their time.
+/// Prints a table of the aggregated operations. Their time is also contained in the tables that are
+/// printed before this one.
 void print_aggregated(const diagnosis& d, std::ostream& out) {
   if (d.aggregated.empty()) return;
   out << '\n';
@@ -167,7 +168,8 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
     facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
-    // If stages build the batches, no thread builds a whole batch, so these times do not exist.
+    // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
+    // are no preprocess times.
     if (d.workers > 0) {
       facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
       facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});

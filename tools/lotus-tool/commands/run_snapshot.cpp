@@ -108,7 +108,8 @@ bool ask(int directory, const snapshot_options& options) {
   if (fd < 0) {
     throw input_error(options.dir + ": cannot be written: " + lotus::detail::file_error_text(-fd));
   }
-  // A process of another user accepts no request that root owns, so the owner is changed.
+  // If root runs this program, the file is given to the directory's owner, because a recording
+  // process of that user accepts no request that root owns.
   const bool is_root = geteuid() == 0 && fstat(directory, &status) == 0;
   if (is_root && fchown(fd, status.st_uid, status.st_gid) != 0) errno = 0;
   const int error = lotus::detail::write_all(fd, options.reason.data(), options.reason.size());

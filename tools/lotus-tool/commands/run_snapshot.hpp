@@ -18,7 +18,7 @@ struct snapshot_options {
   std::chrono::milliseconds patience{5000};
 };
 
-/// Asks a process that records in this folder to copy all complete records. If no process is
+/// Asks a process that records to options.dir to copy all complete records. If no process is
 /// running, or none answers, copies the logs itself. Prints the path of the snapshot. Returns the
 /// exit status; throws input_error if there is no run or not enough disk space.
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err);

@@ -27,8 +27,9 @@ struct run_options {
   bool quiet = false;
 };
 
-/// Calls `action`. If it throws, prints the error as a warning and returns false. The error does
-/// not change the exit status of `lotus-tool run`, which is that of the user's program.
+/// Calls `action`. If `action` throws, prints the error message as a warning and returns false.
+/// Such an error does not change the exit status of `lotus-tool run`, which is that of the user's
+/// program.
 template <class Action>
 bool attempt(diagnostic_log& diagnostics, const std::string& advice, Action&& action) {
   try {

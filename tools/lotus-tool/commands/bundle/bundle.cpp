@@ -107,9 +107,9 @@ class bundler {
   }
 
  private:
-  /// Adds the output of the commands `stats` and `diagnose`. They get a symbolic link to the run
-  /// instead of its own path, because the path may contain a secret, such as a customer's name, and
-  /// the link's path is easy to remove from the output.
+  /// Adds the output of the commands `stats` and `diagnose`. The commands get the path of a
+  /// symbolic link to the run instead of the run's own path. The run's path may contain a secret,
+  /// such as a customer's name, whereas the link's path is easy to remove from the output.
   void add_answers(std::map<std::string, std::string>& found) {
     const scratch_folder scratch(fs::temp_directory_path().string());
     const fs::path real = fs::canonical(options_.dir);

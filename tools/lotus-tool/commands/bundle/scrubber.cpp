@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t max_line = 300;
 
-/// Whether a value of an information file cannot be a secret: a number, a version or a known word.
+/// Whether a value of an information file cannot be a secret, because it is a number, a version, or
+/// a word that the library itself writes.
 bool is_harmless(std::string_view value) {
   if (value == "switches" || value == "batches" || value == "off") return true;
   return std::all_of(value.begin(), value.end(), [](char c) {
@@ -34,7 +35,7 @@ bool is_word(char c) {
          (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-/// Whether `word` begins at position `at` and is not part of a longer word.
+/// Whether `text` contains `word` at position `at`, and not as a part of a longer word.
 bool is_at(const std::string& text, std::size_t at, const std::string& word) {
   if (word.empty() || text.compare(at, word.size(), word) != 0) return false;
   const bool begins = at == 0 || !is_word(word.front()) || !is_word(text[at - 1]);

@@ -10,7 +10,7 @@
 namespace lotus::tool {
 
 /// Removes command lines, arguments of scopes, and names of hosts and folders from lines and texts.
-/// Also removes every field of a line if the meaning of the field is unknown. With `hide_names`,
+/// Also removes from information files every field that may be a secret. With `hide_names`,
 /// replaces the names of operations, stages, counters, threads and loaders by S1, S2, ... in order
 /// of appearance. text() replaces only names that occurred in an earlier line.
 class scrubber {
@@ -25,7 +25,7 @@ class scrubber {
   /// Returns the replacement for a name that is encoded as in logs, and makes text() replace the
   /// name. Without `hide_names`, returns the name itself.
   std::string name(std::string_view encoded);
-  /// Replaces all known secrets and hidden names in the output of a command.
+  /// Returns the output of a command, in which every word that was passed to forget() is replaced.
   std::string text(const std::string& printed) const;
   /// Makes text() replace `word` by `replacement` from now on.
   void forget(const std::string& word, const std::string& replacement);

@@ -21,8 +21,8 @@ struct export_options {
   bool quiet = false;
 };
 
-/// Writes the runs in options.dir; formats other than tables accept only one run. Returns the exit
-/// status; throws input_error.
+/// Writes the runs in options.dir. Formats that do not consist of tables accept only one run.
+/// Returns the exit status; throws input_error.
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

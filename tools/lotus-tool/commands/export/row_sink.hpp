@@ -37,7 +37,7 @@ class row_sink {
   virtual ~row_sink() = default;
 
   /// Appends a row. Like commit(), throws input_error if the output cannot be written.
-  /// @param table  index of the table's definition.
+  /// @param table  index of the table in the list of definitions that the sink was created with.
   /// @param cells  one value for each column.
   virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
   virtual void commit() = 0;

@@ -15,7 +15,7 @@ const std::vector<table_definition>& exported_tables();
 
 /// Appends the rows of one run to all tables. Throws input_error.
 /// @param number  the number that identifies the run in all tables.
-/// @param run     read with run_parts::operations.
+/// @param run     the run, which must have been read with run_parts::operations.
 void write_tables(std::int64_t number, const run_data& run, row_sink& sink);
 
 }  // namespace lotus::tool

@@ -55,8 +55,8 @@ std::string name_of(const std::string& dir) {
 /// that contains other regions. The reports must be passed in the order of their file names.
 class part_joiner {
  public:
-  /// If `report` is the last one of its region, adds the earlier ones to it and returns true.
-  /// Otherwise stores it for the later ones and returns false.
+  /// If `report` is the last report of its region, adds the earlier reports of the region to it and
+  /// returns true. Otherwise stores the report until the last one comes, and returns false.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;
@@ -85,8 +85,8 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden sample files are in run directories, where symbolic links are not followed, as for
-    // logs. All other reports may be links.
+    // Files with samples are hidden files in run directories. They are ignored if they are symbolic
+    // links, as logs are. All other reports may be links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;

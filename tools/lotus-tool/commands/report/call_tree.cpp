@@ -25,7 +25,7 @@ struct node {
 class call_tree {
  public:
   /// Adds a call below the operation that was open when the call began.
-  /// @param op  the next operation in nesting_order.
+  /// @param op  the call. The calls of a log must be added in the order that nesting_order defines.
   void add(const operation& op) {
     while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();
     const std::int64_t caller = open_.empty() ? -1 : open_.back().node;

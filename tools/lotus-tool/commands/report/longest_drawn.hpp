@@ -47,8 +47,8 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Like from_ns(). If this draws fewer than `most` intervals, also draws some of the next shorter
-  /// ones.
+  /// Like from_ns(), but uses the limit `most` fully: if from_ns() selects fewer than `most`
+  /// intervals, some of the next shorter ones are drawn too.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;
@@ -71,8 +71,8 @@ class longest_drawn {
     return {all_from_ns, all_from_ns, 1};
   }
 
-  /// Returns the minimum duration in ns; 0 if all intervals are drawn. If some are not drawn, adds
-  /// an explanation to `note`.
+  /// Returns how many ns an interval must last to be drawn, so that at most `most` are drawn; 0 if
+  /// all are drawn. If some are not drawn, adds an explanation to `note`.
   std::int64_t from_ns(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return 0;
     std::uint64_t drawn = 0;

@@ -19,8 +19,9 @@ struct report_options {
   std::string prefix{default_prefix};
   /// Number of batches at the beginning of every epoch that the verdict ignores.
   std::size_t skip_batches = 0;
-  /// A mapping and hardware counters to show. If they come without times of operations, the runs'
-  /// times are used.
+  /// A mapping and tables of hardware counters to show. The counters are split among operations
+  /// with the help of the operations' times, which are taken from the runs if `hardware.elapsed`
+  /// names no table of times.
   attribution_inputs hardware;
   bool strict = false;
   bool quiet = false;

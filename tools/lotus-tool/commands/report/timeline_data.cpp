@@ -130,7 +130,8 @@ void write_async(json_writer& json, const run_data& run,
 }
 
 /// Writes an arrow from every span that worked on a batch or item to the next span of the same
-/// batch or item. If there are too many, writes only arrows from preprocessing to the consumer.
+/// batch or item, or to the consumer's step if no span follows.
+/// @param of_stages  whether to write also the arrows from spans of stages.
 void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
   const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
   const std::vector<optional_span> next = next_spans(run.batches);

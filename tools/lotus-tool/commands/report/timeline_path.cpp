@@ -16,7 +16,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the segments that belong to a thread; adjacent segments of one thread are joined.
+/// Returns the path's segments that belong to a thread. Successive segments of the same thread and
+/// kind are joined.
 std::vector<path_segment> thread_segments(const critical_path& path) {
   std::vector<path_segment> joined;
   for (const path_segment& s : path.segments) {

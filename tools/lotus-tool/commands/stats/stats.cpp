@@ -112,8 +112,8 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
       read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (std::uint32_t index = 0; index < result.run.ops.size(); ++index) {
-    // With --group-by-args, calls with arguments belong to names that contain the arguments, so the
-    // plain name of the operation may have no calls.
+    // A name without calls is not shown. With --group-by-args, calls with arguments belong to names
+    // that contain the arguments, so no call may be left for the plain name of the operation.
     if (result.run.ops[index].durations.size() > 0) result.shown_ops.push_back(index);
   }
   sort_ops(result.shown_ops, result.run.ops, options);

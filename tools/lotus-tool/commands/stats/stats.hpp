@@ -45,7 +45,8 @@ struct stats_options {
   stats_order order = stats_order::logged;
   std::optional<std::size_t> limit;  ///< maximum number of operations to show
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
-  /// Number of slowest items that are shown with their stages; the table shows none if not given.
+  /// Number of slowest items that are shown with their stages. If the user has not set it, the
+  /// table shows no item with its stages.
   std::optional<std::size_t> slowest;
   bool memory = false;      ///< whether the table also shows allocations
   bool per_worker = false;  ///< whether the table also shows every worker

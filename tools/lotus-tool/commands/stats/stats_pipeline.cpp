@@ -65,7 +65,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
       << '\n';
 }
 
-/// Returns a text such as "item 7 took 48.34 ms, 42.06 ms of it in queues".
+/// Returns a text such as "item 7, took 48.34 ms, 42.06 ms of it in queues".
 std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));

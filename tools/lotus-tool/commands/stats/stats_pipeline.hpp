@@ -10,13 +10,15 @@
 
 namespace lotus::tool {
 
-/// Adds the statistics of stages, items, asynchronous operations and counters.
+/// Adds the statistics of stages, items, asynchronous operations and counters to `result`.
+/// @param slowest  number of the slowest items to add with their stages.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
 /// Prints tables of what collect_pipeline() has added, or nothing if a run has no such statistics.
 /// @param slowest  whether to print the stages of the slowest items.
 void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out);
-/// Writes the same data as members of the run's JSON object. Leaves out members without data.
+/// Writes the statistics that collect_pipeline() has added as members of the run's JSON object.
+/// Leaves out members without data.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);
 
 }  // namespace lotus::tool

@@ -71,7 +71,8 @@ void print_batches(const run_stats_result& run, std::ostream& out) {
   // A run without batch records, such as one of a service, has no statistics of batches.
   if (run.run.batches.records().empty()) return;
   std::vector<figures> quantities = run.quantities;
-  // If stages build the batches, no thread builds a whole batch, so this row would be empty.
+  // If stages build the batches, no thread builds a whole batch. Then the row of the preprocess
+  // times would be empty, so it is left out.
   if (!run.stages.empty() && run.of(quantity::preprocess).time.count == 0) {
     quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
   }

@@ -38,7 +38,8 @@ void began(first_begins& first, std::int64_t number, std::int64_t start_ns) {
   if (!fresh) at->second = std::min(at->second, start_ns);
 }
 
-/// Returns when each batch began, from the spans of whole batches or, if there are none, of stages.
+/// Returns when the preprocessing of each batch began. The times are those of the spans of whole
+/// batches or, if there are none, of the spans of stages.
 /// Returns an empty map if batches consist of items, because spans of stages then have the items'
 /// numbers.
 first_begins first_begins_of(const run_files& run) {

@@ -31,7 +31,8 @@ class growing_blocks {
   explicit growing_blocks(std::string path) : file_(std::move(path)) {}
 
   /// Returns the lines of complete blocks that were appended since the last call, except lines
-  /// announced by expect(). The first call skips blocks that ended before `since_ns`, if possible.
+  /// announced by expect(). The first call skips older blocks, which ended before `since_ns`,
+  /// except those that are needed to decode later ones.
   /// @param now  state of the file that now has the log's name.
   lines_by_role read(const log_extent& now, std::int64_t since_ns);
 

@@ -17,7 +17,8 @@ struct log_extent {
   std::uint64_t bytes = 0;  ///< size of the valid part at the beginning of the file
 };
 
-/// Returns the present path of a log that was renamed (as logrotate does); "" if it was removed.
+/// Returns the path that a log has now, after it was renamed (as logrotate does); "" if the log was
+/// removed.
 std::string moved_log(const std::string& log, std::uint64_t inode);
 
 /// Remembers how much of a file was read. The file may be extended, truncated, or renamed and
@@ -26,9 +27,9 @@ class growing_file {
  public:
   explicit growing_file(std::string path) : path_(std::move(path)) {}
 
-  /// Calls `read(path, bytes)` for the file that has the name now; the bytes from done() to `bytes`
-  /// are new. If the file was renamed since the last call, first calls `read` for the renamed one.
-  /// @param now  state of the file that now has the name.
+  /// Calls `read(path, bytes)` for the file that now has the log's path; the bytes from done() to
+  /// `bytes` are new. If the file that was read last has been renamed, first calls `read` for it.
+  /// @param now  state of the file that now has the log's path.
   template <class Read>
   void follow(const log_extent& now, Read&& read) {
     if (inode_ != 0 && now.inode != inode_) {
@@ -43,8 +44,8 @@ class growing_file {
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether `fd` is the file that follow() passed to `read`. It may be a newer file that was given
-  /// the same path just before the path was opened.
+  /// Whether `fd`, which was opened by the path that follow() passed to `read`, is the same file.
+  /// It may be a newer file that was given this path just before it was opened.
   bool is_open_as(int fd) const noexcept;
 
   /// Returns how many bytes of the file were read.

@@ -16,7 +16,8 @@ namespace lotus::tool {
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool is_side_log);
 
-/// Reads a log while a program writes it, even if it is renamed and replaced by a new file.
+/// Reads a text log while a program writes it, even if the log is renamed and replaced by a new
+/// file.
 class growing_log {
  public:
   /// Maximum number of bytes read by one call. If more were appended, only the last ones are read.

@@ -18,7 +18,8 @@ std::string_view line_at(std::string_view lines, std::size_t at) {
   return lines.substr(at, std::min(lines.find('\n', at), lines.size()) - at);
 }
 
-/// Returns the end of the first valid record from `at` on, and sets `at` to its line's beginning.
+/// Returns the end time of the first line from `at` on that is a valid record, and sets `at` to the
+/// beginning of this line.
 std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool is_side_log) {
   while (at < lines.size()) {
     const std::string_view line = line_at(lines, at);

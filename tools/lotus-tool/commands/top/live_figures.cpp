@@ -53,9 +53,9 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// Counts, for each stage, the batches or items that it finished and that are still queued. They
-/// leave the queue when a record shows that the next stage finished them, that a batch contains
-/// them, or that the consumer received them.
+/// Counts, for each stage, the batches or items that the stage has finished and that are still in
+/// the queue after it. A batch or item has left the queue if a record shows that the next stage
+/// finished it, that a batch contains it, or that the consumer received it.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {

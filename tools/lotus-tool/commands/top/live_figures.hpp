@@ -73,7 +73,8 @@ struct live_figures {
 /// Computes the numbers for a time interval.
 /// @param run  the records of this interval, without batches that were preprocessed before it.
 ///   Contains operations only if it was read with run_parts::totals.
-/// @param consumer  the times of all batches.
+/// @param consumer  the consumer's times in this interval, also of batches that were preprocessed
+///   before it.
 /// @param begin_ns  beginning of the interval; the first record may be later.
 live_figures figures_of_interval(const run_data& run, const consumer_times& consumer,
                                  std::int64_t begin_ns, std::int64_t end_ns);

@@ -132,7 +132,8 @@ void live_folder::found(const fs::directory_entry& entry) {
   (compact ? compact_at(path)->on_disk : log_at(path)->on_disk) = {status.st_ino, size, size};
 }
 
-/// Returns the entry of a compact log; null if the path does not belong to a log.
+/// Returns the entry of `compact_` for a compact log, and creates the entry if there is none.
+/// Returns null if the path does not belong to a log.
 live_folder::kept_blocks* live_folder::compact_at(const std::string& path) {
   if (const auto at = compact_.find(path); at != compact_.end()) return &at->second;
   std::optional<log_file> what = log_named(path, prefix_);
@@ -149,7 +150,8 @@ std::string live_folder::log_path(const std::string& folder, lotus::detail::log_
   return (fs::path(folder) / name).string();
 }
 
-/// Returns the entry of a text log; null if the path does not belong to a log.
+/// Returns the entry of `logs_` for a text log, and creates the entry if there is none. Returns
+/// null if the path does not belong to a log.
 live_folder::kept_log* live_folder::log_at(const std::string& path) {
   if (const auto at = logs_.find(path); at != logs_.end()) return &at->second;
   std::optional<log_file> what = log_named(path, prefix_);

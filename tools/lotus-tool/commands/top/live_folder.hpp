@@ -90,7 +90,7 @@ class live_folder {
     line_window lines;
     log_extent on_disk;  ///< state of the file; the inode is 0 if the file does not exist
     std::vector<std::string> coming = {};  ///< new lines that the current update found in a ring
-    /// The compact log that `lines` will be written to; null for a text log.
+    /// The compact log to which the process will write the lines in `coming`; null for a text log.
     kept_blocks* blocks = nullptr;
   };
   struct kept_ring {

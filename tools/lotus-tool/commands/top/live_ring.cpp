@@ -195,8 +195,8 @@ std::string live_ring::folder_of(std::uint32_t loader) {
   return name;
 }
 
-/// Copies the new records of a ring. If the process commits records to a log meanwhile, the copy is
-/// inconsistent, so the function tries again a few times.
+/// Copies the new records of a ring. If the process moves records from the ring to a log meanwhile,
+/// the copy is inconsistent, so the function tries again a few times.
 void live_ring::read_ring(seen_ring& ring, ring_look& to) {
   for (int i = 0; i < 8; ++i) {
     if (try_ring(ring, to)) {
@@ -214,7 +214,8 @@ void live_ring::read_ring(seen_ring& ring, ring_look& to) {
   }
 }
 
-/// Whether the process has committed no record to a log since the commit point `before`.
+/// Whether `before` is still the process's latest commit, which says how many records of the ring
+/// are in a log.
 bool live_ring::is_unchanged(const seen_ring& ring, const commit_point& before) {
   if (!read_at(fd_, static_cast<void*>(reread_.get()), sizeof(*reread_), ring.at)) return false;
   const std::uint32_t index = reread_->commit_index.load(std::memory_order_relaxed);

@@ -39,7 +39,7 @@ struct ring_look {
   struct committed {
     ring_log log;
     std::uint64_t inode = 0;
-    /// Number of valid bytes in the log; later records are still in the ring.
+    /// Number of bytes of complete records in the log; all later records are still in the ring.
     std::uint64_t bytes = 0;
   };
   std::vector<new_lines> lines;
@@ -66,7 +66,8 @@ class live_ring {
   live_ring& operator=(const live_ring&) = delete;
   ~live_ring();
 
-  /// Reads what is new. Does not return records that an earlier call returned.
+  /// Reads the records that were added to the file since the last call. Records that an earlier
+  /// call returned are not returned again.
   state look(ring_look& to);
 
   /// The process's id, which is read from the file; valid after the first look().

@@ -105,8 +105,8 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  // Processes may have begun to count at different times. Since a process made no calls before
-  // that, the rates refer to the longest interval.
+  // Processes may have begun to count at different times. Since a process made no calls before it
+  // began to count, its calls can be divided by the longest interval of all processes.
   at->interval_s = std::max(at->interval_s, interval_s);
   to.aggregated_per_s += static_cast<double>(calls.count) / interval_s;
   if (to.window_s == 0) to.window_s = interval_s;

@@ -89,7 +89,8 @@ std::vector<std::string> wrap(const std::string& text, std::size_t columns, std:
 }
 
 /// Formats a table. Omits columns that do not fit, so that no number is cut off. The table must
-/// have the form `rows`: a line below other tables mentions --wide, an option that `top` lacks.
+/// have the form `rows`, because tables of other forms end with a line that mentions --wide, an
+/// option that `top` does not have.
 std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
   std::ostringstream text;
   set_line_width(text, columns);

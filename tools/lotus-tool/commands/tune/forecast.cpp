@@ -124,8 +124,8 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
 std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const {
   const std::optional<std::size_t> prefetch = space_.number(at, knob_meaning::prefetch);
   if (!prefetch) return std::nullopt;
-  // Uses the rule that the trials contradict least. A contradiction does not exclude a rule,
-  // because a program may have one batch more in flight than its rule says.
+  // Uses the prefetch_rule that the trials contradict least. A contradiction does not exclude a
+  // rule, because a program may have one batch more in flight than its rule says.
   const auto rule = static_cast<std::size_t>(
       std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin());
   const std::size_t workers =
@@ -134,7 +134,7 @@ std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const
 }
 
 /// Returns the factor by which the work for a batch grows with its size. Trials of two sizes show
-/// which part of the work is the same for all sizes. Until then, all work is assumed to grow.
+/// which part of the work is the same for all sizes. Without them, all work is assumed to grow.
 double forecast::size_factor(std::size_t knob, double before, double after) const {
   double sum_x = 0;
   double sum_y = 0;

@@ -82,7 +82,8 @@ class forecast {
 
   const search_space& space_;
   std::vector<learned> trials_;
-  // How much the trials so far contradict each rule, in the order of prefetch_rule.
+  // For each prefetch_rule, in the order of the enumeration, how much the trials so far contradict
+  // it.
   std::array<double, 3> contradicted_{};
   std::string why_not_;
   mutable std::map<std::pair<std::size_t, std::size_t>, simulation> simulations_;

@@ -61,7 +61,8 @@ class search_space {
   /// Returns the arguments of the command with the values in place of {NAME}.
   std::vector<std::string> command(const configuration& at) const;
   std::vector<std::pair<std::string, std::string>> environment(const configuration& at) const;
-  /// Returns the command with its variables, quoted for a shell.
+  /// Returns the command with its environment variables as a line that the user can paste into a
+  /// shell.
   std::string shell_command(const configuration& at) const;
   /// Returns a text such as "workers=4, prefetch=2".
   std::string text(const configuration& at) const;

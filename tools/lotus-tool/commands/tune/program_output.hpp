@@ -29,7 +29,7 @@ class program_output {
 
   /// Returns the descriptor to which the program writes.
   int to_write() const noexcept { return write_; }
-  /// Starts the thread. Call it after the program was forked.
+  /// Starts the thread that empties the pipe. Call it after the program was forked.
   void begin();
   /// Reads what is left and ends the thread.
   void end();

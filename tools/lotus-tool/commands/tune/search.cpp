@@ -207,8 +207,9 @@ std::optional<next_run> search::surprising_step() const {
   return std::nullopt;
 }
 
-/// If all runs had the same batch size, returns the best configuration with the most different
-/// size. One size does not show which part of the work grows with it.
+/// If all runs had the same batch size, returns the best configuration, but with the batch size
+/// that differs most from that one. Runs of one size do not show which part of the work grows with
+/// it.
 std::optional<next_run> search::other_size_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || !predictions_hold()) return std::nullopt;
@@ -277,7 +278,9 @@ std::optional<next_run> search::predicted_step() const {
   return *found;
 }
 
-/// Whether the best configuration was also measured with this value of a knob, and was as good.
+/// Whether the best configuration was also measured with another value of a knob, and was about as
+/// good with it.
+/// @param value  index of the other value.
 bool search::is_as_good(std::size_t knob, std::size_t value) const {
   configuration other = best()->at;
   other[knob] = value;
@@ -286,8 +289,8 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
   });
 }
 
-/// Returns the next run that doubles all searched numbers together, because some settings, such as
-/// threads and the length of a queue, have an effect only together. Further doublings follow as
+/// Returns the next run that doubles the values of several knobs together, because some knobs, such
+/// as threads and the length of a queue, have an effect only together. Further doublings follow as
 /// long as each one raises the throughput.
 std::optional<next_run> search::joint_step() const {
   if (best() == nullptr || reaches_target(*best())) return std::nullopt;

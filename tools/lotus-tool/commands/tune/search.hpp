@@ -81,9 +81,10 @@ class search {
   /// confidence intervals show that all others are worse.
   const measured_configuration* rival() const;
   /// Returns the throughput with a 90 % interval that also covers the differences between runs of
-  /// the same configuration. These are estimated from repeated runs and a usual value.
+  /// the same configuration. These differences are estimated from repeated runs and a usual value.
   throughput with_spread(const measured_configuration& one) const;
-  /// Returns the same for one run alone; `run.measured` must exist.
+  /// Returns the throughput of one run alone, with an interval that also covers the differences
+  /// between runs of the same configuration. `run.measured` must exist.
   throughput with_spread(const tune_run& run) const;
   /// Returns whether no configuration that ran is likely to be better than best() by more than 5 %.
   bool is_decided() const;

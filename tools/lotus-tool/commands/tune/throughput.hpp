@@ -28,7 +28,8 @@ using reception_times = std::vector<std::vector<double>>;
 /// batches were finished.
 reception_times receptions_of(const run_batches& batches);
 
-/// Returns the throughput without start-up: the slope of a line through the receptions (see trend).
+/// Returns the throughput without start-up: the slope of a line that the class `trend` fits to the
+/// times of the receptions.
 /// The start-up ends where the mean of all later intervals has the smallest estimated error
 /// (MSER-5: White, "An effective truncation heuristic for bias reduction in simulation output",
 /// Simulation 69, 1997), at the latest in the middle. The confidence interval results from the

@@ -119,7 +119,8 @@ trial_result run_trial(const trial_request& request) {
       result.interrupted = interrupted_by() != 0;
     }
     const std::size_t found = processes.end(result.unkillable);
-    // If the program was asked to end, its processes may need longer to end, which is no fault.
+    // Processes that outlived the program are not reported if its time was over or the user
+    // interrupted it. Then they may only need more time to end, which is no fault.
     if (!result.cut_off && !result.interrupted) result.outlived = found;
     result.status = process.state().status;
     result.by_signal = process.state().by_signal;

@@ -102,7 +102,7 @@ class tuner {
         ended = search_.ended_because();
         break;
       }
-      // The search may take long, so the user may have interrupted it.
+      // Choosing the next run may take long, so a signal such as that of Ctrl-C may have arrived.
       if (interrupted_by() == 0) search_.add(run(*next));
       if (interrupted_by() != 0) {
         ended = "interrupted by " + signal_text(interrupted_by());

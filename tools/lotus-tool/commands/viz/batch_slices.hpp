@@ -27,9 +27,9 @@ struct batch_slice {
   bool instant = false;
 };
 
-/// The slices of one run that are shown. Arrows connect every span that worked on a batch or item
-/// to the next span of the same item. If there is none, the arrow leads to the batch that contains
-/// the item, or else to the consumer's step.
+/// The slices of one run that are shown. An arrow connects every span that worked on a batch or
+/// item to the next span of the same batch or item or, after the last span of an item, to the next
+/// span of the batch that contains the item. If no span follows, it leads to the consumer's step.
 class batch_slices {
  public:
   /// @param run    must outlive this object.

@@ -93,8 +93,8 @@ class compat_writer {
     out_.write(scratch_);
   }
 
-  /// Returns the separator ", {" and the event up to its args. The text is stored for each
-  /// operation, because many events begin with the same text.
+  /// Returns the text of an event from the separator ", {" to the member before "args". The text is
+  /// stored for each operation, because all events of an operation begin with it.
   std::string_view head(const log_line& line) {
     std::string* text = &scratch_;
     if (line.kind == record_kind::op) {

@@ -99,6 +99,7 @@ class nesting_lanes {
 
   /// Begins the next lane; returns false if there is none. The first call distributes the stored
   /// slices over the further lanes, so no slice may be added after it.
+  /// @param before  before(a, b) returns whether slice `a` is drawn before slice `b`.
   template <class Before>
   bool next(Before&& before) {
     if (!distributed_) distribute(before);

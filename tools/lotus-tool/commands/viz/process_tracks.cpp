@@ -57,7 +57,8 @@ void draw_levels(const run_data& run, std::uint32_t pid, const view& shown, trac
     const std::optional<time_span> preprocessing = run.batches.made(b);
     if (!preprocessing) continue;
     ready.up(preprocessing->end_ns);
-    // If two hosts' clocks differ, a batch may seem to be received before it was preprocessed.
+    // If two hosts' clocks differ, a batch may seem to be received before it was preprocessed. Such
+    // a batch is never counted as ready.
     const std::optional<std::int64_t> received_ns = run.batches.delivery_ns(b);
     if (received_ns) ready.down(std::max(*received_ns, preprocessing->end_ns));
   }
@@ -74,7 +75,8 @@ class process_tracks {
   void know(const Recorded& r) {
     if (r.file) pids_.try_emplace(r.process, tracks_.of_file[r.file->value()].pid);
   }
-  /// Returns the number in the trace; for an unknown process, that of the run's first process.
+  /// Returns the number of a process in the trace. For a process that know() was not called for,
+  /// returns the number of the run's first process.
   std::uint32_t of(std::uint64_t process) const {
     const auto at = pids_.find(process);
     return at == pids_.end() ? tracks_.pid : at->second;
@@ -173,7 +175,8 @@ bool range_drawer::next_lane() {
 void range_drawer::draw_lane(track where, trace_sink& sink) const {
   lanes_.for_each([&](const named_range& r) {
     slice_event event;
-    // Removes the separator before the range's number, such as the last character of "iteration_".
+    // If the range has a number, its name may end with a separator, such as "_" in "iteration_".
+    // The separator is removed, because the number becomes an argument of the slice.
     std::string name = shown_name(run_.names.name(r.name));
     while (r.number >= 0 && name.size() > 1 && (name.back() == '_' || name.back() == ' ')) {
       name.pop_back();

@@ -26,9 +26,9 @@ void draw_counters(const run_data& run, const run_tracks& tracks, const view& sh
 void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name_table& names,
                 std::uint64_t& id, trace_sink& sink);
 
-/// Draws when a log's thread was off the CPU. The intervals are named "blocked", "no CPU" (the
-/// thread was ready to run and waited for a CPU), or "off the CPU" if the reason is unknown. Each
-/// record of the thread is one interval.
+/// Draws when a log's thread was off the CPU. The intervals are named "blocked", "waits for CPU"
+/// or, if the reason is unknown, "off the CPU". One record of the log reports one interval,
+/// although the thread may have run in between.
 /// @param where  the track for these intervals; it must contain nothing else.
 void draw_off_cpu(const run_data& run, std::size_t file, track where, const view& shown,
                   trace_sink& sink);

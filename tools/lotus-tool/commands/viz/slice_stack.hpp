@@ -10,7 +10,8 @@ namespace lotus::tool {
 
 /// The open slices of one track. Slices must be added in order of start, the longer first. The
 /// functions call `close(end_ns, what)` once for every slice, in order of time. If a slice ends
-/// after its parent, it is closed at the parent's end, because these formats require nesting.
+/// after its parent, it is closed at the parent's end, because formats with separate begin and end
+/// events require that slices nest.
 template <class What>
 class slice_stack {
  public:

@@ -35,7 +35,7 @@ bool read_whole(std::string_view text, Number& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Returns the wanted batch; null if the run does not have it.
+/// Returns the batch with the epoch and the number in `wanted`; null if the run has no such batch.
 const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
   for (const batch& b : batches.all()) {
     if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;

@@ -86,7 +86,8 @@ std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& di
 }
 
 /// Decides which runs are drawn into which file. With -o, all runs are drawn into one file.
-/// Otherwise each run that has a profiler trace gets a file next to it, as in the original Lotus.
+/// Otherwise each run that has a profiler trace gets a file next to this trace, as in the original
+/// Lotus.
 std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
                           diagnostic_log& diagnostics) {
   std::vector<picture> pictures;
@@ -138,8 +139,8 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   return pictures;
 }
 
-/// Throws input_error if no run contains any of the requested names, because they are probably
-/// mistyped. Names that occur only outside the window are not an error.
+/// Throws input_error if one of the requested operations is not among `names`, the names of all
+/// operations that were read, because the user has probably mistyped it.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());

@@ -90,8 +90,8 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
   }
 }
 
-/// Returns `change` with the names as in the logs. Throws input_error if the run does not permit
-/// it.
+/// Returns `change` with the names as in the logs. Throws input_error if the change is impossible
+/// for this run, for example because it has no stage of that name.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
@@ -193,7 +193,7 @@ class asker {
     answers.changes.push_back({change, answers.run->predict(change)});
   }
 
-  /// Reads the loader of this name from the additional run that the user gave.
+  /// Reads the loader with the name `loader` from the run that the user gave with --also.
   void read_also(const std::string& loader, asked_run& kept) {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {

@@ -25,8 +25,9 @@ struct whatif_options {
   bool quiet = false;
 };
 
-/// Prints the effect of the change. Without a change, prints single changes with the best one
-/// first, or how to reach a target. Returns the exit status; throws input_error and usage_error.
+/// Prints the predicted effect of the change in `options`. If there is none, prints the effects of
+/// several single changes, the best one first, or how to reach the target, if there is a target.
+/// Returns the exit status; throws input_error and usage_error.
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -71,8 +71,8 @@ std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
 
-/// Returns the folder for temporary files, or the default one if the path contains a comma: perf's
-/// option --control does not accept commas.
+/// Returns the folder for temporary files that the environment variables select or, if its path
+/// contains a comma, the system's default: perf's option --control does not accept commas.
 fs::path comma_free_folder() {
   const fs::path folder = fs::temp_directory_path();
   return folder.native().find(',') == std::string::npos ? folder : fs::path(P_tmpdir);
@@ -206,7 +206,7 @@ void probe_runner::run_callgrind(const probe_launch& launch) {
   // The probe must not record a log: callgrind would also count the thread that writes the log, and
   // times have little meaning under valgrind.
   command what = probe_command(launch, false);
-  // valgrind treats '%' as a pattern; "%%" stands for '%'.
+  // In the path of its output, valgrind replaces texts such as "%p"; "%%" stands for a single '%'.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
   what.arguments = {"valgrind",
@@ -224,8 +224,8 @@ void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
-  // The usual rate is the default of VTune, so it needs no options. Old versions of VTune do not
-  // know these two options.
+  // The options for the rate are left out if the rate is the default of VTune, because old versions
+  // of VTune do not know these options.
   if (launch.rate_hz != kind_.usual_rate_hz) {
     append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
                                "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});

@@ -56,8 +56,8 @@ struct probe_launch {
 
 class probe_runner {
  public:
-  /// @param err  receives the messages that Lotus prints in the probe program, each only once. It
-  ///   must outlive this object.
+  /// @param err  receives the messages that Lotus prints in the probe program, each only once. This
+  ///   stream must outlive the probe_runner.
   probe_runner(const collector_kind& kind, std::ostream& err) : kind_(kind), err_(err) {}
 
   /// Runs the probe program once under the collector and creates the report. Throws input_error.

@@ -64,7 +64,7 @@ const runColours = ["accent", "arrival", "step", "wait", "quiet"];
 /** Returns the color of a run's line. The first runs get colors that have a high contrast to the page. */
 function runColour(i) { return i < runColours.length ? cssColour(runColours[i]) : colour(i); }
 
-/** Returns the dashes of a run's line, because the color alone may not distinguish it. */
+/** Returns how a run's line is dashed. Dashes distinguish the lines of runs whose colors are hard to tell apart. */
 function runDash(i) { return [[], [6, 4], [2, 3], [9, 3, 2, 3]][i % 4]; }
 
 /** Draws the sorted waits or delays of each run, as in Fig. 5 of the Lotus paper, with a line at 500 ms. */

@@ -6,8 +6,8 @@ function changeText(change) {
   return change >= 1 ? threeDigits(1 + change) + "×" : (change > 0 ? "+" : "") + percent(change);
 }
 
-/** Returns whether a row of `lotus-tool compare` became "slower" or "faster", or "not significant"; "" if this is
- * unknown. */
+/** Returns whether a row of `lotus-tool compare` became "slower" or "faster", or "not significant"; "" if the row
+ * has no confidence interval. */
 function judgement(row) {
   if (row.low === null) return "";
   if (row.low <= 0 && row.high >= 0) return "not significant";

@@ -1,5 +1,5 @@
-// Draws the first screen: the verdict and its evidence, what to change, and how reliable this is. Its parts are links
-// to the places on the page with the details.
+// Draws the first screen: the verdict and its evidence, what to change, and how reliable the verdict is. Its parts are
+// links to the places on the page with the details.
 "use strict";
 
 /** Returns a heading. It is one level lower if there are several runs, below the run's name. */
@@ -31,7 +31,8 @@ const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", 
 let goTo = (run, target) => { wanted = { run, target }; };
 let wanted = undefined;
 
-/** Returns a link to a target, which is part of the data of the page; without a target, returns a plain text. */
+/** Returns a link to a place on the page. @param [target] describes the place, such as {kind: "operation", name}; if it
+ * is missing, the text is returned without a link */
 function targetLink(run, text, target) {
   if (!target) return element("span", text);
   const link = linkTo(text, () => goTo(run, target));
@@ -133,7 +134,7 @@ function qualityText(run) {
     (shown.length ? shown.join(", ") : "no malformed lines, no dropped records") + ".";
 }
 
-/** Returns the command line of the run's first process, and how many others there are. */
+/** Returns the first of the run's command lines, and how many other command lines its processes have. */
 function commandText(run) {
   const [first, ...others] = run.facts.commands;
   return others.length ? first + " and " + others.length + " others" : first;
@@ -257,7 +258,7 @@ function threadsCard(of) {
 function showVerdicts() {
   const place = byId("verdicts");
   const cards = report.runs.length > mostCards ? [runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
-  // A program with markers has a verdict, which says more than samples do.
+  // Samples of a program that also has markers are not shown, because its verdict says more than they do.
   const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir));
   place.replaceChildren(...cards, ...sampledOnly.map(threadsCard));
   byId("compare-sentence").hidden = !report.comparison;

@@ -13,7 +13,8 @@ function functionOf(key) { return key.slice(0, key.lastIndexOf("|")); }
 
 function moduleOf(key) { return key.slice(key.lastIndexOf("|") + 1); }
 
-/** Returns a name for the legend; code without a symbol gets the name of its module. */
+/** Returns a function's name for the legend. A name in brackets, such as "[unknown]", stands for code without a symbol,
+ * so the name of the module is added. */
 function legendName(key) {
   return shortName(key.startsWith("[") ? functionOf(key) + " " + moduleOf(key) : functionOf(key));
 }

@@ -28,8 +28,8 @@ class Icicle {
     this.select = select;
   }
 
-  /** Draws the calls of a run. @param {number[][]} calls @param {any} source of functions: an element of
-   * report.hardware.functions, or undefined */
+  /** Draws the calls of a run. @param {number[][]} calls @param {any} source where the functions below the operations
+   * come from: an element of report.hardware.functions, or undefined */
   show(calls, source) {
     this.root = callTree(calls);
     this.source = source;

@@ -32,7 +32,7 @@ function dots(c) {
   for (const at of [1.5, 4.5]) c.fillRect(at - 1, at - 1, 2, 2);
 }
 
-/** The patterns of operations that are not plain. Rising lines are not used, because they mark waits. */
+/** The patterns that distinguish operations of the same color. Rising lines are not used, because they mark waits. */
 const patterns = [level, dots, falling];
 
 const tiles = new Map();  // tiles by name of the operation

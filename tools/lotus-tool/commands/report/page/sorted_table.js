@@ -4,7 +4,7 @@
 /** Defines a column: header, meaning, content of a cell (a text or an element), and the value to sort by. */
 function column(title, tip, content, value) { return { title, tip, content, value, isMinor: false }; }
 
-/** Returns the columns; those without one of these titles are hidden on narrow screens. */
+/** Returns the columns so that on narrow screens only those with one of the given titles are visible. */
 function withMainColumns(columns, titles) { return columns.map((of) => ({ ...of, isMinor: !titles.includes(of.title) })); }
 
 const timeColumn = (title, key, tip) => column(title, tip, (of) => humanTime(of[key]), (of) => of[key]);

@@ -25,7 +25,7 @@ const memoryColumns = [column("allocated", "How much a call allocated, on averag
   column("retained", "How much of what a call allocated was not yet freed at its end, on average", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
   column("peak", "The largest growth of the thread's heap within one call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
 
-/** Returns the columns about CPU time, if any row has it. */
+/** Returns the columns about CPU time if at least one row has a CPU time; otherwise no columns. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
 
 const meanColumn = timeColumn("mean", "mean_ns", "The mean duration");
@@ -43,14 +43,16 @@ const operationHead = ["operation", "The name that the program gave it, without 
 
 function histogramColumn(fillOf) { return column("distribution", "How many calls took how long, from 100 ns to 1000 s", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
-/** Returns for how many ns an operation, or the stage with its name, is on the critical path; undefined if unknown. */
+/** Returns for how many ns an operation, or the stage of the same name, is on the critical path; undefined if the run
+ * has no critical path. */
 function pathOf(op, run) {
   if (!run.verdict || !run.verdict.run_ns) return undefined;
   const name = shownName(op.name);
   return run.verdict.critical_path.reduce((sum, share) => sum + (share.name === name ? share.ns : 0), 0);
 }
 
-/** Returns the factor by which the run gets faster if the operation gets 1.25 times faster; undefined below 1.01. */
+/** Returns the factor by which the run gets faster if the operation gets 1.25 times faster. Returns undefined if the
+ * report has no prediction, as for operations with less than 1 % of the critical path. */
 function gainOf(op, run) {
   const attack = run.attacks.find((of) => of.name === shownName(op.name));
   return attack ? attack.gain : undefined;

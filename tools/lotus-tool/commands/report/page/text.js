@@ -61,10 +61,11 @@ function svgElement(kind, attributes) {
   return e;
 }
 
-/** Whether a name fits into this many pixels; if not, it is not drawn, because a cut name could be misread. */
+/** Whether a name fits into `pixels` pixels. A name that does not fit is not drawn, because a cut name could be
+ * misread. */
 function fits(name, pixels) { return 7 * name.length + 8 <= pixels; }
 
-/** Returns a button that looks like a link and goes to a place on this page. */
+/** Returns a button that looks like a link. @param act called when the user presses it; goes to a place on this page */
 function linkTo(text, act) {
   const button = element("button", text, "link");
   button.type = "button";

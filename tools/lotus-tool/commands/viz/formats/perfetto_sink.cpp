@@ -45,7 +45,8 @@ constexpr std::int32_t counter_event = 4;
 // Field numbers of InternedData.
 constexpr protozero::pbf_tag_type interned_categories = 1;
 constexpr protozero::pbf_tag_type interned_names = 2;
-/// Returns the id of a category. All categories are interned at the beginning in a fixed order.
+/// Returns the id by which packets refer to a category: its position in trace_sink::categories,
+/// from 1 on. The names that belong to these ids are written once, at the beginning.
 constexpr std::uint64_t category_iid(std::string_view category) {
   std::uint64_t iid = 1;
   for (const std::string_view known : trace_sink::categories) {

@@ -26,7 +26,8 @@ class Emphasis {
     return found;
   }
 
-  /** Returns the position of the first element of `places` that is at least `i`. */
+  /** Returns the position of the first element of `places` that is at least `i`. @param {number[]} places sorted
+   * indexes of slices */
   firstFrom(row, places, i) {
     let low = 0;
     let high = places.length;
@@ -37,7 +38,7 @@ class Emphasis {
     return low;
   }
 
-  /** Returns the `most` longest slices as {lane, row, i}; the longest comes first. */
+  /** Returns the `most` longest of the highlighted slices as {lane, row, i}; the longest comes first. */
   slowest(lanes, most) {
     const found = [];
     const longer = (a, b) => b.row.duration(b.i) - a.row.duration(a.i);

@@ -62,8 +62,8 @@ function roundDurations({ low, high }, apart) {
   return best;
 }
 
-/** Lets the user select bars by dragging over them. @param {(x: number) => number} barAt @param {any} band @param act
- * gets the first and the last selected bar */
+/** Lets the user select bars by dragging over them. @param {(x: number) => number} barAt @param {any} band is called
+ * with the first and the last bar while the user drags @param act is called with both bars at the end */
 function listenToBrush(svg, barAt, band, act) {
   let from = undefined;  // the event that started the dragging
   let far = false;
@@ -85,8 +85,9 @@ function listenToBrush(svg, barAt, band, act) {
   svg.addEventListener("pointercancel", () => { from = undefined; band(); });
 }
 
-/** Returns the elements of a histogram. @param {any} histogram {first, counts} @param {any} shown {marked: ns or
- * undefined, took: selected bins, axis: visible bins, room: pixels} @param {any} actions choose(took), look(axis) */
+/** Returns the elements of a histogram. @param {any} histogram {first, counts} @param {any} shown {marked: duration of
+ * the selected call in ns, took: selected bins, axis: visible bins, room: width in pixels} @param {any} actions
+ * functions that are called when the user selects bins, choose(took), or other visible bins, look(axis) */
 function histogramParts(histogram, fill, shown, actions) {
   const { took, marked, room } = shown;
   const [first, last] = shown.axis || wholeAxis(histogram);

@@ -11,8 +11,8 @@ const keyPlaces = {
   box: "In the search box",
 };
 
-/** Returns all keys, and where they work. @param {any} actions next(by), result(by), step(along, across), clear(),
- * searchBox(), leaveSearch(), help() */
+/** Returns all keys, and where they work. @param {any} actions the functions that keys call: next(by), result(by),
+ * step(along, across), clear(), searchBox(), leaveSearch(), help() */
 function keyTable(timeline, actions) {
   const key = (place, keys, does, act) => ({ place, keys, does, act });
   const beginning = () => timeline.look(0, timeline.to - timeline.from);
@@ -49,7 +49,7 @@ function keyTable(timeline, actions) {
 function nameOfKey(event) { return (event.shiftKey && event.key.length > 1 ? "Shift+" : "") + event.key; }
 
 class PageKeys {
-  /** @param {any} actions as for keyTable, and hasResults() */
+  /** @param {any} actions the functions that keyTable() needs, and hasResults() */
   constructor(timeline, canvas, box, actions) {
     this.timeline = timeline;
     this.canvas = canvas;
@@ -68,8 +68,8 @@ class PageKeys {
     const plain = target === document.body || target === this.canvas;
     const control = target.closest("button, a, summary");
     const places = ["page"];
-    // Without the focus, keys act on the timeline only if a selection is visible. Otherwise arrow keys must scroll the
-    // page.
+    // If the timeline does not have the focus, keys act on it only while a selection in it is visible. Otherwise arrow
+    // keys must scroll the page.
     if (target === this.canvas || (plain || control) && this.timeline.selection && this.isSeen()) places.push("timeline");
     if (plain && this.actions.hasResults()) places.push("results");
     return places;
@@ -95,7 +95,7 @@ class PageKeys {
     if (!found) return;
     event.preventDefault();
     found.act();
-    // The key has changed the timeline, so the timeline is scrolled into view.
+    // If the key may have changed the timeline, scroll the timeline into view, so that the user sees the change.
     if (places.includes("page") && !["?", "/", "Escape"].includes(named) && !this.isSeen()) this.canvas.scrollIntoView({ block: "nearest" });
   }
 }

@@ -19,7 +19,8 @@ function threadLane(track, number) {
   if (track.slices) lane.rows.push(...operationRows(track.slices));
   if (track.off_cpu && track.off_cpu.length) {
     const row = offCpuRow(track.off_cpu);
-    // The waits of a consumer that builds no batches are already drawn as waits for batches.
+    // The row is hidden if the thread is a consumer that builds no batches, because its waits are already drawn as
+    // waits for batches.
     const kinds = new Set((track.batches || []).map(([, , kind]) => kind));
     row.hidden = kinds.has(1) && !kinds.has(0);
     lane.rows.push(row);

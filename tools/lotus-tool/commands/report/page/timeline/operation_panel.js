@@ -2,8 +2,8 @@
 "use strict";
 
 const slowestListed = 10;
-/** Returns the elements of the panel. @param {any} selection {name, hit, slowest, took, axis} @param room width for
- * pictures in pixels */
+/** Returns the elements of the panel. @param {any} selection as TimelineSelection.operation() creates it @param actions
+ * the functions that links in the panel call @param room width for pictures in pixels */
 function operationPanel(timeline, selection, actions, room) {
   const { name, hit, slowest } = selection;
   const op = timeline.run.ops.find((of) => shownName(of.name) === name);

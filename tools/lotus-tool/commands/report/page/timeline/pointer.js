@@ -5,7 +5,8 @@
 const leastDrag = 4;  // pixels; shorter drags are clicks
 
 class TimelinePointer {
-  /** @param {any} actions select(x, y), selectRange(from, to), zoomTo(x, y), showTip(x, y), hideTip() */
+  /** @param {any} actions the functions to call: select(x, y), selectRange(from, to), zoomTo(x, y), showTip(x, y),
+   * hideTip() */
   constructor(timeline, canvas, band, actions) {
     this.timeline = timeline;
     this.canvas = canvas;

@@ -48,8 +48,8 @@ class Row {
     this.add(start, end, name);
   }
   duration(i) { return this.end[i] - this.start[i]; }
-  /** Returns the busy time of a slice in ns. It is less than the duration if neighbors with gaps between them were
-   * combined. */
+  /** Returns the busy time of a slice in ns. It is less than the duration if the slice stands for several neighboring
+   * ones that had gaps between them. */
   busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.duration(i); }
   /** Computes, for each slice, the sum of the durations before it. The difference of two sums is the busy time between
    * two slices. */
@@ -58,7 +58,7 @@ class Row {
     for (let i = 0; i < this.length; ++i) this.before[i + 1] = this.before[i] + this.busy(i);
     return this;
   }
-  /** Returns the first slice that ends after `t`. */
+  /** Returns the index of the first slice that ends after `t`. */
   firstEndingAfter(t) {
     let low = 0;
     let high = this.length;
@@ -68,7 +68,7 @@ class Row {
     }
     return low;
   }
-  /** Returns the slice at time `t`; -1 if there is none. */
+  /** Returns the index of the slice that covers the time `t`; -1 if there is none. */
   at(t) {
     const i = this.firstEndingAfter(t);
     return i < this.length && this.start[i] <= t ? i : -1;
@@ -85,7 +85,7 @@ class Row {
 
 const maxDepth = 6;
 
-/** Returns the indexes in order of start; a slice comes before the slices that it contains. */
+/** Returns the indexes of `count` slices in order of their starts; a slice comes before those that it contains. */
 function inOrder(start, duration, count) {
   const order = new Uint32Array(count);
   for (let i = 0; i < count; ++i) order[i] = i;
@@ -151,7 +151,8 @@ function offCpuRow(intervals) {
   return row.close();
 }
 
-/** Returns asynchronous operations in several rows if they overlap in time. */
+/** Returns the asynchronous operations of one name as rows of slices. Those that overlap in time are in different
+ * rows. */
 function historyRows(name, histories) {
   const rows = [];
   for (const [start, duration] of histories) {
@@ -162,8 +163,8 @@ function historyRows(name, histories) {
   return rows.map((row) => row.close());
 }
 
-/** Returns the batch records of one log as one row. Combined neighbors may overlap other kinds, so then each kind has
- * its own row. */
+/** Returns the batch records of one log as one row. If there are so many that neighboring records of one kind were
+ * combined, each kind gets a row of its own, because combined records may overlap those of other kinds. */
 function batchRows(batches, marks) {
   const apart = batches.some((b) => b.length > 4);
   const rows = [];

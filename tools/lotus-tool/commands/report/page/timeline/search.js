@@ -46,7 +46,7 @@ class TimelineSearch {
     timeline.draw();
   }
 
-  /** Returns the results as [description, function that shows it]. Enter goes from one to the next. */
+  /** Returns the results as [description, function that shows it]. The Enter key goes from one result to the next. */
   get results() {
     if (!this.found || !this.text.trim()) return [];
     const { operations, batches, lanes } = this.found;

@@ -48,7 +48,8 @@ class TimelineSelection {
 
   clear() { this.set(undefined); }
 
-  /** Selects a batch and, if `brings`, makes it visible. @param {any} [hit] the slice that the user pointed at */
+  /** Selects a batch and, if `brings` is true, moves the timeline so that the batch is visible. @param {number} place
+   * index of the batch in the histories @param {any} [hit] the slice that the user pointed at */
   batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
     this.set({ kind: "batch", place, hit });
@@ -72,8 +73,8 @@ class TimelineSelection {
     this.set({ kind: "operation", name, hit, took, axis, slowest, rank: -1 }, emphasis);
   }
 
-  /** Selects an operation and, if it is drawn, the call that began at this time. @param {number} [track] of the thread
-   * that made the call */
+  /** Selects an operation and, if it is drawn, its call that began at the time `at`. @param {number} [track] number of
+   * the thread's lane, if only calls of one thread are wanted */
   call(name, at, track) {
     const { timeline } = this;
     this.operation(name);
@@ -102,7 +103,8 @@ class TimelineSelection {
     this.timeline.bringIntoView(hit.row.start[hit.i], hit.row.end[hit.i]);
   }
 
-  /** Selects the next slowest call of the selected operation, or the batch after the selected one. */
+  /** If an operation is selected, selects its call that is `by` ranks further in the list of the slowest calls. If a
+   * batch is selected, selects the batch that was consumed `by` batches later. */
   next(by) {
     const { selection, histories } = this.timeline;
     if (!selection) return;

@@ -32,7 +32,7 @@ function stepAlong(timeline, { lane, row, i }, by) {
   return undefined;
 }
 
-/** Returns the first slice of `rows` that overlaps a range. */
+/** Returns the first slice of `rows` that overlaps a range of time and can be selected. */
 function firstWithin(timeline, lane, rows, from, to) {
   for (const row of rows) {
     for (let i = row.firstEndingAfter(from); i < row.length && (row.start[i] <= from || row.start[i] < to); ++i) {

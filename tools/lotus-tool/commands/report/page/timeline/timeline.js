@@ -13,7 +13,7 @@ class Timeline {
     this.to = 1;
   }
 
-  /** Returns the number of slices and columns that were drawn last. */
+  /** Returns how many shapes the last drawing consisted of: slices, and columns of pixels with several short slices. */
   get drawn() { return this.painter.drawn; }
   get span() { return Math.max(this.run.timeline.span_ns, 1); }
 
@@ -104,7 +104,7 @@ class Timeline {
     return shownName(report.op_names[name]);
   }
 
-  /** Returns the name of a slice. For combined slices, also returns how many they are. */
+  /** Returns the name of a slice. If it stands for several neighboring slices, also returns their number. */
   titleOf(row, i) {
     const joined = row.joined.get(i);
     const name = this.nameOf(row, row.name[i]);
@@ -129,7 +129,8 @@ class Timeline {
     return undefined;
   }
 
-  /** Returns the batch that a thread worked on at a time, as an index in histories; -1: unknown. */
+  /** Returns the batch that a slice shows, or that the slice's thread worked on when the slice began, as an index in
+   * `histories`; -1 if it is unknown. */
   batchOf(lane, row, i) {
     if (row.kind === "batches") return row.joined.has(i) ? -1 : this.histories.find(row.name[i] % 1e9, row.start[i]);
     for (const of of lane.rows) {
