@@ -181,8 +181,8 @@ enum class event_kind : std::uint8_t {
   /// A stage's work on a batch, item or request; tag: id of the stage's name, and number of the
   /// batch, item or request.
   stage = 7,
-  /// Part of an asynchronous operation; tag: id of the operation's name, and number of the
-  /// operation.
+  /// A segment of an asynchronous operation (see async_scope); tag: id of the operation's name, and
+  /// number of the operation.
   async_segment = 8,
   counter = 9,  ///< a counter changed; tag: id of its name; end_ticks: its new value
   /// An item became part of a batch; tag: number of the batch; end_ticks: number of the item.
@@ -208,13 +208,14 @@ enum class event_kind : std::uint8_t {
   retained = 18,   ///< bytes that the operation allocated and did not free; in the tag: blocks
   heap_peak = 19,  ///< maximum growth of the thread's heap during the operation, in bytes
   // The next three kinds describe the process's heap at one moment, begin_ticks.
-  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) begun so far, and their
-  /// name.
+  /// Bytes in use; in the tag: number of units (see heap_hook::enter()) that have begun so far, and
+  /// the id of the name of a unit.
   heap = 20,
   /// Bytes in use that operations of this name allocated during one generation (a group of
   /// consecutive units); in the tag: number of the first unit of the generation.
   held = 21,
-  /// Total of the process so far; number in the tag: 0 for bytes, 1 for the number of allocations.
+  /// Total of the process's allocations so far: in bytes if the number in the tag is 0, their
+  /// number if it is 1.
   heap_total = 22,
 
   /// The total self time of the aggregated calls since a span last began or ended on this thread,
@@ -299,8 +300,8 @@ struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  /// 1 after keep(). The type has four bytes, because every supported processor can exchange them
-  /// atomically.
+  /// 1 after keep() was called, otherwise 0. The type has four bytes, because every supported
+  /// processor can exchange them atomically.
   std::atomic<std::uint32_t> kept{0};
   kept_function* before = nullptr;  ///< the callback on which keep() was called before this one
 };
@@ -553,7 +554,7 @@ struct options {
   /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
   /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out meanwhile; other scopes take no measurable extra time.
+  /// thread was switched out during the scope; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -636,20 +637,20 @@ struct services {
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call of an aggregated_scope after allocating memory for it. Returns false if there is
-  /// no memory, so that the call is lost.
+  /// Adds a call of an aggregated_scope to the sums of its operation, after allocating memory for
+  /// it. Returns false if there is no memory, so that the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
   /// Returns the self time, in ticks, of the aggregated calls that have ended on this thread since
-  /// this function was last called. If it is not 0, also sets the tag of the record in which the
-  /// caller must store it.
+  /// this function was last called. If the time is not 0, also sets the tag of the record in which
+  /// the caller must store the time.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< returns the name's id, which is never 0
   /// Counts and reports a batch that cannot be recorded, because its number is 2^56 or more.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  selects the recorded steps; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps the listener of `steps` alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// Returns whether the caller must call the listener in the notice; so does stop().
+  /// Returns whether the caller must call the listener in the notice. stop() returns the same.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
@@ -744,7 +745,7 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
-/// Begins a span on another profiler's timeline, or begins to count its allocations.
+/// Begins a span on another profiler's timeline, or begins to count the span's allocations.
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
 /// Ends what begin_annotation() began for a span. Call this function before storing the span's
 /// record, because the records of the span's allocations must precede the span's record.
@@ -827,13 +828,14 @@ struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
   std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
-  /// Whether the clocks are read once per batch, because the kernel offers no such word.
+  /// Whether the clocks are read once per batch, because no word shows reliably when the thread is
+  /// switched out.
   bool per_batch = false;
 
   // An aggregated call marks the watch, so that the next begin or end of a span calls read_cpu(),
-  // which records the time of the aggregated calls. If lotus itself may set the word, marking sets
-  // it to a second value, which all shared objects see. Otherwise marking changes only this shared
-  // object's watch.
+  // which records the time of the aggregated calls. With own_word, the word is in the thread's rseq
+  // area, and marking sets it to a second value, which all shared objects see. Otherwise marking
+  // changes only this shared object's watch.
   bool own_word = false;
   std::uint64_t armed = never_looked;  ///< value of the word while the watch is not marked
   /// With own_word: value of the word while the watch is marked. Otherwise: the previous value of
@@ -911,7 +913,7 @@ struct alignas(64) ring_gate {
   /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
   /// to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
-  /// Like `limit`, for the lane of signal handlers.
+  /// The limit for the records that signal handlers store in the interrupt lane; see `limit`.
   std::atomic<std::uint64_t> interrupt_limit{0};
   /// Where the thread publishes since when it has been waiting for a batch.
   std::atomic<std::uint64_t>* waiting_since = nullptr;
@@ -945,8 +947,8 @@ LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
 LOTUS_DETAIL_RARE void push_slow(thread_ring& ring, const record& r) noexcept;
 
 /// Appends a record to this thread's ring. If the ring is full, it is drained first, so that no
-/// record is lost. Afterwards the record is complete for every reader, even if the process is
-/// killed. Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
+/// record is lost. Afterwards every reader sees the complete record, even if the process is killed.
+/// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
@@ -2164,7 +2166,7 @@ class consumed_range {
     }
 
    private:
-    /// Its destructor ends the wait. The destructor runs after `return *at_` has constructed the
+    /// The destructor of this object ends the wait. It runs after `return *at_` has constructed the
     /// batch directly in the caller's variable, so the batch need not be movable.
     struct reception {
       consumed_range& range;
@@ -2548,8 +2550,8 @@ struct aggregates_block {
   std::atomic<std::uint32_t> tid;      ///< id of the latest of these threads
   std::uint32_t unused;
   std::atomic<std::uint64_t> used_bytes;  ///< total size of the chunks
-  /// The last two calls; the one with the greater number is valid. Used only in a thread's first
-  /// block.
+  /// The thread's last call is the element with the greater number; the other element is free for
+  /// the next call. Used only in a thread's first block.
   last_call last[2];
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
@@ -2596,8 +2598,8 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  /// Number of calls; sums[count % 2] is valid, and the other element is written during an
-  /// addition.
+  /// Number of calls. sums[count % 2] contains their sums; the other element is written while
+  /// another call is added.
   std::atomic<std::uint64_t> count;
   aggregate_sums sums[2];
 };
@@ -2616,7 +2618,8 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  /// The bucket counts of each octave; null until a call needs them.
+  /// The bucket counts of each octave (durations from 2^k to 2^(k+1) ticks); null until a call has
+  /// such a duration.
   std::atomic<std::uint64_t>* octave_counts[octaves];
 };
 
@@ -2639,8 +2642,9 @@ struct thread_aggregates {
   /// `recorded_inside` is also set if a span has begun or ended in that scope; then the scope's
   /// self time counts as 0.
   std::uint64_t inner_ticks = 0;
-  /// Self time of calls, in ticks, that no record reports yet. The next span that begins or ends
-  /// reports it, so that lotus-tool can subtract it from the self time of the enclosing operation.
+  /// Self time, in ticks, of counted calls that no record reports yet. The next span that begins or
+  /// ends reports it, so that lotus-tool can subtract it from the self time of the enclosing
+  /// operation.
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
@@ -2679,9 +2683,9 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // From this store on, readers use the sums with the last call. A reader that still sees the old
-    // count adds the last call itself. The bucket is updated last, but readers take its count from
-    // the sums.
+    // From this store on, readers use the sums that include the last call. A reader that still sees
+    // the old count adds the last call itself. The bucket is updated last, but readers take its
+    // count from the sums.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
@@ -2695,8 +2699,8 @@ struct thread_aggregates {
     }
   }
 
-  /// Called when a span begins or ends. Returns the self time of calls that no record reports yet,
-  /// and resets it to 0.
+  /// Called when a span begins or ends. Returns the self time of counted calls that no record
+  /// reports yet, and resets it to 0.
   /// @param tag  set to the tag of the record with which the caller must report that time.
   std::uint64_t tell(record_tag& tag) noexcept {
     // If this is a signal handler that interrupted the adding of a call, a later span reports the
@@ -2709,8 +2713,8 @@ struct thread_aggregates {
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// Restores the state before a call that was never completed: a signal handler interrupted take()
-  /// and exited by siglongjmp.
+  /// Undoes the addition of a call that was never completed, because a signal handler interrupted
+  /// take() and exited by siglongjmp.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -2734,7 +2738,8 @@ struct thread_aggregates {
   }
 
   /// Adds a call. After this function returns, every reader sees the call, even if the process is
-  /// killed. Returns false if memory must first be allocated for this call or for the previous one.
+  /// killed. Returns false if memory must first be allocated for this call, or for the previous
+  /// one, which becomes part of the sums only now.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -2770,14 +2775,14 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the next span that begins or ends on this thread also record the self time of the calls
-/// that were counted since the previous such record.
+/// Makes this thread, when it next begins or ends a span, also store a record with the self time of
+/// the counted calls that no earlier record contains.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
 /// aggregate().
-/// @param taken  whether `call` was added already; then only the calls that ended in such signal
-///   handlers are added.
+/// @param taken  whether aggregate() has already added `call`; then only calls that ended in signal
+///   handlers which interrupted aggregate() are added.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
 /// Begins a call of an operation that is counted. Returns a value that the caller must pass to
@@ -2807,8 +2812,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // The sign bit (recorded_inside) is set if a span, which has a record, began or ended in this
-  // call.
+  // The sign bit of inner_ticks (recorded_inside) is set if a span began or ended inside this call.
+  // A span, unlike a counted call, has a record of its own.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -2818,8 +2823,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_slow(call, false);
   }
-  // While `storing` is set, a signal handler that interrupts this function takes the slow path and
-  // does not change the same sums.
+  // While `storing` is set, a signal handler that interrupts this function takes the slow path, so
+  // it does not change the sums that this function is changing.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
@@ -2979,9 +2984,9 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// Returns the tag of kind `aggregated` that annotations of this scope get. By this kind the
-  /// session recognizes that the operation has no record of its own, and attributes its heap
-  /// allocations to the enclosing operation.
+  /// Returns the tag that this scope passes to begin_annotation() and end_annotation(). By the
+  /// tag's kind, `aggregated`, the session recognizes that the operation has no record of its own,
+  /// and attributes the operation's heap allocations to the enclosing operation.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::number_not_in_tag};
@@ -3470,10 +3475,10 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 /// Starts recording. From then on all scopes that end are recorded: on every thread, in all shared
 /// objects of this process, and in the processes that it forks. Takes at most 5 ms; the recovery of
 /// records that dead processes left may continue in the background.
-/// @return true if the process is now recording with this log_file, even if an earlier call started
-/// the recording. false if it is not, for example because the directory cannot be written; a
-/// message reports the reason, and the program can continue without being recorded. Thread safety:
-/// any thread may call all functions in this file.
+/// @return true if the process is now recording with the log_file of `chosen`, even if an earlier
+/// call started the recording. false if it is not, for example because the directory cannot be
+/// written; a message reports the reason, and the program can continue without being recorded.
+/// Thread safety: any thread may call all functions in this file.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -3512,15 +3517,16 @@ inline void step() {
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all complete records to the logs. A program need not call this function before it exits.
+/// Writes all records that have been stored so far to the logs. A program need not call this
+/// function before it exits.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
 /// Copies the records so far to a new run directory, `<run>.snapshot-<UTC>-<reason>`, next to the
-/// directory of the run. The copy contains all complete records of this process, and the records of
-/// other processes of the run that are in their logs. No recording thread has to wait. If the total
-/// size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
+/// directory of the run. The copy contains all records that this process has stored, and those
+/// records of the run's other processes that are in their logs. No recording thread has to wait. If
+/// the total size of the snapshots exceeds options::snapshots_bytes, the oldest ones are deleted.
 /// @param reason  part of the directory's name: letters, digits, '.', '-' and '_'; other characters
 /// become '-'. Only the first 64 bytes are used.
 /// @return false, after a message with the reason, if nothing is being recorded, if the disk has no
@@ -3594,9 +3600,9 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Whether a measured_span with this tag is shown on other profilers' timelines. Only asynchronous
-/// operations are: the names of other measured spans are known only when the spans end, or these
-/// spans need not be nested.
+/// Whether a measured_span with this tag is shown on other profilers' timelines. Only segments of
+/// asynchronous operations are shown. A batch cannot be shown: the profiler needs the name when a
+/// span begins, but the batch's number may become known only at the end.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_segment;
 }
@@ -3761,7 +3767,7 @@ enum class variable_type : std::uint8_t {
 struct variable_row {
   const char* name;
   variable_type type;
-  /// Possible values, as shown to users; for words: all words, separated by '|'.
+  /// Possible values, as shown to users. If the values are words: all words, separated by '|'.
   const char* values;
   /// The value that applies if the variable is unset, empty or invalid, as shown to users.
   const char* otherwise;
@@ -3883,7 +3889,7 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Returns whether the variable holds a valid number.
+/// Returns whether the variable holds a number between its minimum and its maximum.
 /// @param value  set to that number, otherwise to the default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {
@@ -3960,7 +3966,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #include <sched.h>
 #include <signal.h>
 
-// Provides locks that are safe with signals and fork.
+// Provides locks, and objects that block signals or cancellation while they exist. Used together,
+// they keep signal handlers and forked children from waiting forever for a lock.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -3991,9 +3998,9 @@ class uncanceled {
   int before_ = 0;
 };
 
-/// Blocks all signals for this thread while the object exists, and does what `uncanceled` does.
-/// Every slow path uses such an object, so a signal handler never needs a lock that its own thread
-/// holds. Takes two system calls.
+/// Blocks all signals for this thread while the object exists. Like `uncanceled`, also disables
+/// cancellation of the thread, and restores errno at the end. Every slow path uses such an object,
+/// so a signal handler never needs a lock that its own thread holds. Takes two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -4109,7 +4116,8 @@ namespace detail {
 /// that lock would stay locked in the child forever. So the fork handlers take all locks before a
 /// fork and release them after it. Trivially destructible.
 struct at_forks {
-  /// Held by every query to the dynamic loader, and from before a fork until after it.
+  /// A lock that is held during every query to the dynamic loader, and from before a fork until
+  /// after it.
   mutex loader;
 
   /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
@@ -4124,11 +4132,11 @@ struct at_forks {
 
   /// Id of the process that is registering the handlers; `registered` afterwards.
   std::atomic<pid_t> registering{0};
-  /// How often the handlers are registered, which each fork determines by counting their calls. See
-  /// register_at_forks().
+  /// How many times the fork handlers are registered (see register_at_forks()). Each fork
+  /// determines the number by counting how often they are called.
   unsigned times_registered = 0;
-  /// Whether this fork has called `before`. If not, there was no session yet, but the program's own
-  /// fork handlers may create one before the fork ends.
+  /// Whether the fork in progress has called the function `before`. If not, no session existed
+  /// then, but the program's own fork handlers may create one before the fork ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -4172,8 +4180,9 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Registers the handlers, and returns after they are registered. If the process forks while
-/// another thread registers them, the child registers them again, so they may run twice.
+/// Registers the fork handlers of this shared object, and returns after they are registered. If the
+/// process forks while another thread registers them, the child registers them again, so they may
+/// run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();
@@ -4548,7 +4557,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+/// Calls `each(line)` for every line of /proc/self/maps, until `each` returns true. Allocates
+/// nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
   const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;
@@ -4728,7 +4738,8 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Returns the meeting point `name`, and creates it if there is none. Returns null if that fails.
+/// Returns the meeting point `name`, and creates it if there is none. Returns null if it cannot be
+/// created.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
@@ -4826,8 +4837,8 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Reports that other shared objects cannot find the session of this one. Defined in
-/// record/message.hpp.
+/// Reports that other shared objects cannot find the session that this shared object has created.
+/// Defined in record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
@@ -4881,8 +4892,8 @@ class message_handler {
 };
 
 /// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
-/// latest start(); if there is none, to stderr with the prefix "lotus: ". Thread safety: any thread
-/// of any shared object. Allocates nothing.
+/// latest start(); if that option is not set, to stderr with the prefix "lotus: ". Thread safety:
+/// any thread of any shared object. Allocates nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
@@ -5057,8 +5068,9 @@ inline constexpr char waits_file_start[] = ".lotus_waits_";
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Stands before the operation's name in a callgrind dump of only the first part of a pass, which
-/// callgrind writes when a nested region begins. A later dump contains the rest of the pass.
+/// Stands before the operation's name in a callgrind dump of only the first part of a pass (an
+/// execution of a LOTUS_MAP_REGION), which callgrind writes when a nested region begins. A later
+/// dump contains the rest of the pass.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
@@ -5189,7 +5201,7 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment, read on three clocks. Anchors relate ticks to the time of day.
 struct clock_anchor {
   std::uint64_t ticks;
-  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine sleeps.
+  /// CLOCK_MONOTONIC, which never jumps, and stops while the machine is suspended.
   std::int64_t elapsed_ns;
   std::int64_t realtime_ns;
 };
@@ -5200,7 +5212,7 @@ class sleep_watch {
  public:
   /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
   ///   that preemption between the readings makes the difference smaller, never larger.
-  /// @return how long the machine slept since the last call, in ns, or 0.
+  /// @return how long the machine was suspended since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;
@@ -5219,7 +5231,8 @@ struct clock_segment {
   std::uint64_t start_ticks;
   std::int64_t start_ns;  ///< time at start_ticks, in ns since the Unix epoch
   std::uint64_t rate;     ///< nanoseconds per tick, multiplied by 2^32
-  /// Sum of the forward steps of the wall clock, which are part of start_ns.
+  /// Sum of all jumps of the map so far, such as those after forward steps of the wall clock;
+  /// start_ns already contains them.
   std::int64_t jumped_ns;
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
@@ -5239,26 +5252,28 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Maps ticks to nanoseconds since the epoch, as a continuous line of straight segments. So spans
-/// that share a clock reading meet exactly, even if they are converted to text at different times.
+/// Maps ticks to nanoseconds since the Unix epoch, as a continuous line of straight segments. So
+/// spans that share a clock reading meet exactly, even if they are converted to text at different
+/// times.
 ///
 /// While CLOCK_REALTIME only drifts, the map follows it: each call of tie() changes the slope, so
 /// that the line approaches the wall clock. If CLOCK_REALTIME is stepped forward, later times jump
 /// ahead; if it is stepped back, times continue as before, so that starts stay in order. Durations
 /// of spans never contain such a step.
 ///
-/// While the machine sleeps, the hardware counter may continue or stop. So no rate is computed
-/// across a sleep, and the line restarts at the wall clock when the machine wakes. A duration
-/// across a sleep is the time that the counter counted.
+/// While the machine is suspended (sleeps), the hardware counter may continue or stop. So no rate
+/// is computed across a sleep, and the line restarts at the wall clock when the machine wakes. A
+/// duration across a sleep is the time that the counter counted.
 ///
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  /// A greater difference between the line and the wall clock counts as a step.
+  /// A greater difference between the map's time and the wall clock counts as a step of the wall
+  /// clock.
   static constexpr std::int64_t step_ns = 1'000'000;
 
-  /// Begins the line at the anchor `first`. The anchor `second`, read some milliseconds later,
-  /// gives the first rate.
+  /// Begins the map at the anchor `first`. The anchor `second`, read a millisecond or more later,
+  /// determines the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -5269,7 +5284,7 @@ class clock_map {
 
   /// Adds an anchor (one moment on several clocks) to the map. Returns the step of the wall clock
   /// in ns if one is detected, otherwise 0.
-  /// @param slept_ns  how long the machine slept since the previous anchor.
+  /// @param slept_ns  how long the machine was suspended since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
     if (now.ticks <= last.start_ticks) return 0;
@@ -5308,16 +5323,16 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether the number of segments is valid. It may be invalid if the map comes from a damaged
-  /// file.
+  /// Whether the number of segments is in the allowed range. It may not be if the map comes from a
+  /// damaged file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// Begins a new line at the wall clock's time after a sleep, with the previous rate, because no
-  /// new rate is known yet.
+  /// Begins a new segment of the conversion from ticks to time after the machine was suspended. It
+  /// begins at the wall clock's time, and has the previous rate, because no new rate is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -5330,8 +5345,9 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = counter_stopped ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // If the counter ran during the sleep, a small error of its rate has added up over that time,
-    // so a difference up to this limit does not show that the wall clock was stepped.
+    // If the counter ran while the machine was suspended, a small error of its rate has added up
+    // over that time, so a difference up to this limit does not show that the wall clock was
+    // stepped.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -5348,8 +5364,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// Returns a rate that corrects the error `error_ns` during the next interval of the same length.
-  /// The result differs from `rate` by at most 1000 ppm.
+  /// Returns a rate that corrects the map's error `error_ns` within the next `since_ns`, or within
+  /// 5 ms if that is longer. The result differs from `rate` by at most 1000 ppm.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -5397,8 +5413,8 @@ class clock_map {
     count_ = kept;
   }
 
-  /// Adapts the rate of `s`, so that it ends where `next` begins after the segment between them was
-  /// removed.
+  /// Adapts the rate of the segment `s` after the segment between `s` and `next` was removed, so
+  /// that `s` ends where `next` begins.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -5430,8 +5446,8 @@ class deadline_caller {
     return caller;
   }
 
-  /// Calls `what` on that thread, and waits at most collector_timeout_ms() for it. Returns false if
-  /// `what` has not returned by then; do not use this object again after that.
+  /// Calls `what` on this object's own thread, and waits at most collector_timeout_ms() for it.
+  /// Returns false if `what` has not returned by then; do not use this object again after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -5773,7 +5789,7 @@ class itt_library {
   };
 };
 
-/// Whether this program runs under VTune, which then sets the variable.
+/// Whether this program runs under VTune, which then sets the variable INTEL_LIBITTNOTIFY64.
 inline bool itt_is_here() noexcept {
   return secure_getenv(itt_library_variable) != nullptr;
 }
@@ -6077,7 +6093,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The sample file, which begin() creates. The first error is reported; after it nothing more is
-/// written. Not thread-safe: class sampler holds a lock. Trivially destructible.
+/// written. Not thread-safe: class sampler locks a mutex where two threads could call a function at
+/// the same time. Trivially destructible.
 class sample_file {
  public:
   /// Creates the file. Its folder is the one that LOTUS_MAP_FOLDER names (lotus-tool sets the
@@ -6318,9 +6335,9 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Passes all records since the last call to `sink(const char*, std::size_t)`. If they reach
-  /// beyond the end of the ring, they are passed in two calls, and one record may be divided
-  /// between the two.
+  /// Passes to `sink(const char*, std::size_t)` the records that the kernel has written since the
+  /// last call. If these records reach beyond the end of the ring, they are passed in two calls,
+  /// and one record may be divided between the two.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
@@ -6338,7 +6355,7 @@ class perf_ring {
   }
 
  private:
-  /// Returns a counter in the memory that is shared with the kernel as an atomic variable.
+  /// Returns, as an atomic variable, a counter in the memory that is shared with the kernel.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);
@@ -6370,8 +6387,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. An event that is
 /// disabled and enabled again continues with the time that remained until its next sample, so
-/// samples do not always hit the same points of a region. Not thread-safe: class sampler holds a
-/// lock. Never copied or destroyed; close() releases everything.
+/// samples do not always hit the same points of a region. Not thread-safe: class sampler locks a
+/// mutex where two threads could call a function at the same time. Never copied or destroyed;
+/// close() releases everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
@@ -6701,8 +6719,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child that was forked before this handler was registered calls forget_parent() when it first
-  /// uses the sampler.
+  /// The fork handler for children. In a child that was forked before the handler was registered,
+  /// the first use of the sampler calls forget_parent() instead.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
@@ -6784,7 +6802,8 @@ namespace detail {
 /// Returns the collector that the environment variable LOTUS_COLLECTOR selects; null if it selects
 /// none, or if it selects `auto` and no collector is present.
 inline const collector_kind* chosen_collector() noexcept {
-  // The words of the variable are: auto, then the collectors in the order of this table, then none.
+  // The words of the variable are: auto, then the collectors in the order of collector_kinds, then
+  // none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;
@@ -6967,8 +6986,8 @@ struct stack_walk {
 
   static _Unwind_Reason_Code visit(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc sets this flag for the frame that a signal interrupted; LLVM sets it for the frame
-    // called by that frame.
+    // libgcc sets the flag before_instruction for the frame that a signal interrupted; LLVM sets it
+    // for the frame called by that frame.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_interrupted = before_instruction != 0 || walk.from_signal;
@@ -7033,7 +7052,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// Flags in the header of a ring file.
 inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns of CLOCK_MONOTONIC
 inline constexpr std::uint32_t compact_flag = 2;       ///< logs are in the compact format
-/// The aggregates in this ring file have been written to files of their own.
+/// Set when the aggregates in this ring file have been written to files of their own.
 inline constexpr std::uint32_t aggregates_recovered_flag = 4;
 
 struct ring_file_header {
@@ -7056,7 +7075,7 @@ struct ring_file_header {
 enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// A log file, and the length up to which it consists of complete, committed lines.
+/// A log file, and its length at the last commit. Up to this length, it consists of complete lines.
 struct log_position {
   std::uint64_t inode;   ///< inode of the log file; 0: nothing was written yet
   std::uint64_t length;  ///< length of the committed lines in bytes
@@ -7085,7 +7104,7 @@ struct ring_block {
   /// Id of the thread; its logs are named after the id if possible.
   std::atomic<std::uint32_t> tid;
   std::uint32_t capacity;  ///< size of the main lane in records, a power of two
-  /// Position in each lane before which all records are complete.
+  /// Position in each lane before which all records are completely stored.
   alignas(64) std::atomic<std::uint64_t> published[lanes];
   /// Start of the thread's current wait for a batch, in ticks; 0: the thread is not waiting.
   std::atomic<std::uint64_t> waiting_since;
@@ -7483,7 +7502,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // This shared object has not set up the thread's cpu_watch yet; read_cpu() does so.
+  // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -7503,8 +7522,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     return;
   }
   if (place != 0) {
-    // A signal handler interrupted this thread while it added a call, and exited by siglongjmp. The
-    // unfinished addition will never continue, so it is undone.
+    // A signal handler interrupted this thread while the thread added a call, and exited by
+    // siglongjmp. The unfinished addition will never continue, so it is undone.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
@@ -7724,7 +7743,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // Bit i stands for word i of the variable's list in environment_table.
+  // Bit i stands for word i of the words that environment_table lists for LOTUS_ANNOTATE.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
@@ -7970,13 +7989,13 @@ struct name_entry {
 };
 
 /// The text for unnamed_id, the id of all names that the table has no room for. Ring files do not
-/// contain it, because recovery knows it.
+/// contain this text: recovery uses the constants here.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 /// The start of a log line if the ring file does not contain the name of the operation.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// Returns the start of a log line, "S<name>,", for the id of a name.
+/// A function object that returns the start of a log line, "S<name>,", for the id of a name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -7985,8 +8004,9 @@ struct name_lookup {
 };
 
 /// Maps each name to an id. Ids count from 1; a name for which there is no room gets unnamed_id.
-/// Looking up a known name takes no lock. Nothing is ever freed, so ids and entries stay valid
-/// until the process exits. All functions are thread-safe, also in signal handlers.
+/// Looking up a name that is already in the table takes no lock. Nothing is ever freed, so ids and
+/// entries stay valid until the process exits. All functions are thread-safe, also in signal
+/// handlers.
 class name_table {
  public:
   static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
@@ -8071,8 +8091,9 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// Returns an index that will be at most half full when one more name is added. An index that is
-  /// replaced by a larger one is not freed, because other threads may still be reading it.
+  /// Returns an index (a hash table of the names) that will be at most half full when one more name
+  /// is added. An index that is replaced by a larger one is not freed, because other threads may
+  /// still be reading it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -8165,7 +8186,7 @@ namespace detail {
 /// Detects a child that was created without fork handlers (_Fork, clone): such a child has copies
 /// of all data, including locks that no thread will ever release. A child of vfork is not detected,
 /// because it runs in its parent's memory. Thread safety: call claim() while the process has one
-/// thread; is_this() is safe on any thread, also in signal handlers.
+/// thread; is_this() may be called on any thread, also in signal handlers.
 class own_process {
  public:
   /// Declares that the library's data in memory belongs to this process from now on.
@@ -8326,10 +8347,11 @@ enum class record_drawing : std::uint8_t {
   step,     ///< from its start to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  /// As additional data of the operation with the same start time, whose record follows this one.
+  /// drawn as additional data of an operation: the one with the same start time, whose record
+  /// follows this record
   ahead,
-  /// an interval before this record's time that interrupts the spans around it, such as a time off
-  /// the CPU
+  /// drawn as an interval before this record's time that interrupts the spans around it, such as a
+  /// time off the CPU
   gap,
 };
 
@@ -8378,8 +8400,9 @@ struct record_field {
   line_column column;
 };
 
-/// One row of the table. In a side-log line, column A contains the duration if the kind has a
-/// measured one. A column for which the kind has no number contains 0.
+/// One row of the table record_kinds, which describes one kind of record. In a side-log line,
+/// column A contains the duration if the kind has a measured one. A column for which the kind has
+/// no number contains 0.
 struct record_kind {
   event_kind kind;
   log_role role;  ///< the log that contains the kind's lines
@@ -8395,11 +8418,12 @@ struct record_kind {
   std::string_view side_begin;
   /// The numbers of a record, in the order in which compact blocks contain them.
   record_field fields[2];
-  /// The fields that columns A and B of a side-log line contain. record_kinds sets them.
+  /// The fields that columns A and B of a side-log line contain. The initializer of the table
+  /// record_kinds sets them from `fields`.
   record_field columns[2] = {};
 
-  /// Returns the name under which a profiler's timeline shows the span; empty if the record has a
-  /// name of its own.
+  /// Returns the name under which a profiler's timeline shows spans of this kind; empty if each
+  /// span has a name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
@@ -8494,7 +8518,8 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, side, alone, no_time, drawn::nothing, 10, "", "takes,,", {parent, item}};
     case event_kind::off_cpu:
       return {kind, side, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    // has no line; selects the loader's folder for the lines of the records after it
+    // A record of this kind has no line. It selects the loader's folder in which the lines of the
+    // records after it are written.
     case event_kind::loader:
       return {kind, side, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
@@ -8859,8 +8884,8 @@ class line_formatter {
   }
 
   /// Writes the record's line for the side log, "<kind>,<name>,<time>,<a>,<b>", and returns the
-  /// line's end. Call this only for kinds that have such a line. `out` and `name` are as in
-  /// format().
+  /// line's end. Call this only for kinds that have a line in the side log. `out` and `name` are as
+  /// in format().
   char* format_side_line(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =
@@ -8989,9 +9014,10 @@ struct heap_sums {
   std::uint32_t unit_name;  ///< id of the name of a unit; 0: no unit has begun
 };
 
-/// The interface: the only symbol of the library except for the functions that it replaces. All
-/// functions are thread-safe, but not signal-safe, as malloc(3) is not; enter() and leave() apply
-/// to the calling thread. No function allocates.
+/// The interface of liblotus_memory.so. It is the only symbol of that library except for the
+/// functions that the library replaces, such as malloc. All functions are thread-safe, but not
+/// signal-safe, as malloc(3) is not; enter() and leave() apply to the calling thread. No function
+/// allocates.
 struct heap_hook {
   std::uint32_t version;
   std::uint32_t bytes;  ///< size of this struct
@@ -9187,9 +9213,11 @@ class heap_account {
   }
 
   lazy_lookup<const heap_hook*> hook_;
-  /// Whether begin_recording() has run; protected by the session's control lock.
+  /// Whether begin_recording() has run after liblotus_memory.so was found; protected by the
+  /// session's control lock.
   bool begun_ = false;
-  /// Ids of the fixed names of record kinds, see name(); 0: not known yet.
+  /// For kinds whose records have no name of their own: the id of the fixed name of the kind (see
+  /// name()); 0: not determined yet.
   std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};
   std::atomic<bool> blind_reported_{false};
   std::atomic<bool> heap_reported_{false};
@@ -9291,8 +9319,8 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. Returns false, after reporting the reason, if the schedule or
-  /// options::log_file is invalid.
+  /// Starts at step 0. Returns false, after reporting the reason, if the schedule has no active
+  /// steps or options::log_file is too long.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -9333,7 +9361,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
   /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
-  /// call the listener in it.
+  /// call the listener in the notice.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -9378,7 +9406,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The values of one aggregate (one name and loader) at one moment.
+/// The values of one aggregate (the sums for one name and one loader) at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -9396,9 +9424,10 @@ enum class aggregate_state : std::uint8_t {
   moving,  ///< the blocks were copied while the thread continued to add calls
 };
 
-/// Reads aggregates, possibly while their thread adds to them, and checks all values. For `moving`
-/// copies, computes the counts from the duration buckets; the sums may then belong to a slightly
-/// different moment than the counts.
+/// Reads aggregates, possibly while their thread adds to them, and checks that their values are
+/// consistent. If the blocks were copied while the thread continued to add calls (`moving`),
+/// computes the counts from the duration buckets; the sums may then belong to a slightly different
+/// moment than the counts.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
@@ -9437,8 +9466,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return inconsistent;
-    // The last call is stored separately until the next call. If no aggregate has its key, it is
-    // the first call of its name and gets an aggregate of its own here.
+    // A thread's last call is stored separately until its next call ends. If no aggregate has the
+    // key of the last call, that call is the first one of its name and gets an aggregate of its own
+    // here.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -9494,7 +9524,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Reads an aggregate, and tries again if the thread changes the aggregate during the reading.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A `moving` copy does not change, so a second attempt would give the same result.
+    // With `moving`, the aggregate is in a copy, which no longer changes, so a second attempt would
+    // give the same result.
     const int max_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
       to.key = from.key;
@@ -9520,8 +9551,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Computes the number of calls from the duration buckets. The stored number may differ from
-  /// their sum, because calls were added while the block was copied.
+  /// Computes the number of calls from the duration buckets. The stored number of calls may differ
+  /// from the sum of the buckets, because calls were added while the block was copied.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -9720,7 +9751,7 @@ using new_aggregates_block = function_ref<aggregates_block*()>;
 
 /// The blocks with one thread's aggregates, and a hash table that finds the aggregates in them. The
 /// table is in private memory directly from the kernel. Thread safety: none. Only the thread itself
-/// adds blocks; other threads that read must hold the `guard` of its producer.
+/// adds blocks; other threads that read them must hold the `guard` of that thread's producer.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t max_blocks = std::size_t{1} << 14;
@@ -9760,8 +9791,8 @@ struct aggregate_memory {
 
   /// Releases all memory, including this object.
   /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   nothing is released, because the thread will continue to use the blocks; private memory at
-  ///   the same addresses replaces them.
+  ///   the thread will continue to use the addresses of the blocks, so private memory replaces the
+  ///   blocks there, and nothing else is released.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -9785,8 +9816,9 @@ struct aggregate_memory {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Adds a call to the thread's aggregates, and first allocates memory for this call and for the
-  /// previous one if needed. Returns false if there is no memory.
+  /// Adds a call to the thread's aggregates. First allocates memory that this call needs, and also
+  /// memory for the previous call, because that call becomes part of the sums only now. Returns
+  /// false if there is no memory.
   /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
@@ -10077,12 +10109,12 @@ struct log_folder {
   name_lookup names;
   /// Whether the process writes compact logs, one for each thread, instead of text logs.
   bool compact;
-  /// New files get the owner, group and permissions of this file. If null, new files belong to this
-  /// process's user and have the permissions `mode`.
+  /// The status of a file whose owner, group and permissions new files get. If null, new files
+  /// belong to this process's user and have the permissions `mode`.
   const struct stat* like = nullptr;
 
-  /// Gives the new file `fd` these permissions, and the owner and group of `like`, which must not
-  /// be null.
+  /// Gives the new file `fd` the permissions `new_mode`, and the owner and group of `like`, which
+  /// must not be null.
   /// @param status  status of `fd`.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
@@ -10210,9 +10242,9 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
 /// Identifies a section of an aggregates file. If several sections have the same name, readers use
 /// only the last one.
 struct section_name {
-  std::uint64_t began_ns;  ///< start of the recording, in ns since the epoch
-  /// 0 for the section with all calls of the recording. A call that ends after the recording gets a
-  /// section of its own, with its number here.
+  std::uint64_t began_ns;  ///< start of the recording, in ns since the Unix epoch
+  /// 0 for the section with all calls of the recording. Each call that ends after the recording
+  /// gets a section of its own, with a number from 1 on.
   std::uint64_t late;
 };
 
@@ -10300,7 +10332,7 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
-  // The next loader is the one with the smallest id above the current one.
+  // The next loader is the one with the smallest id above that of the current loader.
   std::optional<std::uint64_t> next = 0;
   while (next) {
     const std::uint64_t loader = *next;
@@ -10377,7 +10409,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// Returns this thread's producer, a new or reused one if necessary; null if there is no memory.
+  /// Returns this thread's producer; if the thread has none yet, a new or reused one. Returns null
+  /// if there is no memory.
   /// @param retire  bool(producer&): drains a dead thread's producer; returns false if records
   /// remain.
   /// @param fits  bool(producer&): whether this thread may reuse a dead thread's producer.
@@ -10532,7 +10565,8 @@ class claim_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
+  /// Calls each(std::string_view) for every line, until `each` returns false or the budget is
+  /// spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
     char text[min_page_bytes];
@@ -10626,7 +10660,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
 
-// Writes the complete records of one ring to a sink, usually the logs of the ring's thread.
+// Writes the completely stored records of one ring to a sink, usually the logs of the ring's
+// thread.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
@@ -10664,7 +10699,7 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// The largest time in ms since the epoch that fits into 64 bits as ns.
+/// The largest time in ms since the Unix epoch that fits into 64 bits as ns.
 inline constexpr std::uint64_t max_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.
@@ -10817,9 +10852,9 @@ class log_appender {
   }
 
   /// Selects the ring from which the next records are appended: initially the ring itself, later
-  /// possibly a copy of it in private memory. commit() then stores `tail` in that ring. The lengths
-  /// of the logs are always stored in the ring itself, because its contents survive if the process
-  /// is killed.
+  /// possibly a copy of it in private memory. commit() then stores `tail` in the selected ring. The
+  /// lengths of the logs are always stored in the ring itself, because its contents survive if the
+  /// process is killed.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
   /// Stores in the ring that the records of this lane (one of the ring's circular buffers) before
@@ -10830,16 +10865,17 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // These records were only in memory until now, so this commit also reduces the ring's count of
-    // records in memory.
+    // The records come from the copy, so they were only in memory until now. Therefore this commit
+    // also reduces the ring's count of records in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Removes the bytes of an append that a crash interrupted. At most max_append_bytes are removed;
-  /// if there are more, another process appended them. Call this before any append.
+  /// Removes the bytes of an append that a crash interrupted. If there are more than
+  /// max_append_bytes, another process appended them, and none are removed. Call this before any
+  /// append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -10879,8 +10915,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the valid
-  /// commit is written last, so that it always refers to a complete commit.
+  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
+  /// commit is written after the commit itself, so that it always refers to a completely written
+  /// commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -11017,7 +11054,8 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// Returns the number of records that are complete but not in the logs yet.
+  /// Returns the number of records that the thread has completely stored but that are not in the
+  /// logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
@@ -11226,7 +11264,7 @@ enum class cpu_watching : std::uint32_t { off, batches, switches };
 
 /// Measures how long threads are off the CPU. The object must be in memory that is never freed,
 /// because every thread's rseq area points into it. Any thread may call all functions, but only
-/// with its own account.
+/// with its own cpu_account.
 class cpu_clock {
  public:
   /// @param wanted  whether to measure from now on.
@@ -11263,8 +11301,8 @@ class cpu_clock {
     return found;
   }
 
-  /// Clears the account of a thread that no longer exists, so that another thread can use it. In a
-  /// forked child, that is the account of a thread of the parent.
+  /// Clears the cpu_account of a thread that no longer exists, so that another thread can use it.
+  /// In a forked child, the threads of the parent no longer exist.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
@@ -11295,7 +11333,8 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// A shorter time off the CPU is ignored, because the two clocks are not read at the same moment.
+  /// A shorter time off the CPU is ignored, because the wall clock and the CPU clock are not read
+  /// at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
   /// If this many readings within futile_ns find no time off the CPU, another library probably
   /// keeps changing the rseq area. Then clocks are read only once per batch.
@@ -11397,7 +11436,8 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  /// Another unused sequence: its address in the rseq area marks the watch; see cpu_watch::mark().
+  /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
+  /// see cpu_watch::mark().
   sequence marked_sequence_{};
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
@@ -11939,12 +11979,14 @@ class ring_copy {
 
   ring_block& ring() noexcept { return *ring_; }
   std::uint64_t file_offset() const noexcept { return at_; }
-  /// Returns the number of complete records that are not in the logs yet.
+  /// Returns how many of the ring's records are not in the logs yet, without those that are ignored
+  /// (see doubted()).
   std::uint64_t left() const noexcept {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether an invalid record was found in the ring. That record and all later ones are ignored.
+  /// Whether a record of the ring cannot be read or has an unknown kind. That record and all later
+  /// ones are ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
@@ -12093,7 +12135,7 @@ class dead_ring_file {
     return 0;
   }
 
-  /// Calls `each(ring_copy&)` for every valid ring.
+  /// Calls `each(ring_copy&)` for every ring that can be copied.
   /// @return number of rings of which at least a part is damaged; all blocks that read_blocks()
   /// ignored count as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
@@ -12409,15 +12451,15 @@ struct compact_block_header {
   std::uint32_t bytes;  ///< size of the block including this header
   std::uint8_t version;
   std::uint8_t flags;
-  /// Bit i is set if the text format would write lines for these records to the log with log_role
-  /// i.
+  /// Bit i is set if the text format would write lines for the block's records to the log with
+  /// log_role i.
   std::uint8_t roles;
   std::uint8_t unused;
   std::uint32_t records;
   /// Time in ns since the Unix epoch, relative to which the first record's time is stored.
   std::int64_t base_ns;
-  std::int64_t first_ns;   ///< no record begins earlier (ns since the epoch)
-  std::int64_t last_ns;    ///< no record ends later (ns since the epoch)
+  std::int64_t first_ns;   ///< no record begins earlier (ns since the Unix epoch)
+  std::int64_t last_ns;    ///< no record ends later (ns since the Unix epoch)
   std::uint64_t checksum;  ///< checksum of all other bytes of the block
 };
 static_assert(sizeof(compact_block_header) == 48 &&
@@ -12429,8 +12471,8 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Stored instead of a time if a record ends before the end of the previous record; then the
-/// difference of the two ends follows, in ns.
+/// Stored instead of a record's time if the record ends before the end of the previous record; then
+/// the difference of the two ends follows, in ns.
 inline constexpr std::uint64_t earlier_time = 3;
 
 /// Encodes the time of a record that does not end earlier than the previous record.
@@ -12440,8 +12482,8 @@ constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
 }
 
 /// Encodes a record's time: its end, or its start if that needs fewer bytes, as for a long span
-/// that begins shortly after the end of the previous record. Returns the end; writes at most 20
-/// bytes.
+/// that begins shortly after the end of the previous record. Returns the end of the written bytes,
+/// which are at most 20.
 /// @param since  ns from the end of the previous record to the end of this one, modulo 2^64.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
@@ -13067,8 +13109,9 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Reports that logs with this directory and prefix exist already. Reports nothing if this
-  /// process has recorded to them just before, because then they are its own.
+  /// Reports that logs with this directory and prefix exist already. Reports nothing if the
+  /// previous report was about the same directory and prefix, because then this process has
+  /// recorded there itself.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -13116,8 +13159,8 @@ class storage_reports {
   }
 
  private:
-  /// Reports that a log cannot be opened safely, each kind of reason once. Other logs may be
-  /// writable.
+  /// Reports that a log was refused, for example because it is a symbolic link or belongs to
+  /// another user. Reports each kind of reason once. Other logs may still be writable.
   void refused(const log_location& location, int error, const char* log) noexcept {
     const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
     if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
@@ -13395,7 +13438,7 @@ namespace detail {
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< last write to any of the deleted logs, in ns since the epoch
+  std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
 };
 
 /// Limits the total size and the age of all logs in a directory, including those of other
@@ -13480,8 +13523,8 @@ class log_limits {
     return max_bytes_ / parts > least ? max_bytes_ / parts : least;
   }
 
-  /// Returns when the log's last lines were appended, in ns since the epoch. For a part, reads this
-  /// time from the part's name, because the file system's time may come from another machine's
+  /// Returns when the log's last lines were appended, in ns since the Unix epoch. For a part, reads
+  /// this time from the part's name, because the file system's time may come from another machine's
   /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
@@ -13512,7 +13555,8 @@ class log_limits {
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes up to `at_once` of the oldest logs. Returns whether there may be more to delete.
+  /// Deletes the oldest logs until the limits are met, but at most `at_once` of them. Returns
+  /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
@@ -13579,7 +13623,8 @@ class log_limits {
   std::int64_t max_age_ns_ = 0;
   std::atomic<std::int64_t> checked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // UINT64_MAX means unlimited, so that each append needs only one comparison.
+  // Size in bytes at which a log becomes a part. UINT64_MAX means unlimited, so that each append
+  // needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_checking_{false};
 };
@@ -13603,9 +13648,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Supplies the numbers for the names of parts: the current time in ms since the epoch, increased
-/// if necessary so that each number is larger than the one before. So no two parts of a log get the
-/// same name. All functions are thread-safe.
+/// Supplies the numbers for the names of parts: the current time in ms since the Unix epoch, or the
+/// previous number plus one if that is larger. So no two parts of a log get the same name. All
+/// functions are thread-safe.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -13738,15 +13783,15 @@ class log_retention {
   /// them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// For a forked child, in which the parent's other threads do not exist: ends the operations that
-  /// they had begun.
+  /// For a forked child, in which the parent's other threads do not exist: ends a hold and a check
+  /// of the directory that they had begun.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// Deletes logs that exceed the limits. Returns false, without doing so, if it was called only a
-  /// short time ago.
+  /// Deletes the logs that exceed the limits of size and age. Returns false, without checking the
+  /// logs, if they were last checked only a short time ago.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, deleted_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
@@ -13792,7 +13837,8 @@ class idle_time_of_lines {
   idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
       : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
 
-  /// Adds a line. Returns false if the line is not about CPUs; then no further line is.
+  /// Adds a line. Returns false if the line is not about CPUs; then no further line is about CPUs
+  /// either.
   bool add(const char* line) noexcept {
     if (std::strncmp(line, "cpu", 3) != 0) return false;
     if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs
@@ -14061,8 +14107,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distance into the past and the largest into the future that the information file
-/// states; see span_distance. covers() is thread-safe; callers of the other functions hold a lock.
+/// The largest distances, one into the past and one into the future, at which recorded spans may
+/// end according to the information file; see span_distance. covers() is thread-safe; callers of
+/// the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -14075,8 +14122,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether the stored distance is at least as large as that of this span's end, so that the file
-  /// needs no new line.
+  /// Whether this span ends within the stored distance, so that the file needs no new line.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -14102,18 +14148,18 @@ class reported_reach {
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line is valid:
+/// Appends lines "<key> <values>" to the file. If a key occurs again, its last line counts:
 ///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
-///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
-///   cpu_time <ns since the epoch> <ns> <idle ns>: CPU time of all threads of the process until
+///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
+///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
-///   forgotten <files> <bytes> <ns since the epoch>: logs deleted by limits, and their last write
-///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
+///   forgotten <files> <bytes> <ns since 1970>: logs deleted by limits, and their last write
+///   snapshot <ns since 1970>: only in a snapshot: when it was taken (recovery/snapshot_folder.hpp)
 /// A log has a number of its own if another process uses the thread's id; see
 /// folder/log_claims.hpp. When the file is created, space for the lines "records" and "forgotten"
 /// is reserved, so that these lines can be written even if the disk is full. A process that records
@@ -14199,8 +14245,8 @@ class run_info {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
-  /// Whether the file already states a distance at least as large as that of this span's end.
-  /// Thread safety: any thread, without a lock.
+  /// Whether this span ends within a distance that the file already states. Thread safety: any
+  /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
   /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
@@ -14308,7 +14354,8 @@ class run_info {
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the space that create() reserved. Returns false if there is no such space.
+  /// Writes into the space that create() reserved. Returns false if no space is reserved there, or
+  /// if writing fails.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;
@@ -14386,7 +14433,8 @@ class session_clock {
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // CLOCK_BOOTTIME also runs while the machine sleeps, so the map is compared after each sleep.
+    // CLOCK_BOOTTIME also runs while the machine is suspended, so the map is compared after each
+    // suspension.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -14448,7 +14496,7 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Returns how long the machine slept since the last call, in ns. The caller holds lock_.
+  /// Returns how long the machine was suspended since the last call, in ns. The caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
@@ -14624,7 +14672,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- Functions about the information and the clock in the files.
 
-  /// Returns when this recording began, in ns since the epoch: ring_file_header::began_ns.
+  /// Returns when this recording began, in ns since the Unix epoch: ring_file_header::began_ns.
   std::uint64_t began_ns() noexcept {
     const locked hold{lock_};
     return began_ns_;
@@ -14746,8 +14794,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   // --- Functions for one thread.
 
-  /// Adds a call to the thread's aggregates, and allocates memory for it if necessary. Returns
-  /// false if there is no memory.
+  /// Adds a call to the thread's aggregates, and allocates memory if the thread has none for this
+  /// call yet. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -14804,12 +14852,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Makes the thread's next call take the slow path, where the thread waits for producer::guard.
-  /// So the aggregates do not change while this thread holds that guard.
+  /// Makes the next call of p's thread take the slow path, where that thread waits for
+  /// producer::guard. So its aggregates do not change while the caller holds that guard.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close(): the thread adds its calls directly again.
+  /// Reverses close(): the thread adds its calls without the slow path again.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
@@ -14976,7 +15024,8 @@ class background_thread {
                     void* context) noexcept
       : name_{name}, round_{round}, context_{context} {}
 
-  /// Starts the thread, or ends its pause if it is running. Does nothing if that fails.
+  /// Starts the thread, or ends its pause if it is running. Does nothing if the thread cannot be
+  /// started.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -15033,8 +15082,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// All functions are thread-safe, but call only one of begin(), write_through() and end() at a
-/// time.
+/// Whether recording is on, and how records are stored. All functions are thread-safe, but call
+/// only one of begin(), write_through() and end() at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
@@ -15226,7 +15275,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The kernel's start time of the calling thread, accurate to 10 ms; read when it is first needed.
+/// The time at which the calling thread started, as the kernel reports it, accurate to 10 ms; read
+/// when it is first needed.
 class thread_start {
  public:
   /// Returns true if the thread certainly started later than the time `ticks`.
@@ -15414,7 +15464,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // If limits apply, the dead thread's logs become parts, so that they can be deleted.
+      // If the size or age of logs is limited, the dead thread's logs become parts, so that they
+      // can be deleted.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -15440,8 +15491,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- Writing records to logs.
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; records that could not be
-  /// written stay in the ring or in memory.
+  /// Writes all records that p's thread has completely stored to the thread's logs. Returns 0 or
+  /// errno; records that could not be written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -15830,15 +15881,16 @@ struct wait_folder {
 /// thread-safe. Trivially destructible.
 class wait_file {
  public:
-  /// Whether lines can be appended to the file. Costs one system call.
+  /// Whether the file is open, was not deleted and is not too long, so that lines can be appended
+  /// to it. Costs one system call.
   /// @param max_bytes  maximum size of the file; 0: unlimited.
   bool ready(std::uint64_t max_bytes) noexcept {
     return file_.holds(status_) && status_.st_nlink > 0 &&
            (max_bytes == 0 || static_cast<std::uint64_t>(status_.st_size) <= max_bytes);
   }
 
-  /// Opens or creates the file; call this function if ready() is false. Returns false if that
-  /// fails.
+  /// Opens or creates the file; call this function if ready() is false. Returns false if the file
+  /// cannot be opened.
   bool begin(const wait_folder& folder) noexcept {
     if (folder.directory < 0 || *folder.info == '\0') return false;
     if (file_.holds(status_) && status_.st_nlink > 0) make_older(folder);
@@ -15930,9 +15982,9 @@ class wait_objects {
     return place.id;
   }
 
-  /// Returns the number of the global variable at this address. If it is new, also adds the line
-  /// that defines it to `to`. Returns 0 if there is no such variable, or if the last lookup, which
-  /// is slow, was less than 2 s ago.
+  /// Returns the number of the global variable at this address. If the variable is new, also adds
+  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if the last
+  /// lookup, which is slow, was less than 2 s ago.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
@@ -16030,7 +16082,7 @@ class wait_objects {
   }
 
   /// Finds the program or shared object that has a variable at this address, and writes its path to
-  /// `path`. Returns the address at which its file is mapped; 0 if there is none.
+  /// `path`. Returns the address at which the file is mapped; 0 if no such file is found.
   static std::uint64_t module_of(std::uint64_t address, char (&path)[4096]) noexcept {
     std::uint64_t base = 0;
     std::uint64_t last_end = 0;
@@ -16082,7 +16134,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
-//   look,<ns since the epoch>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
+//   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
 //                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.
 
@@ -16167,9 +16219,9 @@ struct call_row {
 
 #define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
   {SYS_##name, wait_reason::reason, of_descriptor, #name},
-/// The system calls in which threads usually wait; any other call has the reason `other`. If a call
-/// has a descriptor, describe_wait() changes the reason to that of the kind of file: a pipe, for
-/// instance.
+/// The system calls in which threads usually wait; any other call has the reason `other`. If an
+/// argument of a call is a descriptor, describe_wait() changes the reason to the one for the
+/// descriptor's kind of file, such as a pipe.
 inline constexpr call_row call_table[] = {
     // clang-format off
     LOTUS_DETAIL_CALL(read, file, true)
@@ -16586,8 +16638,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (samples_per_s_ == 0) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
-    // Samples at most half of the threads, because more samples of the same moment would add
-    // little.
+    // Samples at most half of the threads, because more samples of the same moment would add little
+    // information.
     do {
       seen[count] = sample(seen, count);
     } while (++count < max_per_round && count < threads_ / 2 && samples_per_s_ != 0);
@@ -17388,7 +17440,8 @@ LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_lo
   return error == 0;
 }
 
-/// Whether options::snapshot_signal has arrived since the last snapshot that it triggered.
+/// Whether the signal options::snapshot_signal has arrived since the last snapshot that it
+/// triggered.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signaled{false};
 LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
 
@@ -17506,8 +17559,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Not thread-safe: the recorder calls one function at a time. It also begins and ends the triggers
-/// together with the recording.
+/// Takes the snapshots of a recording, and contains the triggers that request them. Not
+/// thread-safe: the recorder calls one function at a time. The recorder also begins and ends the
+/// triggers together with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -17516,7 +17570,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
@@ -17644,7 +17698,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// Takes a snapshot. Returns false, after reporting the reason, if that fails.
+  /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};
@@ -17855,7 +17909,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // `m` belongs to the shared object that contains the session's code. That object is never
+    // Here `m` belongs to the shared object that contains the session's code. That object is never
     // unloaded, so leave() is called for it only when the process exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
@@ -17871,7 +17925,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  selects the recorded steps; the session keeps its listener alive.
+  /// @param steps  selects the recorded steps; the session keeps the listener of `steps` alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -17916,7 +17970,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// Returns the name in a tag, or the name of the tag's kind if such tags contain no name.
+  /// Returns the name in a tag, or the name of the tag's kind if tags of that kind contain no name.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -18023,7 +18077,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Takes settings that the program has not chosen from environment variables.
+  /// Uses the values of environment variables for those settings that the program has not chosen.
   static void ask_environment(options& chosen) noexcept {
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
@@ -18114,8 +18168,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the table of functions. In a child process created without fork handlers (_Fork, clone),
-/// most of them do nothing.
+/// Returns the table of the functions with which shared objects call the session. In a child
+/// process created without fork handlers (_Fork, clone), most of them do nothing.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
