@@ -26,8 +26,8 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if a function of json_events returned false, or after an error, which `wrong`
-  /// describes.
+  /// Returns false if a function of json_events returned false, or after an error; the member
+  /// `wrong` then contains its description.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
