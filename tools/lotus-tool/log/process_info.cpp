@@ -44,8 +44,9 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-/// Adds the reading in a line "cpu_time". Ignores a reading that cannot be true, for example
-/// because the clock was set back.
+/// Adds a process's CPU time and idle time at one moment, which the rest of a line "cpu_time" of
+/// its information file contains. Ignores a reading that cannot be true, for example because the
+/// clock was set back.
 void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
   cpu_reading now;
   if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;

@@ -13,7 +13,7 @@ struct seen_times {
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
   std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record
   std::int64_t longest_ns = 0;        ///< the longest duration of a record
-  /// Maximum time by which a record ends earlier than a record before it.
+  /// Maximum time by which a record ends earlier than a record before it in the log.
   std::int64_t back_ns = 0;
 
   void add(const seen_times& other) noexcept {
