@@ -16,7 +16,8 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Merges two sorted lists of buckets with `join`. A bucket that is missing in a list counts as 0.
+/// Merges two sorted lists of buckets. Calls `join(count in a, count in b)` for the count of each
+/// bucket of the result; a bucket that a list does not contain has the count 0 there.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;
