@@ -36,8 +36,8 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes of the heap in use
-  /// Maximum of `held`, which is sampled only at the ends of units (batches); the true peak may be
-  /// higher.
+  /// Maximum number of bytes that the process held. It is sampled only at the ends of units
+  /// (batches), so the true peak may be higher.
   std::uint64_t max_held = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
