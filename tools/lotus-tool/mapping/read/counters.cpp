@@ -29,7 +29,7 @@ metric_kind kind_of(std::string_view column, std::string_view value) {
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
-/// Returns the columns that are needed to combine the values of a metric for several functions.
+/// Returns the other columns that are needed to combine a metric's values of several functions.
 std::vector<std::string_view> needed_for(metric_kind kind) {
   switch (kind) {
     case metric_kind::share:
