@@ -27,8 +27,8 @@
 namespace lotus::tool {
 namespace {
 
-// Numbers that are used like numbers of operations' names, which are much smaller: for the waits
-// for batches, and for preprocessing.
+// Waits for batches and preprocessing have no operation's name, so the code below uses these
+// numbers for them instead of the number of a name. Numbers of names are much smaller.
 constexpr std::uint32_t of_wait = UINT32_MAX;
 constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 
