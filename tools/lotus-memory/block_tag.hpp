@@ -18,7 +18,7 @@ struct block_tag {
   /// tag.
   std::uint64_t size_and_check;
   /// Slot (upper 16 bits, see class generations), number of the thread (16 bits) and number of the
-  /// operation (32 bits).
+  /// operation (32 bits) that allocated the block.
   std::uint64_t owner;
 
   static constexpr unsigned size_bits = 48;
