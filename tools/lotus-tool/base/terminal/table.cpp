@@ -62,8 +62,8 @@ std::string fixed(double value, int decimals, std::string_view unit) {
 /// A name in the first column of a table is printed on the same line as the numbers of its row if
 /// it is not wider than this.
 constexpr std::size_t min_name = 24;
-/// If a name is wider than this, it gets a line of its own rather than that the table leaves out
-/// columns that were given to spare().
+/// If a name is wider than this, it gets a line of its own, which leaves more width for the columns
+/// that were given to spare().
 constexpr std::size_t max_name = 40;
 
 /// Whether the text contains only printable ASCII characters, each of which takes one column.
