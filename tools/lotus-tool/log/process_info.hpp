@@ -21,7 +21,8 @@ struct record_counts {
   /// Number of records that are lost because they existed only in the memory of killed processes.
   std::uint64_t lost = 0;
   std::uint64_t deleted_bytes = 0;  ///< bytes of logs that were deleted to limit their size
-  /// All records that began later than this time, in ns since 1970, exist. 0: nothing was deleted.
+  /// All records that began later than this time, in ns since 1970, exist; earlier records may have
+  /// been deleted. 0: no records were deleted.
   std::int64_t whole_from_ns = 0;
 
   std::uint64_t all() const noexcept { return written + dropped; }
