@@ -307,8 +307,8 @@ class symbol_source::module {
     Dwarf_Die* die;
   };
 
-  /// Returns where the function at `address` begins, as an address in the file (without bias_); 0
-  /// if unknown. Looks it up in the index of the unwind tables.
+  /// Returns where the function at `address` begins, as an address of the ELF file, from which
+  /// bias_ is subtracted; 0 if unknown. Looks it up in the index of the unwind tables.
   std::uint64_t begin_of(GElf_Addr address) {
     if (!begins_read_) read_begins();
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);
