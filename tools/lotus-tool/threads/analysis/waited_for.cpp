@@ -120,9 +120,9 @@ waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
           s.reason == wait_reason::condition, s.count};
 }
 
-/// Returns how likely `other` is a wait of a thread that uses the same object in another way, such
-/// as the other end of a queue. Threads that wait in the same function do not wait for each other:
-/// they wait for the same event, or in different objects.
+/// Returns how likely it is that `other` is a wait in the same object as `own`, but of a thread
+/// that uses this object in another way, such as the other end of a queue. Threads that wait in the
+/// same function do not wait for each other: they wait for the same event, or in different objects.
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
@@ -183,8 +183,8 @@ bool waited_for::several_objects(const object_wait& own) const {
   return false;
 }
 
-/// Returns how likely a group uses the same object as `own`, because it calls other functions of
-/// the class in whose function `own` waits.
+/// Returns how likely it is that a group uses the object in which `own` waits, because the group
+/// calls other functions of the class in whose function `own` waits.
 waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size_t group,
                                                bool several) const {
   const waiting_function& function = functions_[own.function];
