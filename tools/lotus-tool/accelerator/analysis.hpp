@@ -77,7 +77,7 @@ struct accelerator_analysis {
   /// Idle time by cause, one element per device. The sum of an element is the device's idle_ns.
   std::vector<cause_times> causes;
   /// The time in which devices waited for batches, by the operation, stage or other activity that
-  /// was on the run's critical path then. Empty if no run that Lotus recorded is given.
+  /// was on the run's critical path at that time. Empty if no run that Lotus recorded is given.
   std::map<std::string, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
   /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
