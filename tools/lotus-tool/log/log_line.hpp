@@ -68,8 +68,9 @@ inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
 
 #endif
 
-/// Reads the decimal digits at `p`. Returns the position after them and sets `digits` to their
-/// number. The value is exact for up to 19 digits and meaningless for more.
+/// Reads the decimal digits at `p`. Returns the position after them, and sets `value` to the number
+/// that they form and `digits` to how many they are. The value is exact for up to 19 digits and
+/// meaningless for more.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& value,
                                std::size_t& digits) noexcept {
   const char* const begin = p;

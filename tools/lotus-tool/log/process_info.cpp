@@ -229,8 +229,9 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // If this process reports that its thread's log has another number than the thread id, the log
-    // with the thread id as its number belongs to a thread in another container.
+    // The log whose number is the id of this thread belongs to this process, unless the process
+    // reports that the log of the thread has another number. In that case, the log with this number
+    // belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

@@ -104,7 +104,7 @@ class run_processes {
   cpu_measure cpu_of(std::uint64_t number) const;
   /// Returns the parent of a process, if it belongs to this run; otherwise null.
   const process_info* parent_of(const process_info& process) const;
-  /// Returns the sums over all processes and their recordings.
+  /// Returns the numbers of records, summed over all recordings of all processes.
   record_counts records() const;
   /// Returns the maximum of process_info::back_ns over all processes.
   std::int64_t back_ns() const;
