@@ -63,7 +63,7 @@ struct process_heap {
 struct heap_data {
   /// For each operation, which is a number in run_data::names, its use of the heap.
   std::map<std::uint32_t, heap_use> operations;
-  /// Heaps by pid; all unknown pids share one entry.
+  /// The heap of each process, by process id. Processes whose id is unknown share one entry.
   std::map<std::uint64_t, process_heap> processes;
 
   /// Whether allocations were counted at all.
