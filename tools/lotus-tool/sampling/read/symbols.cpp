@@ -187,7 +187,7 @@ class symbol_source::module {
                                               dwfl_offline_section_address, nullptr};
     dwfl_ = dwfl_begin(&callbacks);
     std::error_code error;
-    // Only regular files, because opening a pipe would block.
+    // Open the file only if it is a regular file, because opening a pipe would block.
     if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
       dwfl_report_begin(dwfl_);
       module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
