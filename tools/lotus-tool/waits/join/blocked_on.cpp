@@ -222,7 +222,8 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   if (processes.empty()) return joined;
   const thread_logs threads(run);
   std::vector<const wait_sample*> samples;
-  // The times of samples for which open operations are wanted, by index of the thread's log.
+  // For each log, by its index: the times of samples at which the open operations of the log's
+  // thread must be found.
   std::unordered_map<std::size_t, std::vector<moment>> moments;
   for (const process_waits& process : processes) {
     // Caches the logs of each thread.
