@@ -52,7 +52,7 @@ class place_votes {
 class consumer_work {
  public:
   void add(const named_stack& stack, std::uint64_t count) {
-    // Each function with the function that it calls.
+    // Pairs of a function in the stack and the function of the program that it calls.
     std::set<std::pair<std::string, std::string>> calls;
     std::string callee;
     for (const source_place& call : stack) {

@@ -37,8 +37,8 @@ class analysis {
       add_functions(group);
     }
     name_programs();
-    // This comes last, because finding out for which group another group waits requires the states
-    // of all groups.
+    // Add the waits last, because finding out for which group another group waits requires the
+    // states of all groups.
     const waited_for others(samples, stacks, groups_);
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i, others);
   }

@@ -217,9 +217,9 @@ std::optional<waited_for::target> waited_for::user_of_object(const object_wait& 
   std::vector<evidence> by_class(groups_.size(), evidence::none);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // Skip a group that itself waits near this address for so long that the rest of its time is
-    // shorter than the waits of the own group. It cannot be the group that ends these waits: it
-    // waits in another object, such as the next queue in an array.
+    // Skip a group that itself waits near the address of `own` for so long that the rest of its
+    // time is shorter than the waits of the own group. It cannot be the group that ends these
+    // waits: it waits in another object, such as the next queue in an array.
     if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {
       const bool same = distance(own.address, other.address) <= condition_bytes;
