@@ -18,7 +18,7 @@ struct block_tag {
   /// tag.
   std::uint64_t size_and_check;
   /// Slot (upper 16 bits, see class generations), number of the thread (16 bits) and number of the
-  /// operation (32 bits).
+  /// operation (32 bits) that allocated the block.
   std::uint64_t owner;
 
   static constexpr unsigned size_bits = 48;
@@ -39,7 +39,7 @@ constexpr std::uint64_t owner_word(std::uint32_t slot, std::uint32_t thread,
   return (std::uint64_t{slot} << 48U) | (std::uint64_t{thread} << 32U) | operation;
 }
 
-/// Returns the checksum of a tag. In a block without a tag, the program's data has the right
+/// Returns the checksum of a tag. If a block has no tag, the program's data looks like a correct
 /// checksum in only one of 65,536 cases.
 inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_t owner) noexcept {
   const std::uint64_t mixed =

@@ -74,7 +74,8 @@ void thread_ends(void* counts) noexcept {
 }
 
 /// Called in a forked child, which has only one thread. Makes the counts of the other threads
-/// available for new threads, and stores the sums of the parent, which the child's sums exclude.
+/// available for new threads, and stores the sums that the child inherits from its parent, so that
+/// they can be subtracted from the child's sums.
 void forked() noexcept {
   heap_sums sums{};
   for (thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
@@ -199,7 +200,8 @@ thread_counts& first_counts() noexcept {
   thread_counts* t = take_over();
   if (t == nullptr) t = make();
   if (t == nullptr) return of_no_thread;
-  // Set before the next call, because that call may allocate memory and then call this function.
+  // Set `mine` before the call of pthread_setspecific(), which may allocate memory and would then
+  // call this function again.
   mine = t;
   if (has_key) pthread_setspecific(at_thread_end, t);
   return *t;

@@ -10,12 +10,12 @@ namespace lotus::memory {
 
 inline constexpr std::uint32_t slots = 1U << 16U;
 
-/// Assigns slot numbers to pairs of an operation's name and a generation. A generation is a range of
-/// units: batches, or outermost operations in a program without batches. A generation is one unit
-/// long at first; its length doubles after 64, 128, 256 units and so on. In this way, memory that is
-/// never freed can be attributed to the time when it was allocated, while the number of slots grows
-/// only with the logarithm of time. Slot 0 stands for all allocations outside operations. If all
-/// slots are used, the last generation continues. Thread safety: all functions.
+/// Assigns slot numbers to pairs of an operation's name and a generation. A generation is a range
+/// of units: batches, or outermost operations in a program without batches. A generation is one
+/// unit long at first; its length doubles after 64, 128, 256 units and so on. In this way, memory
+/// that is never freed can be attributed to the time when it was allocated, while the number of
+/// slots grows only with the logarithm of time. Slot 0 stands for all allocations outside
+/// operations. If all slots are used, the last generation continues. Thread safety: all functions.
 class generations {
  public:
   /// Must be called when a unit begins. Starts a new generation if the current one is complete.
@@ -51,8 +51,8 @@ class generations {
     return slot;
   }
 
-  /// Returns the name of the operation to which a slot between first_slot() and end_slot() belongs;
-  /// 0 if another thread is just assigning it.
+  /// Returns the number of the name of the operation to which a slot between first_slot() and
+  /// end_slot() belongs; 0 if another thread is just assigning the slot.
   std::uint32_t name(std::uint32_t slot) const noexcept {
     return name_[slot].load(std::memory_order_acquire);
   }

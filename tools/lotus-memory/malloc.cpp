@@ -86,7 +86,8 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
                                                static_cast<char*>(block));
     return std::memcpy(moved, block, bytes < room ? bytes : room);
   }
-  // Erase the tag before the call, because another thread may get the freed block immediately.
+  // Erase the tag before realloc() is called, because it may free the block, and another thread may
+  // get the block immediately.
   const std::size_t usable = lotus::memory::usable(block);
   block_tag tag;
   const bool tagged = lotus::memory::read_tag(block, usable, tag);

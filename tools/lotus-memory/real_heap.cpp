@@ -25,7 +25,8 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-// These variables are not atomic, because the lookup happens before a second thread exists.
+// These variables are not atomic, because the functions of the real heap are looked up before a
+// second thread exists.
 bool lookup_in_progress = false;
 std::size_t early_used = 0;
 

@@ -99,8 +99,9 @@ struct alignas(64) thread_counts {
     owner = owner_word(0, number, operations);
   }
 
-  /// Begins an operation. A signal handler may interrupt this function: its operations are pushed
-  /// above the current operation, and have ended before this function continues.
+  /// Begins an operation. A signal handler may interrupt this function and begin operations of its
+  /// own. They are above the current operation on the stack, and have ended when this function
+  /// continues.
   void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
     if (open == max_open) {
       ++too_deep;
@@ -158,8 +159,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_bytes += o.own_freed_bytes;
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
-    // A block outside all operations gets the number of the latest operation. Numbers are compared
-    // modulo 2^32, so they must not be far apart.
+    // A block that is allocated outside all operations gets the number of the latest operation.
+    // Numbers are compared modulo 2^32, so they must not be far apart.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

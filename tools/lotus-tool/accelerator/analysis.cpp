@@ -35,8 +35,8 @@ class gap_attribution {
   void add(const device_gap& gap) {
     const device_work& next = trace_.work[gap.next];
     const std::size_t call = calls_.call_of(next);
-    // Until this time, the work after the gap was not launched yet, so the cause of the gap is the
-    // activity of the host.
+    // Until `ordered_ns`, the host had not yet launched the work that ends the gap, so the cause of
+    // the gap is the activity of the host.
     const std::int64_t ordered_ns =
         call == SIZE_MAX ? gap.end_ns
                          : std::clamp(trace_.calls[call].start_ns, gap.start_ns, gap.end_ns);

@@ -77,7 +77,7 @@ struct accelerator_analysis {
   /// Idle time by cause, one element per device. The sum of an element is the device's idle_ns.
   std::vector<cause_times> causes;
   /// The time in which devices waited for batches, by the operation, stage or other activity that
-  /// was on the run's critical path then. Empty without a run.
+  /// was on the run's critical path at that time. Empty if no run that Lotus recorded is given.
   std::map<std::string, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
   /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
@@ -89,8 +89,9 @@ struct accelerator_analysis {
   cause_times all_causes() const noexcept;
   /// Returns the time in which devices only copied and no kernel ran, as a sum over all devices.
   std::int64_t only_copies_ns() const noexcept;
-  /// Returns the devices' time from first to last work, without the time in which they only
-  /// communicated, as a sum over all devices. Communication includes waiting for other ranks.
+  /// Returns the sum over all devices of the time from the start of the device's first work to the
+  /// end of its last work, without the time in which it only communicated. Communication includes
+  /// waiting for other ranks.
   std::int64_t own_ns() const noexcept;
   /// Returns the name with the longest time in late_ns; "" if there is none.
   std::string latest() const;

@@ -65,7 +65,7 @@ struct device_figures {
   std::int64_t span_ns = 0;           ///< from start_ns to the end of the last kernel or copy
   std::int64_t compute_ns = 0;        ///< time in which at least one computing kernel ran
   std::int64_t communication_ns = 0;  ///< time in which at least one communicating kernel ran
-  /// communication_ns without the time in which computing kernels ran too.
+  /// Time in which communicating kernels ran and no computing kernel did.
   std::int64_t only_communication_ns = 0;
   /// Time in which data was copied from or to the host and no kernel ran.
   std::int64_t only_copies_ns = 0;

@@ -65,7 +65,8 @@ struct rank_comparison {
   std::vector<std::string> names;    ///< "rank 3", or the process's number, or the file's name
   std::vector<std::int64_t> own_ns;  ///< time outside communication, in total or per step
   bool by_step = false;              ///< whether own_ns is per profiler step
-  /// The rank with the longest own_ns, if that is 5 % above the median of the other ranks.
+  /// The rank that spends the most time outside communication (own_ns), if this time is 5 % above
+  /// the median of the other ranks.
   std::optional<std::size_t> slowest;
   std::int64_t others_ns = 0;  ///< the median of the other ranks' own_ns
   /// The rank whose device waits longest for batches, if it waits for more than 5 % of its time.

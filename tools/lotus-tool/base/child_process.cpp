@@ -75,8 +75,8 @@ void forward_signals(bool own_group) {
       // A shell script starts a job with '&' so that the job ignores these two signals. If the
       // program has its own process group, forward them nevertheless.
       const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;
-      // If another signal is ignored, such as SIGHUP because of nohup, the program must ignore it
-      // too.
+      // Leave any other ignored signal unchanged, such as SIGHUP because of nohup: the program must
+      // ignore it too.
       if (!own_group || !by_the_shell) continue;
       before[i].sa_handler = SIG_DFL;
     }

@@ -43,7 +43,8 @@ std::string printable_where(std::string_view text, bool controls) {
   while (!text.empty()) {
     const std::size_t n = utf8_length(text);
     const auto first = static_cast<unsigned char>(text.front());
-    // Some terminals interpret C1 controls (U+0080..U+009F) like the ASCII control characters.
+    // Escape C1 controls (U+0080..U+009F) too, because some terminals interpret them like the ASCII
+    // control characters.
     const bool c1 = n == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U;
     if (n == 0 || (!controls && (first < 0x20U || first == 0x7FU || c1))) {
       append_escaped(out, first);

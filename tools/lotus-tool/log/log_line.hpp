@@ -68,8 +68,9 @@ inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
 
 #endif
 
-/// Reads the decimal digits at `p`. Returns the position after them and sets `digits` to their
-/// number. The value is exact for up to 19 digits and meaningless for more.
+/// Reads the decimal digits at `p`. Returns the position after them, and sets `value` to the number
+/// that they form and `digits` to how many they are. The value is exact for up to 19 digits and
+/// meaningless for more.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& value,
                                std::size_t& digits) noexcept {
   const char* const begin = p;
@@ -146,8 +147,9 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   if (p == end || *p != ',') return nullptr;
   p = internal::skip_blanks(p + 1, end, line.blanks);
   p = internal::read_digits(p, end, duration, duration_digits);
-  // Numbers of up to 19 digits fit into 64 unsigned bits, so both can be computed first and checked
-  // afterwards. Without digits, `digits - 1` wraps around to a huge number, which fails the check.
+  // Numbers of up to 19 digits fit into 64 unsigned bits, so start and duration can be computed
+  // before their numbers of digits are checked. Without digits, `digits - 1` wraps around to a huge
+  // number, which fails the check.
   constexpr std::uint64_t limit = INT64_MAX;
   if (start_digits - 1 > 18 || duration_digits - 1 > 18 || start > limit ||
       duration > limit - start) {

@@ -84,8 +84,8 @@ std::string_view block_reader::cut_long_line() {
   while ((n = read_some(rest, room)) != 0) {
     const auto* newline = static_cast<const char*>(std::memchr(rest, '\n', n));
     if (newline == nullptr) continue;
-    // Move the bytes that follow the long line to the end of its first bytes, which are kept. The
-    // next call of next() returns them.
+    // Move the bytes that follow the long line to the position right after the part of the line
+    // that is kept. The next call of next() returns them.
     const std::size_t after = n - static_cast<std::size_t>(newline - rest);
     std::memmove(rest, newline, after);
     used_ = max_line_bytes + 1 + after;

@@ -68,9 +68,9 @@ inline std::string shown_path(const log_file& file) {
 ///
 /// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas,
 /// and an incomplete last line, which it ignores. Any other line that is not a record is reported
-/// by diagnostics->malformed().
-/// @param diagnostics  nullptr if the file is read again, because everything was reported before.
-/// Throws input_error if the file cannot be read.
+/// by diagnostics->malformed(). Throws input_error if the file cannot be read.
+/// @param diagnostics  nullptr if the file was read before, because its problems were reported
+/// then.
 template <class Line, class OnRecord>
 void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   block_reader blocks(file);
@@ -120,9 +120,10 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
 }
 
 /// Calls `on_record(const Line&)` for every record of `file`, in file order. Line is log_line, or
-/// side_line for side logs. Malformed lines are reported to `diagnostics`.
-/// @param diagnostics  nullptr if the file is read again, because everything was reported before.
-/// Throws input_error if the file cannot be read.
+/// side_line for side logs. Malformed lines are reported to `diagnostics`. Throws input_error if
+/// the file cannot be read.
+/// @param diagnostics  nullptr if the file was read before, because its problems were reported
+/// then.
 template <class Line, class OnRecord>
 void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   if (!file.compact) return read_text_lines<Line>(file, diagnostics, on_record);

@@ -120,7 +120,7 @@ class raw_name_table {
 
   std::vector<slot> slots_;
   std::size_t mask_ = 0;
-  // By number: pointer to four bytes with the length and then the text.
+  // For each number, a pointer to its text: four bytes with the length, then the characters.
   std::vector<const char*> texts_;
   std::vector<std::unique_ptr<char[]>> pages_;  // NOLINT(modernize-avoid-c-arrays)
   char* free_ = nullptr;                        // first unused byte in the last page
@@ -151,7 +151,7 @@ class name_table {
   raw_name_table names_;            // decoded names
   std::vector<bool> means_itself_;  // by number: whether the name as raw text decodes to itself
   raw_name_table others_;           // raw names that decode to a different text
-  // Number of the decoded name, by the raw name's number in others_.
+  // For each raw name in others_, by its number there, the number of the decoded name.
   std::vector<std::uint32_t> ids_;
 };
 

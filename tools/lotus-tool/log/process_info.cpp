@@ -44,8 +44,9 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-/// Adds the reading in a line "cpu_time". Ignores a reading that cannot be true, for example
-/// because the clock was set back.
+/// Adds a process's CPU time and idle time at one moment, which the rest of a line "cpu_time" of
+/// its information file contains. Ignores a reading that cannot be true, for example because the
+/// clock was set back.
 void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
   cpu_reading now;
   if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;
@@ -228,8 +229,9 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // If this process reports that its thread's log has another number than the thread id, the log
-    // with the thread id as its number belongs to a thread in another container.
+    // The log whose number is the id of this thread belongs to this process, unless the process
+    // reports that the log of the thread has another number. In that case, the log with this number
+    // belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

@@ -21,7 +21,8 @@ struct record_counts {
   /// Number of records that are lost because they existed only in the memory of killed processes.
   std::uint64_t lost = 0;
   std::uint64_t deleted_bytes = 0;  ///< bytes of logs that were deleted to limit their size
-  /// All records that began later than this time, in ns since 1970, exist. 0: nothing was deleted.
+  /// All records that began later than this time, in ns since 1970, exist; earlier records may have
+  /// been deleted. 0: no records were deleted.
   std::int64_t whole_from_ns = 0;
 
   std::uint64_t all() const noexcept { return written + dropped; }
@@ -103,7 +104,7 @@ class run_processes {
   cpu_measure cpu_of(std::uint64_t number) const;
   /// Returns the parent of a process, if it belongs to this run; otherwise null.
   const process_info* parent_of(const process_info& process) const;
-  /// Returns the sums over all processes and their recordings.
+  /// Returns the numbers of records, summed over all recordings of all processes.
   record_counts records() const;
   /// Returns the maximum of process_info::back_ns over all processes.
   std::int64_t back_ns() const;

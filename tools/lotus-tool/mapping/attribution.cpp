@@ -89,16 +89,17 @@ class function_index {
   by_name normal_;
 };
 
-/// If several operations use a function, its numbers are split among them. Returns the weight of
-/// one operation: its time, or its time multiplied by the function's share in it.
+/// If several operations use a function, its counter values are split among them in proportion to
+/// their weights. Returns the weight of the operation `op`: its time or, with weighting::mix, its
+/// time multiplied by `share`, the function's share of the operation's samples.
 double claim(const elapsed_by_op& elapsed, const std::string& op, double share, weighting weights) {
   const auto time = elapsed.find(op);
   const double total = time == elapsed.end() ? 0 : time->second;
   return weights == weighting::mix ? total * share : total;
 }
 
-/// Adds a function's numbers, multiplied by `weight`. A share of clockticks is first converted to a
-/// number of clockticks, because shares cannot be added.
+/// Adds a function's counter values, multiplied by `weight`, to the values in `to`. A share of
+/// clockticks is first converted to a number of clockticks, because shares cannot be added.
 void add_weighted(const counter_table& counters, const counted_function& counted, double weight,
                   std::vector<double>& to) {
   const auto clockticks = counters.find("Clockticks");
@@ -206,8 +207,8 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
     if (found) {
       for (const auto& [op, share] : *found) sum += claim(elapsed, op, share, weights);
     }
-    // If the function is unknown, or the operations that use it took no time, no operation gets its
-    // numbers.
+    // If the function is unknown, or the operations that use it took no time, add its counter
+    // values to those outside of all operations.
     if (sum <= 0) {
       add_weighted(counters, counted, 1, result.outside);
       continue;
@@ -245,8 +246,8 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 
 namespace {
 
-/// Warns about operations to which no numbers were attributed. If such an operation took time, the
-/// mapping was probably made from other code.
+/// Warns about operations to which no counter values were attributed. If such an operation took
+/// time, the mapping was probably made from other code.
 void warn_of_unsampled_operations(const attribution& a, const elapsed_by_op& elapsed,
                                   const std::string& path, diagnostic_log& diagnostics) {
   for (const auto& [op, values] : a.ops) {

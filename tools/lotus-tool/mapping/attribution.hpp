@@ -13,7 +13,7 @@
 
 namespace lotus::tool {
 
-/// How the numbers of a function are split if several operations use it.
+/// How the counter values of a function are split if several operations use it.
 enum class weighting {
   elapsed,  ///< in proportion to the operations' times: T_op / sum of T_op' (as in the paper)
   mix,      ///< in proportion to T_op * the function's share in it (the paper's future work)
@@ -32,8 +32,9 @@ struct attribution_inputs {
 /// Time by operation. The unit does not matter, because only ratios are used.
 using elapsed_by_op = std::map<std::string, double>;
 
-/// The numbers of one counter table, split among operations: one value per metric for each
-/// operation. Shares of clockticks are stored as clockticks; metric_value() converts them back.
+/// The values of one table of hardware counters, split among operations: one value per metric for
+/// each operation. Shares of clockticks are stored as clockticks; metric_value() converts them
+/// back.
 struct attribution {
   std::string name;
   std::vector<metric> metrics;
@@ -41,16 +42,17 @@ struct attribution {
   std::vector<double> outside;  ///< numbers of no operation: their functions are not in the mapping
 };
 
-/// Splits the numbers of one counter table among the operations of a mapping.
+/// Splits the values in one table of hardware counters among the operations of a mapping.
 /// @param elapsed  time by operation; a missing operation counts as 0.
 attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
                       weighting weights);
 
-/// Converts a metric for display: a share to percent of the clockticks, CPI and frequency to the
-/// ratio of the underlying sums.
+/// Returns the value of a metric for display: for a share of the clockticks, a percentage; for CPI
+/// (clockticks per instruction) and frequency, the ratio of the two sums that define them.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
 
-/// Splits the numbers of all counter tables among operations. Throws input_error and usage_error.
+/// Splits the values in all tables of hardware counters among operations. Throws input_error and
+/// usage_error.
 std::vector<attribution> attribute_all(const attribution_inputs& inputs,
                                        diagnostic_log& diagnostics);
 

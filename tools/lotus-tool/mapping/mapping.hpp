@@ -19,8 +19,8 @@ struct function_use {
   std::uint64_t hits = 0;  ///< number of runs whose report contains the function
   double samples = 0;      ///< sum of the samples of all runs, in mapping::unit
   double share = 0;        ///< share of all samples of the operation, 0..1
-  /// The part of `samples` in functions that the compiler has inlined into this one, by the inlined
-  /// function's name.
+  /// The part of the function's samples that was in code of other functions which the compiler has
+  /// inlined into it, by the name of the inlined function.
   std::map<std::string, double> inlined;
 };
 

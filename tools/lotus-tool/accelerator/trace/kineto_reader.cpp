@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A time or duration as it is written in the trace, in microseconds.
+/// A time or duration of the trace, where it is written in microseconds.
 struct trace_time {
   std::int64_t ns = 0;
   double us = 0;

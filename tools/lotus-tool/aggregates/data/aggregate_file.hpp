@@ -12,7 +12,7 @@
 
 namespace lotus::tool {
 
-/// The number of calls that took about `ns`, which is inexact by at most 0.8 %.
+/// The number of calls that took about `ns`: the true durations differ from it by at most 0.8 %.
 struct duration_bucket {
   double ns = 0;
   std::uint64_t count = 0;

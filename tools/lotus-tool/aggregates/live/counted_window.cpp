@@ -16,7 +16,8 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Merges two sorted lists of buckets with `join`. A bucket that is missing in a list counts as 0.
+/// Merges two sorted lists of buckets. Calls `join(count in a, count in b)` for the count of each
+/// bucket of the result; a bucket that a list does not contain has the count 0 there.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;
@@ -49,7 +50,8 @@ counted_calls counted_calls::since(const counted_calls& before) const {
 }
 
 void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums) {
-  // If the process began within the window, its sums at `began_ns` are known: they were 0.
+  // If the recording began within the window, add a first reading at `began_ns`: all sums were 0
+  // then.
   if (counts_at_.empty() && began_ns <= now_ns && began_ns >= now_ns - window_ns_) {
     counts_at_.push_back({began_ns, began_ns, {}});
   }

@@ -22,7 +22,8 @@ struct counted_calls {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> buckets;
 
   void add(const counted_calls& other);
-  /// Returns the calls that were added after `before`. A number that decreased counts as 0.
+  /// Returns the calls that this object contains in addition to those in `before`, which was read
+  /// earlier. A number that decreased counts as 0.
   counted_calls since(const counted_calls& before) const;
   bool operator==(const counted_calls& other) const {
     return count == other.count && total_ticks == other.total_ticks && buckets == other.buckets;
@@ -49,7 +50,8 @@ class counted_window {
   void add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums);
 
   /// Returns the calls since the last reading at or before `begin_ns`, or since the first reading.
-  /// Returns nullopt if there was only one reading and the process began before the window.
+  /// Returns nullopt if there is only one reading and the recording began so long before it that
+  /// its beginning is not in the window.
   std::optional<interval> since(std::int64_t begin_ns) const;
   /// Whether there is only one reading, so that a second one is needed to compute a difference.
   bool needs_second_reading() const {

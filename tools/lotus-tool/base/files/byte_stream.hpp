@@ -55,7 +55,7 @@ class byte_stream {
     if (++at_ == end_) fill();
     return c;
   }
-  /// Returns the number of bytes consumed by take() and pass().
+  /// Returns the number of bytes of the stream that were consumed so far.
   std::uint64_t taken() const noexcept { return before_ + at_; }
 
   bool at_end() const noexcept { return at_ == end_; }

@@ -56,8 +56,8 @@ int descriptor_named(const std::string& path) {
 }
 
 /// Opens an output that is written directly, because a temporary file cannot replace it: a device,
-/// a pipe or a descriptor of this process. Returns -1 for all others: regular or new files, and
-/// links.
+/// a pipe or a descriptor of this process. Returns -1 for any other output: a regular file, a new
+/// file or a link.
 /// @param status  the status of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// Returns the beginning of the hidden names of temporary files for `stem`. Truncates a long stem,
-/// because file systems limit the length of names.
+/// Returns the beginning of the names of the hidden temporary files for an output with the name
+/// `stem`. Truncates a long stem, because file systems limit the length of names.
 std::string start_of(const std::string& stem) {
   constexpr std::size_t max_bytes = 200;
   return '.' + stem.substr(0, max_bytes) + ".lotus_";
@@ -111,7 +111,8 @@ unfinished make_unfinished_folder(const std::string& folder, const std::string& 
       // NOLINTNEXTLINE(*-vararg)
       const int opened = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
       if (opened >= 0 || errno != ENOENT) return opened;
-      // Another process has removed the folder before it was opened; create another folder.
+      // mkdtemp() created the folder, but it no longer existed when this function opened it,
+      // because another process had removed it. Create a folder with another name.
       path.replace(path.size() - any.size(), any.size(), any);
     }
     return -1;

@@ -13,12 +13,12 @@ namespace lotus::tool {
 /// A reader restores every text by removing one leading apostrophe.
 std::string csv_guarded(std::string_view text);
 
-/// Returns csv_guarded(text) as a field, if necessary in quotes and with inner quotes doubled (RFC
-/// 4180, section 2). Control characters and bytes that are not UTF-8 become %XX, as in the log, so
-/// each record is one line.
+/// Returns csv_guarded(text) as a CSV field. If it contains a comma or a quote, puts it in quotes
+/// and doubles the inner quotes (RFC 4180, section 2). Control characters and bytes that are not
+/// UTF-8 become %XX, as in the log, so each record is one line.
 std::string csv_field(std::string_view text);
 
-/// Returns `text` as a field that a database reads back unchanged, including line breaks; only
+/// Returns `text` as a CSV field that a database reads back unchanged, including line breaks; only
 /// bytes that are not UTF-8 become %XX. An empty text is written as "", to distinguish it from
 /// NULL, which is an empty field.
 std::string csv_exact_field(std::string_view text);

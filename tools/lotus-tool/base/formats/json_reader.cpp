@@ -26,8 +26,8 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if a function of json_events returned false, or after an error, which `wrong`
-  /// describes.
+  /// Returns false if a function of json_events returned false, or after an error; the member
+  /// `wrong` then contains its description.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
@@ -310,7 +310,7 @@ json parse_json(const std::string& path, std::string_view text) {
         valid.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, valid.size()));
     const auto line = static_cast<std::size_t>(std::count(valid.begin(), end, '\n')) + 1;
     throw input_error(at_line(path, line, reason_of(error)));
-    // Thrown, for example, for a number that does not fit into a double.
+    // The JSON library throws this exception, for example, if a number does not fit into a double.
   } catch (const json::exception& error) {
     throw input_error(path + ": " + reason_of(error));
   }

@@ -48,12 +48,14 @@ class trend {
   double per_s() const noexcept { return together_ns_ > 0 ? squares_ * 1e9 / together_ns_ : 0; }
 
  private:
-  // The current group: number of events, first time, sum of times, sum of index * time.
+  // For the current group: number of events and time of the first event; then, with times relative
+  // to the first event, the sum of times and the sum of index * time.
   double count_ = 0;
   double first_ns_ = 0;
   double sum_ns_ = 0;
   double weighted_ns_ = 0;
-  // Sums over the groups that have ended, with x = index - mean index: x * time, and x * x.
+  // Sums over the events of all groups that have ended: of x * time, and of x * x, where x is the
+  // event's index in its group minus the mean of these indices.
   double together_ns_ = 0;
   double squares_ = 0;
 };

@@ -59,9 +59,11 @@ std::string fixed(double value, int decimals, std::string_view unit) {
   return all;
 }
 
-/// A name that is not wider than this many columns is always printed in one line with its numbers.
+/// A name in the first column of a table is printed on the same line as the numbers of its row if
+/// it is not wider than this.
 constexpr std::size_t min_name = 24;
-/// A name that is wider than this many columns gets its own line if that saves columns of numbers.
+/// If a name is wider than this, it gets a line of its own, which leaves more width for the columns
+/// that were given to spare().
 constexpr std::size_t max_name = 40;
 
 /// Whether the text contains only printable ASCII characters, each of which takes one column.
@@ -115,9 +117,10 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Removes columns until a line is at most `room` wide, but keeps one column of numbers. Removes
-/// first the columns given to spare(), then the last ones. Names that get their own lines count as
-/// min_name columns: in the first step names wider than max_name, in the second all wide names.
+/// Removes columns until a line is at most `room` wide, but keeps one column of numbers. First
+/// removes columns given to spare(). If names are wider than max_name, they get lines of their own
+/// in this step, so the first column counts as min_name wide. Then removes the last columns; now
+/// all names wider than min_name get lines of their own.
 void table::leave_out(column_list& columns, const column_list& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;

@@ -36,8 +36,8 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes of the heap in use
-  /// Maximum of `held`, which is sampled only at the ends of units (batches); the true peak may be
-  /// higher.
+  /// Maximum number of bytes that the process held. It is sampled only at the ends of units
+  /// (batches), so the true peak may be higher.
   std::uint64_t max_held = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
@@ -63,7 +63,7 @@ struct process_heap {
 struct heap_data {
   /// For each operation, which is a number in run_data::names, its use of the heap.
   std::map<std::uint32_t, heap_use> operations;
-  /// Heaps by pid; all unknown pids share one entry.
+  /// The heap of each process, by process id. Processes whose id is unknown share one entry.
   std::map<std::uint64_t, process_heap> processes;
 
   /// Whether allocations were counted at all.

@@ -64,8 +64,8 @@ tested_generations generations_to_test(const process_heap& process) {
 constexpr std::size_t min_generations = 10;
 
 /// Returns the unfreed bytes per unit that one operation allocated in each tested generation.
-/// Returns nothing if fewer than three generations in one half of them have unfreed bytes; see
-/// find_leaks().
+/// Returns nothing if, in the first or the second half of the tested generations, fewer than three
+/// have unfreed bytes; see find_leaks().
 std::vector<observation> observe(const tested_generations& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t min_times = 3;

@@ -99,7 +99,8 @@ class compact_decoder {
   }
 
   /// Sets time_ns_ to the end of the next record. Reports an error if the time is impossible.
-  /// @param earlier  if `coded` is earlier_time: how much earlier than the previous record it ends.
+  /// @param earlier  how much earlier than the previous record the next one ends; only used if
+  /// `coded` is earlier_time.
   bool go_on(std::uint64_t coded, std::uint64_t earlier, std::uint64_t duration) noexcept {
     time_ns_ += coded == lotus::detail::earlier_time
                     ? 0 - earlier

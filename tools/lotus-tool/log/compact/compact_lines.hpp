@@ -22,7 +22,8 @@ class compact_lines {
  public:
   explicit compact_lines(file_role role) noexcept : role_(role) {}
 
-  /// Fills `line`. Returns false if the record has no line of this type in this role's text log.
+  /// Converts a record to a line. Returns false if a text log of this object's role (main, worker
+  /// or side log) has no such line for the record.
   bool line_of(const compact_record& record, log_line& line) {
     if (record.kind != lotus::detail::event_kind::operation) return line_of_batch(record, line);
     line.name = record.name;

@@ -25,8 +25,8 @@ std::vector<run_files> whole_runs(const std::vector<run_files>& loaders);
 
 /// Numbers the processes that consume batches, such as the ranks of a training on several GPUs.
 /// Assigns each log to its process if the process consumes batches, otherwise to the nearest
-/// ancestor process that consumes batches. If processes are unknown, assigns all logs to one
-/// consumer.
+/// ancestor process that consumes batches. If this is impossible for a log because the information
+/// files do not describe its process, assigns all logs to one consumer.
 void find_consumers(run_files& run);
 
 /// The logs of one process that consumes batches, such as a rank, and the logs of its workers.

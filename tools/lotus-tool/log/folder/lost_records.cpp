@@ -58,8 +58,9 @@ class directory {
   int error_;
 };
 
-/// If a process died while it appended to its log, reduces `bytes` to the length before that, which
-/// the ring's commit contains (`at`), so that unfinished lines are not read.
+/// If a process died while it appended to its log, reduces `bytes` to the length of the log before
+/// it appended, so that unfinished lines are not read. The process has stored this length,
+/// `at.length`, in its ring.
 void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_position& at) {
   struct stat status {};
   const bool same = lstat(path.c_str(), &status) == 0 && status.st_ino == at.inode;
@@ -76,8 +77,8 @@ std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
   return (fs::path(dir) / name).string();
 }
 
-/// Adds the statistics of aggregated operations in a dead process's ring file to the tails of logs.
-/// Returns 0 or ENOMEM.
+/// Adds the statistics of aggregated operations in a dead process's ring file to the tails
+/// (log_file::tail) of the files that store such statistics. Returns 0 or ENOMEM.
 int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
   const detail::ring_file_header& header = ring_file.header();
   return detail::read_aggregates(ring_file, detail::aggregate_state::whole)
@@ -91,8 +92,8 @@ int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
       });
 }
 
-/// Adds the records in one ring of a dead process to the tails of its logs. Returns the number of
-/// added records.
+/// Adds the records in one ring of a dead process to the tails (log_file::tail) of its logs.
+/// Returns the number of added records.
 std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& logs,
                        detail::drain_buffer& buffer) {
   ring_block& ring = copy.ring();
@@ -130,7 +131,7 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   return records;
 }
 
-/// Returns the reason why the records in the ring file of a dead process are not or not all read.
+/// Returns the reason why some or all records in the ring file of a dead process cannot be read.
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:

@@ -21,8 +21,8 @@ bool is_ring_file_name(std::string_view name);
 /// log_file::tail. If a process died while it appended to a log, the unfinished lines at the end of
 /// the log are not read. Changes nothing on disk.
 /// @param files  all logs that were found; logs that a dead process had not created yet are added.
-/// @param max_bytes  maximum size of all tails in memory. If it does not suffice, the other
-/// records are not read, and a message reports this.
+/// @param max_bytes  maximum size of all tails in memory. Records that would exceed it are not
+/// read, and a message reports this.
 void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
                            diagnostic_log& diagnostics,
                            std::uint64_t max_bytes = std::uint64_t{2} << 30U);

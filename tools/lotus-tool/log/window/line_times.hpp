@@ -11,8 +11,8 @@ namespace lotus::tool {
 struct line_times {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Whether the line takes part in the order of lines by end time; false if it has only a start
-  /// time.
+  /// Lines of a log are sorted by end time. This member is false if the line has only a start time,
+  /// so that it has no place in this order.
   bool in_order = true;
   /// Whether the line's times may be the first or last time of the run; false for times off the
   /// CPU.

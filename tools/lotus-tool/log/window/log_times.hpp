@@ -13,7 +13,7 @@ struct seen_times {
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
   std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record
   std::int64_t longest_ns = 0;        ///< the longest duration of a record
-  /// Maximum time by which a record ends earlier than a record before it.
+  /// Maximum time by which a record ends earlier than a record before it in the log.
   std::int64_t back_ns = 0;
 
   void add(const seen_times& other) noexcept {
@@ -36,7 +36,8 @@ class log_times {
   /// Returns the position from which the log must be read to get all records that ended at
   /// `time_ns` or later, provided that the records are sorted by end time.
   virtual std::uint64_t begin_for(std::int64_t time_ns) const = 0;
-  /// Returns the position up to which to read to get all records that ended by `time_ns`.
+  /// Returns the position up to which the log must be read to get all records that ended at
+  /// `time_ns` or earlier.
   virtual std::uint64_t end_for(std::int64_t time_ns) const = 0;
   /// Returns the end time of the first record at or after position `byte`; nullopt if there is
   /// none.

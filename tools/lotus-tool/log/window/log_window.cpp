@@ -53,8 +53,8 @@ class narrowed_run {
     }
   }
 
-  /// Summarizes the times of this loader's logs in seen_. Returns false if the times of a log are
-  /// unknown.
+  /// Summarizes in seen_ the times of the logs in `run`, without those of other loaders. Returns
+  /// false if the times of a log are unknown.
   bool look(const run_files& run) {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
@@ -90,7 +90,7 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > max_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - max_margin_bytes);
-        // If no record ends at or after this position, no margin is needed.
+        // If the log has no record at or after this position, no margin is needed.
         max_ns =
             !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }

@@ -65,8 +65,8 @@ class text_times final : public log_times {
   }
 
  private:
-  // How many samples of lines seen() takes, distributed evenly over the file; one more is at its
-  // end.
+  // seen() reads lines at this many positions, which are distributed evenly over the file, and
+  // lines at its end.
   static constexpr std::uint64_t samples = 16;
   static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
   static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;

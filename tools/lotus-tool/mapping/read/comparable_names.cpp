@@ -37,7 +37,7 @@ std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
     const std::size_t behind = signs + known.size();
     const bool longer_word = is_word(known.back()) && behind < name.size() && is_word(name[behind]);
     if (!stands_at(name, signs, known) || longer_word) continue;
-    // "operator< <int>": a blank separates the operator from its template arguments.
+    // In "operator< <int>", a blank separates the operator from its template arguments.
     return stands_at(name, behind, " <") ? behind + 1 : behind;
   }
   return signs;

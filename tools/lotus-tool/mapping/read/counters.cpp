@@ -29,7 +29,7 @@ metric_kind kind_of(std::string_view column, std::string_view value) {
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
-/// Returns the columns that are needed to combine the values of a metric for several functions.
+/// Returns the other columns that are needed to combine a metric's values of several functions.
 std::vector<std::string_view> needed_for(metric_kind kind) {
   switch (kind) {
     case metric_kind::share:
@@ -87,7 +87,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
     counted.function = fields[0];
     if (module && fields[*module] != "[Unknown]") counted.module = fields[*module];
     for (const std::size_t c : columns) {
-      // If VTune could not compute a metric, the field is empty.
+      // A field is empty if VTune could not compute the metric; it counts as 0.
       const auto value = fields[c].empty() ? std::optional<double>(0) : number_in(fields[c]);
       if (!value) {
         throw input_error(

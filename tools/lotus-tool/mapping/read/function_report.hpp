@@ -21,7 +21,8 @@ bool is_own_function(std::string_view function);
 struct function_report {
   std::string unit;  ///< unit of the values, such as "s", "ms", "samples" or "Ir"
   std::map<std::string, double> functions;  ///< values by function_key()
-  /// The part of these values that is in inlined code: by function_key(), then by inlined function.
+  /// The part of the values in `functions` that belongs to inlined code: by function_key(), then by
+  /// inlined function.
   std::map<std::string, std::map<std::string, double>> inlined;
 
   void add(std::string_view function, std::string_view module, double value) {

@@ -115,7 +115,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   }
   while (lines.next(line) && !trimmed(line).empty()) {
     std::vector<std::string> fields = split_fields(line, ',');
-    // uProf 5.x does not quote names, which may contain commas.
+    // uProf 5.x does not quote names, which may contain commas, so join the fields of such a name.
     while (fields.size() > columns && function == 0) {
       fields[0] += ',' + fields[1];
       fields.erase(fields.begin() + 1);

@@ -114,7 +114,8 @@ class log_threads {
     const auto at = process_of_.find(tid);
     return at == process_of_.end() || at->second == nullptr ? 0 : at->second->pid;
   }
-  /// Returns the name in the samples, otherwise the name in the process's information file.
+  /// Returns the name of a thread: the one in the samples or, if they contain none, the one in the
+  /// information file of the thread's process.
   std::string name_of(std::uint32_t tid, const located_samples& samples) const {
     const auto seen = samples.thread_names.find(tid);
     if (seen != samples.thread_names.end()) return seen->second;

@@ -30,7 +30,8 @@ struct joined_op {
   /// Samples of threads of the same process that have no scopes, taken while the operation ran. The
   /// operation may have waited for the work of these threads.
   thread_groups meanwhile;
-  /// Like `meanwhile`, but a sample counts once for every thread that was in the operation.
+  /// The sum of the samples in `meanwhile`. If several threads were in the operation at the time of
+  /// a sample, the sample counts once for each of them.
   joined_samples meanwhile_sum;
 };
 
@@ -49,8 +50,9 @@ struct joined_run {
 /// input_error.
 located_samples samples_of_run(const std::string& dir, diagnostic_log& diagnostics);
 
-/// Adds a run: assigns each sample to the innermost operation that its thread had open at the
-/// sample's time. Batch records do not count as operations. Throws input_error.
+/// Adds the samples of a run to `to`: assigns each sample to the innermost operation that its
+/// thread had open at the sample's time. Batch records do not count as operations. Throws
+/// input_error.
 void join(const run_files& run, const located_samples& samples, joined_run& to,
           diagnostic_log& diagnostics);
 

@@ -19,7 +19,7 @@ struct joined_samples {
   std::uint64_t value = 0;  ///< sum of the samples' values, in the event's unit: ns, cycles, …
 
   joined_samples& operator+=(const joined_samples& more) noexcept;
-  /// Returns the share of `value` in the value of `all`, 0..1.
+  /// Returns the value of these samples as a share of the value of `all`, 0..1.
   double share_of(const joined_samples& all) const noexcept;
 };
 

@@ -38,7 +38,7 @@ std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   std::int64_t value = 0;
   const char* const end = digits.data() + digits.size();
   const auto [at, error] = std::from_chars(digits.data(), end, value);
-  // As a time since 1970, this is in the year 2116.
+  // If this limit is taken as ns since 1970, it is in the year 2116.
   constexpr std::int64_t end_of_time = std::int64_t{1} << 62U;
   if (error != std::errc{} || at != end || value < 0 || value >= end_of_time) return std::nullopt;
   return value;

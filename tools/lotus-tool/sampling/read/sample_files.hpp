@@ -87,7 +87,7 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics);
 
 /// Returns the function at a sample's address; "[kernel]" in the kernel, "[unknown]" outside of
 /// mapped files.
-/// @param file  the file that contains the sample.
+/// @param file  the file of samples that contains `s`.
 code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols);
 
 }  // namespace lotus::tool

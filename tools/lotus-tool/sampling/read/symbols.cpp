@@ -187,7 +187,7 @@ class symbol_source::module {
                                               dwfl_offline_section_address, nullptr};
     dwfl_ = dwfl_begin(&callbacks);
     std::error_code error;
-    // Only regular files, because opening a pipe would block.
+    // Open the file only if it is a regular file, because opening a pipe would block.
     if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
       dwfl_report_begin(dwfl_);
       module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
@@ -307,8 +307,8 @@ class symbol_source::module {
     Dwarf_Die* die;
   };
 
-  /// Returns where the function at `address` begins, as an address in the file (without bias_); 0
-  /// if unknown. Looks it up in the index of the unwind tables.
+  /// Returns where the function at `address` begins, as an address of the ELF file, from which
+  /// bias_ is subtracted; 0 if unknown. Looks it up in the index of the unwind tables.
   std::uint64_t begin_of(GElf_Addr address) {
     if (!begins_read_) read_begins();
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);

@@ -109,9 +109,9 @@ std::string owner_of_lambda(std::string_view function) {
   return found.empty() ? std::string() : owner_of(function, found.front());
 }
 
-/// Returns the start of a thread that began with the innermost lambda in a function's name. The
-/// symbol of the result is "" if the name contains no lambda, or if the function belongs to the C++
-/// library.
+/// Returns the innermost lambda in a function's name, described as the function with which a thread
+/// began. The symbol of the result is "" if the name contains no lambda, or if the function belongs
+/// to the C++ library.
 thread_start start_in_lambda(std::string_view function) {
   const std::vector<found_lambda> found = lambdas_of(function);
   if (found.empty() || is_of_cpp_library(function)) return {};

@@ -25,7 +25,7 @@ struct source_place {
   std::string file;      ///< "" without debug information
   int line = 0;          ///< 0: unknown
   bool has_name = true;  ///< whether the function has a name
-  // From the debug information; equal for all lines of the function.
+  // The next members come from the debug information, and are equal for all lines of the function.
   std::string defined_in{};  ///< file that defines the function; "" if unknown
   int defined_at = 0;        ///< first line of the function; 0: unknown
   bool has_object = false;   ///< whether the function is known to be called on an object

@@ -52,7 +52,7 @@ class place_votes {
 class consumer_work {
  public:
   void add(const named_stack& stack, std::uint64_t count) {
-    // Each function with the function that it calls.
+    // Pairs of a function in the stack and the function of the program that it calls.
     std::set<std::pair<std::string, std::string>> calls;
     std::string callee;
     for (const source_place& call : stack) {
@@ -87,10 +87,10 @@ class consumer_work {
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
 };
 
-/// Returns the index of the call from which the program enters the class that waits: the innermost
-/// call outside the class of the function that waits. If that function has no class, returns its
-/// own index if it also calls functions that do work, because then it contains the loop over
-/// batches; otherwise returns the index of its caller.
+/// Returns the index of the call in which the program calls the class that contains the function
+/// that waits: the innermost call outside this class. If the function that waits has no class,
+/// returns its own index if it also calls functions that do work, because then it contains the loop
+/// over batches; otherwise returns the index of its caller.
 std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;

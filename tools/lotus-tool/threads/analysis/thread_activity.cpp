@@ -37,8 +37,8 @@ class analysis {
       add_functions(group);
     }
     name_programs();
-    // This comes last, because finding out for which group another group waits requires the states
-    // of all groups.
+    // Add the waits last, because finding out for which group another group waits requires the
+    // states of all groups.
     const waited_for others(samples, stacks, groups_);
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i, others);
   }
@@ -156,8 +156,8 @@ class analysis {
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
-    // Calculate the shares from the threads' CPU times, which are exact. There may be too few wait
-    // samples.
+    // Calculate the shares from the threads' CPU times, which are exact, and not from the numbers
+    // of wait samples, of which there may be too few.
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);
     of.time_s = static_cast<double>(group.span_ns) * 1e-9;

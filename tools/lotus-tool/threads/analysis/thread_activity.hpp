@@ -52,7 +52,8 @@ struct thread_activity {
   std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
   double time_s = 0;  ///< sum of the threads' times in seconds
-  // Shares of `time_s`, 0..1. The sum of these and of the shares in `blocked` is 1.
+  // The shares of `time_s` (0..1) in `running`, `run_queue` and all elements of `blocked` add up to
+  // 1.
   double running = 0;
   double run_queue = 0;
   std::vector<blocked_part> blocked;      ///< the largest share first

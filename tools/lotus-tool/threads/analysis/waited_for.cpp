@@ -26,11 +26,11 @@ using lotus::detail::wait_reason;
 constexpr std::uint64_t condition_bytes = 8;
 // Waits at addresses that are at most this far apart can be in the same object, such as a queue.
 constexpr std::uint64_t object_bytes = 256;
-// Waits at addresses that are farther apart are in different objects.
+// Waits at addresses that are farther apart than this are in different objects.
 constexpr std::uint64_t max_object_bytes = 4096;
 // If other threads wait for a group, the group must do something else during these waits. It must
-// do so for at least this share of their time; not for all of it, because times are estimated from
-// samples.
+// do so for at least this share of the time of the waits; not for all of it, because times are
+// estimated from samples.
 constexpr double min_time = 0.9;
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
@@ -120,9 +120,9 @@ waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
           s.reason == wait_reason::condition, s.count};
 }
 
-/// Returns how likely `other` is a wait of a thread that uses the same object in another way, such
-/// as the other end of a queue. Threads that wait in the same function do not wait for each other:
-/// they wait for the same event, or in different objects.
+/// Returns how likely it is that `other` is a wait in the same object as `own`, but of a thread
+/// that uses this object in another way, such as the other end of a queue. Threads that wait in the
+/// same function do not wait for each other: they wait for the same event, or in different objects.
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
@@ -164,7 +164,7 @@ double waited_for::needed_seconds(const object_wait& own, std::size_t own_group)
          static_cast<double>(count) / static_cast<double>(calls.all_waits);
 }
 
-/// Returns whether threads also wait in another object of the class.
+/// Returns whether threads also wait in another object of the class in whose function `own` waits.
 bool waited_for::several_objects(const object_wait& own) const {
   const waiting_function& function = functions_[own.function];
   for (const group_calls& calls : calls_) {
@@ -183,8 +183,8 @@ bool waited_for::several_objects(const object_wait& own) const {
   return false;
 }
 
-/// Returns how likely a group uses the same object as `own`, because it calls other functions of
-/// the class in whose function `own` waits.
+/// Returns how likely it is that a group uses the object in which `own` waits, because the group
+/// calls other functions of the class in whose function `own` waits.
 waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size_t group,
                                                bool several) const {
   const waiting_function& function = functions_[own.function];
@@ -207,8 +207,8 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   return evidence::none;
 }
 
-/// Returns the group that uses the object in which `own` waits, or its class; nullopt if several
-/// groups do so.
+/// Returns the group that uses the object in which `own` waits, or that calls functions of its
+/// class; nullopt if several groups do so.
 std::optional<waited_for::target> waited_for::user_of_object(const object_wait& own,
                                                              std::size_t own_group) const {
   const bool several = several_objects(own);
@@ -217,8 +217,9 @@ std::optional<waited_for::target> waited_for::user_of_object(const object_wait& 
   std::vector<evidence> by_class(groups_.size(), evidence::none);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // If a group waits near this address while the own group waits, it cannot be the group that
-    // ends these waits: then it waits in another object, such as the next queue in an array.
+    // Skip a group that itself waits near the address of `own` for so long that the rest of its
+    // time is shorter than the waits of the own group. It cannot be the group that ends these
+    // waits: it waits in another object, such as the next queue in an array.
     if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {
       const bool same = distance(own.address, other.address) <= condition_bytes;
@@ -269,7 +270,7 @@ bool waited_for::works(std::size_t group) const {
 
 namespace {
 
-/// Returns the group as a guess if `found` contains exactly one.
+/// If `found` contains exactly one group, returns this group, marked as not certain.
 std::optional<waited_for::target> only_group(const std::set<std::size_t>& found) {
   if (found.size() != 1) return std::nullopt;
   return waited_for::target(*found.begin(), false);
@@ -277,9 +278,9 @@ std::optional<waited_for::target> only_group(const std::set<std::size_t>& found)
 
 }  // namespace
 
-/// Returns the group of threads of the same process that does work, if there is only one. Groups
-/// that wait for conditions nearly all the time do not count, because they have no time for the
-/// work.
+/// Returns the group of threads that does work in the process of the waiting thread, if there is
+/// only one. Groups that wait for conditions nearly all the time do not count, because they have no
+/// time for the work.
 std::optional<waited_for::target> waited_for::only_other_worker(const thread_sample& s,
                                                                 std::size_t own_group,
                                                                 double needed_s) const {
@@ -300,7 +301,7 @@ std::optional<waited_for::target> waited_for::only_other_worker(const thread_sam
   return only_group(found);
 }
 
-/// Returns the group of main threads of other processes, if there is only one.
+/// Returns the group of main threads of other processes, if there is only one besides `own_group`.
 std::optional<waited_for::target> waited_for::only_process(std::size_t own_group) const {
   std::set<std::size_t> found;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -309,7 +310,8 @@ std::optional<waited_for::target> waited_for::only_process(std::size_t own_group
   return only_group(found);
 }
 
-/// Returns the group of threads of other processes that does work, if there is only one.
+/// Returns the group of threads that does work in other processes than the waiting thread's, if
+/// there is only one.
 std::optional<waited_for::target> waited_for::only_worker_of_others(const thread_sample& s) const {
   std::set<std::size_t> found;
   for (std::size_t i = 0; i < groups_.size(); ++i) {

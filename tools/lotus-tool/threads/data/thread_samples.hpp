@@ -52,7 +52,8 @@ struct thread_sample {
   std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
   /// Id of the thread that held the lock or for which this one waited; 0: unknown.
   std::uint32_t holder = 0;
-  /// Path of a file, "pipe:[4711]" or name of a system call; "" if unknown.
+  /// What the thread waited for: the path of a file, "pipe:[4711]" or the name of a system call; ""
+  /// if unknown.
   std::string what;
 };
 

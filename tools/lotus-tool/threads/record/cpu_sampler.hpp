@@ -58,7 +58,7 @@ class cpu_sampler {
   /// same place. Each call changes at most `changed_at_once` events.
   void change_interval(std::uint64_t interval_ns) noexcept;
 
-  /// Passes all records since the last call to `to`.
+  /// Passes all records that were not passed by earlier calls to the functions in `to`.
   void drain(const listener& to);
 
  private:

@@ -124,7 +124,7 @@ thread_recorder::thread_recorder(pid_t pid, sampling_start start)
 
 thread_recorder::~thread_recorder() = default;
 
-/// Returns the state of a process. Creates it if the process is new.
+/// Returns the data that is kept about a process. Creates it if the process is new.
 thread_recorder::process& thread_recorder::find_process(std::uint32_t pid, std::uint32_t parent) {
   const auto [at, is_new] = processes_.try_emplace(pid);
   process& found = at->second;
@@ -408,8 +408,8 @@ thread_samples thread_recorder::result() {
   }
   for (const auto& [pid, of] : processes_) to.processes.push_back({pid, of.program});
   for (thread& t : threads_) {
-    // Threads of the Lotus library are recognized by their names, so they may have been sampled
-    // before they had a name.
+    // A thread of the Lotus library is recognized by its name, so it may have been sampled before
+    // it had this name. Discard the counts of these samples.
     if (t.own) t.of.wait_samples = t.of.waits = t.of.span_ns = 0;
     to.threads.push_back(std::move(t.of));
   }

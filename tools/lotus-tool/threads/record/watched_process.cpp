@@ -206,8 +206,8 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   wait.stack.bytes.resize(stack_copy::max_bytes);
   wait.stack.bytes.resize(
       read_memory(wait.stack.sp, wait.stack.bytes.data(), wait.stack.bytes.size()));
-  // If the line is the same as before, the thread has not left this wait, because the line contains
-  // the stack pointer. Then the description of the wait and the copy of the stack are valid.
+  // Read the line of /proc/PID/task/TID/syscall again. If it is the same as before, the thread was
+  // in this wait while its stack was copied, because the line contains the stack pointer.
   std::string after;
   if (read_call(tid, after) != 0 || before != after) return seen_state::runs;
   return seen_state::waits;

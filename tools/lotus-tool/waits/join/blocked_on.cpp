@@ -27,8 +27,8 @@
 namespace lotus::tool {
 namespace {
 
-// Numbers that are used like numbers of operations' names, which are much smaller: for the waits
-// for batches, and for preprocessing.
+// Waits for batches and preprocessing have no operation's name, so the code below uses these
+// numbers for them instead of the number of a name. Numbers of names are much smaller.
 constexpr std::uint32_t of_wait = UINT32_MAX;
 constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 
@@ -222,7 +222,8 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   if (processes.empty()) return joined;
   const thread_logs threads(run);
   std::vector<const wait_sample*> samples;
-  // The times of samples for which open operations are wanted, by index of the thread's log.
+  // For each log, by its index: the times of samples at which the open operations of the log's
+  // thread must be found.
   std::unordered_map<std::size_t, std::vector<moment>> moments;
   for (const process_waits& process : processes) {
     // Caches the logs of each thread.

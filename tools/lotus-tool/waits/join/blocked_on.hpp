@@ -68,7 +68,7 @@ void write_blocked_on(json_writer& json, const blocked_list* list,
 void write_all_blocked_on(json_writer& json, const run_blocked_on& joined);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
-/// @param name  name of the operation that waits, without S.
+/// @param name  name of the operation that waits, without the S that logs put before it.
 std::string wait_phrase(const blocked_on& of, const std::string& name);
 
 /// Returns a text such as "sleeps during 52 % of its time and waits for the network: a socket
@@ -80,7 +80,7 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
 /// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time.".
 /// Returns "" if the operation is not mostly blocked, or if fewer than 10 samples show that it
 /// waited.
-/// @param name  name of the operation, without S.
+/// @param name  name of the operation, without the S that logs put before it.
 std::string waiting_text(const run_blocked_on& joined, const std::string& name,
                          std::int64_t blocked_ns, std::int64_t wall_ns);
 
