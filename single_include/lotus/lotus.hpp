@@ -3831,8 +3831,9 @@ inline constexpr variable_row environment_table[] = {
     {"LOTUS_MAP_PASSES", variable_type::number, "passes", "1",
      "how many times a LOTUS_MAP_REGION runs while it is sampled", 1, 1'000'000'000, 1},
     {"LOTUS_MAP_SLEEP_MS", variable_type::number, "milliseconds", "1000",
-     "pause before VTune or uProf is resumed, because they do not report when they are ready", 0,
-     1'000'000'000, 1000},
+     "how long the program waits before it lets VTune or uProf begin; these do not say when they "
+     "are ready",
+     0, 1'000'000'000, 1000},
     {"LOTUS_MAP_RATE", variable_type::number, "samples a second", "1000",
      "how often the collectors builtin and perf sample", 1, 1'000'000, 1000},
     {"LOTUS_MAP_FOLDER", variable_type::text, "folder", "next to the logs",

@@ -77,7 +77,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   if (p) head.emplace_back("p");
   if (slower) head.emplace_back();
   if (cpu) {
-    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "CPU change"});
+    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "in CPU time"});
   }
   head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
   text.row(std::move(head));
@@ -90,8 +90,8 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
     if (r.count_before == 0 && r.count_after == 0) continue;
     const change_texts changed = texts_of_change(r);
     factors = factors || changed.factors;
-    std::vector<std::string> cells{title_of(r), time(r.typical_ns.before), time(r.typical_ns.after),
-                                   changed.change, changed.interval};
+    std::vector<std::string> cells{table_title(r), time(r.typical_ns.before),
+                                   time(r.typical_ns.after), changed.change, changed.interval};
     if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
     if (slower) cells.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
     if (cpu) {

@@ -126,7 +126,8 @@ class screen_printer {
 
   std::string advice_of(const first_screen& s) const {
     table rows;
-    rows.row({"try first", "run time", "likely range"});
+    const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
+    rows.row({sure ? "try first" : "uncertain suggestions", "run time", "likely range"});
     for (const shown_advice& a : s.advice) {
       rows.row({a.change, a.now + " -> " + a.then, a.low + " to " + a.high});
     }

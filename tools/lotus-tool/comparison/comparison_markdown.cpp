@@ -70,13 +70,13 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
   }
   std::vector<std::vector<std::string>> rows{
       {"mean of", "before", "after", "change", "95 % interval"}};
-  if (cpu) rows[0].emplace_back("CPU change");
+  if (cpu) rows[0].emplace_back("in CPU time");
   if (slower) rows[0].emplace_back("");
   bool factors = false;
   for (const compared_times& r : l.rows) {
     const change_texts changed = texts_of_change(r);
     factors = factors || changed.factors;
-    std::vector<std::string> row{title_of(r), shown_time(r.typical_ns.before),
+    std::vector<std::string> row{table_title(r), shown_time(r.typical_ns.before),
                                  shown_time(r.typical_ns.after), changed.change, changed.interval};
     if (cpu) row.push_back(growth(r.mean_cpu_ns));
     if (slower) row.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");

@@ -142,6 +142,10 @@ std::string title_of(const compared_times& row) {
   return shown_name(row.name) + (kind == aggregated_kind ? " (aggregated)" : "");
 }
 
+std::string table_title(const compared_times& row) {
+  return std::string_view(row.kind) == "batch" ? quantity_title(row.name) : title_of(row);
+}
+
 std::string change_text(double grown_by) {
   return is_factor(grown_by) ? factor(grown_by) : signed_share(grown_by);
 }

@@ -12,6 +12,8 @@ namespace lotus::tool {
 
 /// Returns the name of a row in the output, such as "Crop", "Token (aggregated)" or "preprocess".
 std::string title_of(const compared_times& row);
+/// Returns the title of a row in a table, such as "consumer waits" for the row "wait".
+std::string table_title(const compared_times& row);
 
 /// Returns sentences about differences between the two sides that affect this loader but are not
 /// changes of the program, such as other machines or other batch sizes.

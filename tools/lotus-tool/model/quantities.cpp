@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,13 @@ std::string_view quantity_name(quantity of) noexcept {
       return "step";
   }
   return {};
+}
+
+std::string quantity_title(std::string_view name) {
+  if (name == quantity_name(quantity::wait)) return "consumer waits";
+  if (name == quantity_name(quantity::delay)) return "delivery delay";
+  if (name == quantity_name(quantity::step)) return "consumer's step";
+  return std::string(name);
 }
 
 std::optional<std::int64_t> value_of(const run_batches& batches, const batch& b, quantity wanted) {

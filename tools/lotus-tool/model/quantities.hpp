@@ -21,6 +21,8 @@ inline constexpr quantity all_quantities[] = {quantity::preprocess, quantity::wa
 
 /// Returns the name of a quantity, such as "preprocess".
 std::string_view quantity_name(quantity of) noexcept;
+/// Returns what tables call the quantity with this name, such as "consumer waits" for "wait".
+std::string quantity_title(std::string_view name);
 
 /// Returns the value of one quantity of a batch. If no waits are recorded, no batch has a step,
 /// because the step would contain waiting.

@@ -216,7 +216,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
         "workers never wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
     all.emplace_back(
-        "the run never reached its prefetch depth, so at least two batches per worker are assumed");
+        "the prefetch depth is at least two batches per worker; this run never filled it");
   }
   if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;

@@ -92,9 +92,9 @@ std::string limit_text(const what_if& run) {
 }
 
 std::string slowing_text(const what_if& run) {
-  return "a thread needs " + human_share(run.law().law.slowing) +
-         " more CPU time while all other CPUs are busy; this is an estimate, because the number of "
-         "busy CPUs hardly varied in this run";
+  return "busy CPUs slow each other down: " +
+         std::to_string(std::lround(100 * run.law().law.slowing)) +
+         " % more CPU time while all are busy is assumed, because this run does not show it";
 }
 
 std::string others_text(const what_if& run) {

@@ -41,7 +41,8 @@ void print_figures(const std::string& head, std::size_t count, bool cpu, const F
     const figures& f = of(i);
     std::vector<std::string> cells;
     cells.reserve(columns.size() + 1);
-    cells.push_back(column == &figure_field::op_column ? shown_name(f.name) : f.name);
+    cells.push_back(column == &figure_field::op_column ? shown_name(f.name)
+                                                       : quantity_title(f.name));
     for (const figure_field* field : columns) {
       cells.push_back(human_text(*field, f));
       if (f.time.count == 0) break;

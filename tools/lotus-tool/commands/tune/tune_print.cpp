@@ -136,7 +136,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   std::vector<std::string> head{"run"};
   for (const knob& k : space.knobs()) head.push_back(printable_line(k.name));
   for (const char* const name :
-       {"batches/s", "90 % interval", "predicted", "memory", "CPUs", "start-up"}) {
+       {"batches/s", "90 % interval", "predicted", "peak memory", "CPUs used", "start-up"}) {
     head.emplace_back(name);
   }
   runs.row(head);
@@ -154,7 +154,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
     cells.push_back(run.measured ? human_time(1e9 * run.measured->start_up_s) : "-");
     runs.row(cells);
   }
-  runs.spare({"start-up", "CPUs", "memory"});
+  runs.spare({"start-up", "CPUs used", "peak memory"});
   runs.print(out);
   out << '\n';
   const auto tell = [&out](const std::string& text) {

@@ -68,8 +68,7 @@ std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
   if (std::abs(off) < exact) return "The simulation of the unchanged run is as fast as the run.";
   return "The simulation of the unchanged run is " + human_share(std::abs(off)) +
-         (off < 0 ? " too slow" : " too fast") +
-         "; predictions are corrected by this error (by half of it for large changes).";
+         (off < 0 ? " too slow" : " too fast") + "; the predictions are corrected for this.";
 }
 
 }  // namespace
@@ -88,7 +87,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
     all.emplace_back(slowing_text(run) +
-                     ": to measure it, pass a run with another number of workers (--also)");
+                     "; a second run with another number of workers shows it (--also)");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(
@@ -106,8 +105,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "the run never reached its prefetch depth, so at least two batches per worker are assumed "
-        "where no depth is given");
+        "the prefetch depth, if you give none, is at least two batches per worker; this run never "
+        "filled it");
   }
   all.emplace_back(
       "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "

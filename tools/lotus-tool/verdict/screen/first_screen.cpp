@@ -190,7 +190,9 @@ class composer {
       case verdict::lock_bound:
         return "Why: " + lock_text(*d_.lock) + "; " + lock_advice + '.';
       case verdict::consumer_bound:
-        return "Why: most of the run is the consumer's own work: a faster loader would not help." +
+        return "Why: most of the run passes in the consumer's steps, between receiving one batch "
+               "and "
+               "waiting for the next: a faster loader would not help." +
                std::string(d_.accelerator.empty() ? unknown_device : "");
       case verdict::order_bound:
         return "Why: during " + whole_percent(d_.head_of_line_share) +
@@ -363,7 +365,7 @@ class composer {
       if (g.bound == verdict::prefetch_bound && !prefetch)
         s_.not_worth.emplace_back("a larger prefetch depth");
       if (g.bound == verdict::order_bound && !order)
-        s_.not_worth.emplace_back("delivery in any order");
+        s_.not_worth.emplace_back("receiving batches in any order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
         s_.not_worth.emplace_back("a faster step of the consumer");
       if (g.bound == verdict::preprocessing_bound) {
