@@ -81,10 +81,9 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
   base_ = replayed_with({}, law_.law, {});
   replayed_per_s_ = base_.per_s();
   loosen_policies();
-  take_measured_cpus();
   if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
-    fit_time_slice();
-    if (others_share_ <= 0) fit_cpus();
+    if (fewest_cpus() <= 0) fit_time_slice();
+    fit_cpus();
   }
   run_sd_ = run_sd_of(run);
   find_explanations(also);
@@ -213,31 +212,31 @@ void what_if::find_wanted_cpus() {
   consumer_wants_ = wanted_by(recorded_.steps);
 }
 
-void what_if::take_measured_cpus() {
-  constexpr double much = 0.1;
-  constexpr double most = 0.9;
-  if (law_.law.cpus <= 0 || !recorded_.others_cpus) return;
-  const double share = std::min(*recorded_.others_cpus / law_.law.cpus, most);
-  if (share < much) return;
-  find_wanted_cpus();
-  others_share_ = share;
-  law_.law.cpus *= 1 - share;
-  base_ = replayed_with({}, law_.law, {});
+double what_if::fewest_cpus() const {
+  // Fewer CPUs used by others are system processes, which every machine has.
+  constexpr double many = 0.1;
+  const double others = recorded_.others_cpus.value_or(0);
+  if (others < many * law_.law.cpus) return 0;
+  return std::max(law_.law.cpus - others, many * law_.law.cpus);
 }
 
 void what_if::fit_cpus() {
-  // Assume that other programs used CPUs only if the simulation is far too fast. A small difference
-  // may come from the scheduler.
-  if (law_.law.cpus <= 0 || fitted() <= (1 + max_off) * achieved()) return;
-  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
-  // If the simulation remains too fast when the recorded waits for a CPU are included, the cause is
-  // not a lack of CPUs.
-  if (waiting.per_s() > (1 + max_off) * achieved()) return;
+  if (law_.law.cpus <= 0) return;
+  double low = fewest_cpus();
+  if (low <= 0) {
+    // Assume that other programs used CPUs only if the simulation is far too fast. A small
+    // difference may come from the scheduler.
+    if (fitted() <= (1 + max_off) * achieved()) return;
+    // If the simulation remains too fast when the recorded waits for a CPU are included, the cause
+    // is not a lack of CPUs.
+    const replay_result waiting =
+        replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
+    if (waiting.per_s() > (1 + max_off) * achieved()) return;
+  }
   find_wanted_cpus();
   speed_law law = law_.law;
   law.turn_ns = 0;
   law.slowing = 0;
-  double low = 0;
   double high = all_cpus_;
   for (int tries = 0; tries < 12; ++tries) {
     law.cpus = 0.5 * (low + high);

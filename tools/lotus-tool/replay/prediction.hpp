@@ -133,9 +133,9 @@ class what_if {
   void fit_time_slice();
   /// Sets all_cpus_, workers_want_ and consumer_wants_.
   void find_wanted_cpus();
-  /// If other programs used 10 % or more of the CPUs according to the recording, simulates the run
-  /// with the remaining CPUs.
-  void take_measured_cpus();
+  /// Returns how many CPUs the run got at least, if the recording shows that other programs used
+  /// many; otherwise 0.
+  double fewest_cpus() const;
   /// Estimates how many CPUs the run got if other programs used the rest: the number of CPUs with
   /// which the simulation is as slow as the run.
   void fit_cpus();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,14 @@ std::string slowing_text(const what_if& run) {
 }
 
 std::string others_text(const what_if& run) {
-  return "other programs used " + std::to_string(std::lround(100 * run.others_share())) +
+  const std::string percent = std::to_string(std::lround(100 * run.others_share()));
+  const std::optional<double> others = run.recorded().others_cpus;
+  if (others && *others < 0.5 * run.others_share() * run.recorded().cpus.value_or(1)) {
+    return "the run did not get " + percent +
+           " % of the CPU time that its threads could have used, although other programs used "
+           "little, so predictions are rough";
+  }
+  return "other programs used " + percent +
          " % of the CPU time that this run could have used, so predictions are rough: record again "
          "on an idle machine";
 }
