@@ -1,5 +1,6 @@
-// A stand-in for the control library of uProf 5.1. Programs must use only one of its two groups of
-// functions. With STAND_IN_HANGS, its strict pause function never returns.
+// A stand-in for the control library of uProf 5.1, which has two functions to pause the profiler
+// (plain and "strict") and two to resume it. A program must not mix the plain ones with the strict
+// ones, so this file records which are called. With STAND_IN_HANGS, the strict pause never returns.
 #include <unistd.h>
 
 #include <cstdio>

@@ -59,9 +59,9 @@ void check_title(const std::string& screen) {
   CHECK(std::abs(rate - std::stod(found[4])) <= half);
 }
 
-/// Checks that each suggestion shows the title's run time as the present time, and that its
-/// predicted time is inside its interval. Suggestions whose whole interval is a gain must come
-/// first. Both groups must be sorted by the predicted time.
+/// Checks that each suggestion shows the run time of the title to the left of its arrow, and that
+/// the predicted run time, to the right of it, is inside its interval. Suggestions whose whole
+/// interval is a gain must come first. Both groups must be sorted by the predicted time.
 void check_advice(const std::string& screen) {
   std::smatch title;
   REQUIRE(std::regex_search(screen, title, std::regex("in " + time_text)));
@@ -154,7 +154,7 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
   for (const screen_of& one :
        {screen_of{"right", "preprocessing-bound", "Why: "},
         screen_of{"oversubscribed", "", "16 workers"}, screen_of{"lock", "", "Fetch"},
-        screen_of{"slow-steps", "consumer-bound", "the consumer's own work"},
+        screen_of{"slow-steps", "consumer-bound", "in the consumer's steps, between"},
         screen_of{"order", "", "batches"}, screen_of{"epochs", "", "60 batches in "}}) {
     const temp_dir dir;
     const result r = recorded(dir, one.slip, "diagnose run");

@@ -113,8 +113,11 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) out << '\n';
   if (any) path.print(out);
   if (any || !d.attacks.empty())
-    out << "  The percentages add up to the run's time. Work done at the same time as other work\n"
-           "  counts only while the run had to wait for it.\n";
+    out << fitted(out,
+                  "The percentages add up to the run's time. Work done at the same time as other "
+                  "work counts only while the run had to wait for it.",
+                  "  ", "    ")
+        << '\n';
 }
 
 /// Prints a table of the aggregated operations. Their time is also contained in the tables that are

@@ -1,4 +1,5 @@
-// Writes the values after a change in Bencher Metric Format (https://bencher.dev).
+// Writes, in Bencher Metric Format (https://bencher.dev), the values of the second of two compared
+// runs: those after the change.
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_BMF_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_BMF_HPP
 

@@ -100,9 +100,9 @@ class what_if {
   /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
   /// explained without such waits.
   prediction unlimited_guess(const pipeline_change& change) const;
-  /// The operation whose calls wait for a lock or a device under every explanation of the run, so
-  /// that more workers do not help. `most` is the maximum number of its calls that are served at
-  /// the same time. `name` is "" if there is no such operation.
+  /// The operation whose calls wait for a lock or a device according to all models that reproduce
+  /// the run (see `explanation`), so that more workers do not help. `most` is the maximum number of
+  /// its calls that are served at the same time. `name` is "" if there is no such operation.
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -191,7 +191,9 @@ class what_if {
   cpu_budget budget_;
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
-  /// With time slices, replayed_with() adds up simulations with slices of these relative lengths.
+  /// If threads share CPUs in time slices (speed_law::turn_ns), replayed_with() simulates the run
+  /// with the fitted length of a slice times each of these factors, and adds up the results:
+  /// with a single length, a tiny difference could decide which thread runs next.
   static constexpr double slice_factors[] = {0.8, 1.0, 1.25};
 
   replay_result base_;

@@ -62,8 +62,8 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      // The tail of this log was moved to the new log. Mark this log as compact, so that the code
-      // below removes it.
+      // The lines that are only in the ring file now belong to `one`, so this entry of the list is
+      // not needed any more. The role `compact` makes the code below remove it.
       in_ring->role = file_role::compact;
     }
   }
