@@ -18,7 +18,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "commands/cpu_columns.hpp"
+#include "commands/diagnose_columns.hpp"
 #include "commands/diagnose_details.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"

@@ -14,7 +14,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "commands/cpu_columns.hpp"
+#include "commands/diagnose_columns.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "verdict/diagnosis.hpp"

@@ -25,14 +25,15 @@ namespace lotus::tool {
 /// - A CPU without threads waits for half a time slice, which is the mean time until a slice ends
 ///   on another CPU, and then takes a thread from the CPU with the most threads.
 ///
-/// If speed_law::turn_ns or speed_law::cpus is 0, or if the number of CPUs is not an integer,
-/// there are no time slices: all threads of a CPU run at the same time, each at reduced speed. Not
-/// thread-safe.
+/// If speed_law::turn_ns or speed_law::cpus is 0, if the number of CPUs is not an integer, or if
+/// other programs compete for the CPUs (speed_law::others), there are no time slices: all threads
+/// of a CPU run at the same time, each at reduced speed. Not thread-safe.
 class replay_clocks {
  public:
   /// @param threads  the number of threads in the simulation. At most this many CPUs are simulated.
   explicit replay_clocks(const speed_law& speed, std::size_t threads = unbounded)
-      : speed_(speed), one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus)) {
+      : speed_(speed),
+        one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus) && speed.others <= 0) {
     cpus_.resize(one_by_one_
                      ? std::clamp<std::size_t>(threads, 1, static_cast<std::size_t>(speed.cpus))
                      : 1);

@@ -92,6 +92,9 @@ struct speed_law {
   /// without threads waits for half of this time before it takes a waiting thread from another CPU.
   /// If it is 0, all threads of a CPU run at the same time and share its speed.
   double turn_ns = 0;
+  /// Number of threads of other programs that always want a CPU. Threads share the CPUs evenly (Li
+  /// et al., "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009).
+  double others = 0;
 
   /// Returns the factor by which work takes longer while `busy` CPUs are busy, including its own
   /// CPU.

@@ -35,6 +35,9 @@ constexpr double wall_beyond_sd = 0.12;
 /// Error if a rate limit is assumed. It is large because the model assumes that all calls take the
 /// same time.
 constexpr double limit_sd = 0.06;
+/// Error if other programs compete for the CPUs, because the scheduler is only roughly fair: nine
+/// pairs of runs next to a program that always wanted two CPUs.
+constexpr double crowded_sd = 0.1;
 
 /// If the simulation of the unmodified run is too fast by more than this share, it is adjusted.
 constexpr double much_too_fast = 0.03;
@@ -222,8 +225,8 @@ double what_if::fewest_cpus() const {
 
 void what_if::fit_cpus() {
   if (law_.law.cpus <= 0) return;
-  double low = fewest_cpus();
-  if (low <= 0) {
+  const double measured = fewest_cpus();
+  if (measured <= 0) {
     // Assume that other programs used CPUs only if the simulation is far too fast. A small
     // difference may come from the scheduler.
     if (fitted() <= (1 + max_off) * achieved()) return;
@@ -237,24 +240,34 @@ void what_if::fit_cpus() {
   speed_law law = law_.law;
   law.turn_ns = 0;
   law.slowing = 0;
-  double high = all_cpus_;
+  // If the CPUs were always busy, the other programs compete for them: with so many threads that
+  // the simulation is as slow as the run, but not with more than can have used what they used while
+  // so many threads of the run wanted a CPU. Otherwise the run got as few CPUs as fit.
+  const bool compete = measured > 0 && recorded_.cpus_always_busy;
+  double& fitted_value = compete ? law.others : law.cpus;
+  constexpr double inexact = 1.25;
+  const double most_others =
+      inexact * (workers_want_ + consumer_wants_) * (all_cpus_ / std::max(measured, 1e-3) - 1);
+  double slow = compete ? most_others : measured;
+  double fast = compete ? 0 : all_cpus_;
   for (int tries = 0; tries < 12; ++tries) {
-    law.cpus = 0.5 * (low + high);
+    fitted_value = 0.5 * (slow + fast);
     base_ = replayed_with({}, law, {});
-    (base_.per_s() > achieved() ? high : low) = law.cpus;
+    (base_.per_s() > achieved() ? fast : slow) = fitted_value;
   }
   law_.law = law;
   law_.slowing_sd = 0;
-  others_share_ = 1 - law.cpus / all_cpus_;
+  others_share_ = compete ? 1 - measured / all_cpus_ : 1 - law.cpus / all_cpus_;
 }
 
 what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
   const double recorded_cpus = law_.law.cpus;
   if (others_share_ <= 0) return {recorded_cpus, recorded_cpus};
+  const double all = change.cpus.value_or(all_cpus_);
+  if (law_.law.others > 0) return {all, all};
   const double more =
       static_cast<double>(threads_after(change)) / static_cast<double>(recorded_.threads());
   const double wants = workers_want_ * more + consumer_wants_;
-  const double all = change.cpus.value_or(all_cpus_);
   const double others = (workers_want_ + consumer_wants_) * (all_cpus_ / recorded_cpus - 1);
   const double obtained = recorded_cpus * all / all_cpus_;
   const double fair = all * wants / (wants + others);
@@ -409,8 +422,9 @@ prediction what_if::predict(const pipeline_change& change) const {
       recorded_.cpu_known ? (beyond ? beyond_sd : model_sd) : (beyond ? wall_beyond_sd : wall_sd);
   const double drawn = drawn_sd(change);
   const double limit = explanations_.front().assumed.apart_ns > 0 ? limit_sd : 0;
-  const double sd =
-      std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn + limit * limit);
+  const double crowded = others_share_ > 0 ? crowded_sd : 0;
+  const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn +
+                              limit * limit + crowded * crowded);
   for_each_guess(change, [&p](const prediction& other) {
     p.low = std::min(p.low, other.per_s);
     p.high = std::max(p.high, other.per_s);

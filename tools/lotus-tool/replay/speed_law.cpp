@@ -20,7 +20,8 @@ double speed_law::longer(double busy) const noexcept {
 
 double speed_law::speed(double running) const noexcept {
   if (cpus <= 0 || running <= 0) return 1;
-  return std::min(1.0, cpus / running) / longer(running);
+  const double all = running + others;
+  return std::min(1.0, cpus / all) / longer(all);
 }
 
 namespace {

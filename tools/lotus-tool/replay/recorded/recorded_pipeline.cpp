@@ -337,6 +337,8 @@ class recorder_of_pipeline {
     if (!idle) return;
     const double own = *all_ns / static_cast<double>(end_ns - start_ns);
     p_.others_cpus = std::max(0.0, run_.cpus->affinity - *idle - own);
+    constexpr double hardly = 0.05;
+    p_.cpus_always_busy = *idle < hardly * run_.cpus->affinity;
   }
 
   const run_data& run_;

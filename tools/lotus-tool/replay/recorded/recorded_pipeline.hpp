@@ -79,6 +79,8 @@ struct recorded_pipeline {
   double unrecorded_cpu_ns = 0;
   /// Mean number of CPUs that other programs used during the run; nullopt if it is unknown.
   std::optional<double> others_cpus;
+  /// Whether the CPUs were hardly ever idle, so that other programs wanted more than they got.
+  bool cpus_always_busy = false;
   /// Mean number of units (items or batches) of the first stage per batch.
   double items_per_batch = 1;
   double achieved_per_s = 0;  ///< measured throughput; see run_batches::achieved_per_s()

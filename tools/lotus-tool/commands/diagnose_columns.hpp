@@ -1,6 +1,6 @@
 // Decides which columns of CPU time a narrow table of diagnose omits.
-#ifndef LOTUS_TOOL_COMMANDS_CPU_COLUMNS_HPP
-#define LOTUS_TOOL_COMMANDS_CPU_COLUMNS_HPP
+#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_COLUMNS_HPP
+#define LOTUS_TOOL_COMMANDS_DIAGNOSE_COLUMNS_HPP
 
 #include <algorithm>
 #include <array>
@@ -35,4 +35,4 @@ class cpu_columns {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_CPU_COLUMNS_HPP
+#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_COLUMNS_HPP
