@@ -14259,8 +14259,9 @@ class run_info {
   /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
-  /// this function before the span is recorded. If the line cannot be written, the next such span
+  /// Adds a line "back", which tells readers how far from the time of recording spans may end,
+  /// unless covers() shows that an earlier line suffices for this span. Call this function before
+  /// the span is recorded. If the line cannot be written, the next such span
   /// tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
