@@ -74,8 +74,8 @@ struct options {
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
-  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never; -1: the
-  /// value of LOTUS_WAIT_SAMPLES, or else 100.
+  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never, not even
+  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES, or else 100.
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,

@@ -558,8 +558,8 @@ struct options {
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
-  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never; -1: the
-  /// value of LOTUS_WAIT_SAMPLES, or else 100.
+  /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never, not even
+  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES, or else 100.
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
@@ -5065,6 +5065,9 @@ inline constexpr char samples_file_start[] = ".lotus_samples_";
 /// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
 /// this beginning, its name is the same as that of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
+/// The file of stacks (waits/stack_words.hpp), which records in which calls threads waited. Its
+/// name ends like that of the process's information file.
+inline constexpr char stacks_file_start[] = ".lotus_stacks_";
 
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
@@ -5939,8 +5942,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #include <linux/futex.h>
 
 // Lists the threads of this process, and determines which of them the library has started.
-#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
-#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#ifndef LOTUS_BASE_PROCESS_THREADS_HPP
+#define LOTUS_BASE_PROCESS_THREADS_HPP
 
 #include <dirent.h>
 
@@ -5963,17 +5966,23 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Returns whether the library has started this thread, judging from the thread's name.
-inline bool is_own_thread(pid_t tid) noexcept {
+/// Reads the name of a thread; "" if it has ended.
+inline void read_thread_name(pid_t tid, char (&name)[32]) noexcept {
   char path[64];
-  char name[32] = {};
   std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+  name[0] = '\0';
   const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
-  if (fd < 0) return false;
+  if (fd < 0) return;
   const ssize_t got = read(fd, name, sizeof(name) - 1);
   close(fd);
-  if (got <= 0) return false;
-  for (const char* const own : {"lotus-drain\n", "lotus-sampler\n", "lotus-waits\n"}) {
+  name[got > 0 ? got - 1 : 0] = '\0';  // without the line end
+}
+
+/// Returns whether the library has started this thread, judging from the thread's name.
+inline bool is_own_thread(pid_t tid) noexcept {
+  char name[32];
+  read_thread_name(tid, name);
+  for (const char* const own : {"lotus-drain", "lotus-sampler", "lotus-waits"}) {
     if (std::strcmp(name, own) == 0) return true;
   }
   return false;
@@ -5991,7 +6000,7 @@ void for_each_other_thread(Each&& each) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#endif  // LOTUS_BASE_PROCESS_THREADS_HPP
 
 // Writes the sample file of a process, which contains the samples of the built-in profiler, next to
 // the logs of the process.
@@ -14250,8 +14259,9 @@ class run_info {
   /// thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line with a larger distance to the file, unless covers() is true for this span. Call
-  /// this function before the span is recorded. If the line cannot be written, the next such span
+  /// Adds a line "back", which tells readers how far from the time of recording spans may end,
+  /// unless covers() shows that an earlier line suffices for this span. Call this function before
+  /// the span is recorded. If the line cannot be written, the next such span
   /// tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
@@ -15859,16 +15869,470 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_EXPONENTIAL_PAUSE_HPP
 
-// Writes the file of waits, in which a process records what its threads wait for. Each write ends
-// with a complete line, so that the file is readable after a kill.
+// Copies the stack of a waiting thread, and keeps only the addresses in it.
+//
+// lotus-tool finds the calls in such a copy with the unwind tables of the program's files, so the
+// library needs no unwinder. Return addresses and pointers into the stack itself are all that an
+// unwinder reads. All other words are set to 0 in memory, because a stack also contains the
+// program's data, such as passwords and texts, which must not get into a file. So a file of stacks
+// needs not be deleted after its first use, and snapshots and copies of a run contain the stacks
+// too. Its mode is 0600 nevertheless, because addresses help an attacker of the running process.
+#ifndef LOTUS_WAITS_STACK_WORDS_HPP
+#define LOTUS_WAITS_STACK_WORDS_HPP
+
+#include <sys/uio.h>
+
+// Lists where this process has mapped code from files.
+#ifndef LOTUS_WAITS_CODE_RANGES_HPP
+#define LOTUS_WAITS_CODE_RANGES_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Adds a number to a hash of several numbers.
+inline std::uint64_t hash_with(std::uint64_t hash, std::uint64_t number) noexcept {
+  hash = (hash ^ number) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ hash >> 32;
+}
+
+inline std::uint64_t hash_with(std::uint64_t hash, std::string_view text) noexcept {
+  for (const char c : text) hash = hash_with(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+/// A part of a file that this process has mapped as code.
+struct code_part {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;
+  std::uint64_t file_begin = 0;  ///< address at which the beginning of the file is mapped
+  std::string_view path;
+};
+
+/// Calls a function for every part of a file that is mapped as code, sorted by address.
+LOTUS_DETAIL_COLD inline void for_each_code(function_ref<void(const code_part&)> each) noexcept {
+  std::uint64_t path_before = 0;
+  std::uint64_t file_begin = 0;
+  for_each_mapping([&](std::string_view line) {
+    char head[96] = {};
+    std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    unsigned long long offset = 0;
+    char rights[5] = "";
+    // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
+    if (std::sscanf(head, "%llx-%llx %4s %llx", &begin, &end, rights, &offset) != 4) return false;
+    const std::string_view path = mapped_path(line);
+    if (path.empty()) return false;
+    const std::uint64_t hash = hash_with(0, path);
+    if (hash != path_before || offset == 0) {
+      path_before = hash;
+      file_begin = begin - offset;
+    }
+    if (rights[2] == 'x') each({begin, end, offset, file_begin, path});
+    return false;
+  });
+}
+
+/// The addresses of all code from files. Not thread-safe. Trivially destructible.
+class code_ranges {
+ public:
+  /// Reads where code is mapped now. Returns whether this has changed.
+  bool read() noexcept {
+    count_ = 0;
+    std::uint64_t hash = 0;
+    for_each_code([&](const code_part& part) {
+      hash = hash_with(hash_with(hash_with(hash, part.begin), part.end), part.file_offset);
+      hash = hash_with(hash, part.path);
+      if (count_ > 0 && ranges_[count_ - 1].end == part.begin) {
+        ranges_[count_ - 1].end = part.end;
+      } else if (count_ < capacity) {
+        ranges_[count_++] = {part.begin, part.end};
+      }
+    });
+    const bool changed = hash != hash_;
+    hash_ = hash;
+    return changed;
+  }
+
+  bool contains(std::uint64_t address) const noexcept {
+    // Most words of a stack are numbers far from any code.
+    if (count_ == 0 || address < ranges_[0].begin || address >= ranges_[count_ - 1].end) {
+      return false;
+    }
+    std::size_t first = 0;
+    std::size_t last = count_;
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (address < ranges_[middle].begin) {
+        last = middle;
+      } else if (address >= ranges_[middle].end) {
+        first = middle + 1;
+      } else {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// Code of further files is ignored: a stack ends where it reaches such code.
+  static constexpr std::size_t capacity = 1024;
+
+  struct range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
+  range ranges_[capacity] = {};
+  std::size_t count_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_CODE_RANGES_HPP
+
+// Lists the system calls in which threads usually wait, and what each call waits for, such as a
+// file or a socket.
+#ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
+#define LOTUS_WAITS_SYSTEM_CALLS_HPP
+
+// Defines the reasons for which threads wait, and the format of the file in which waits are
+// recorded.
+#ifndef LOTUS_WAITS_WAIT_REASONS_HPP
+#define LOTUS_WAITS_WAIT_REASONS_HPP
+
+// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each sample
+// of a waiting thread. An object's line precedes the first sample that contains its id:
+//   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
+//   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
+//                                           file is mapped from <base> on; both hexadecimal
+//   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
+//                                           0>,<ns of thread time that this sample stands for>
+// An id is valid until another line defines it again. Texts contain no control characters.
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class wait_reason : std::uint8_t {
+  lock,
+  condition,  ///< a condition variable, a semaphore, an atomic variable, or a thread's end
+  file,
+  pipe,
+  socket,
+  poll,  ///< one or more descriptors, in poll, select or epoll
+  sleep,
+  process,     ///< the end of a child process
+  page_fault,  ///< a page of memory that is read from the disk
+  other,
+};
+
+/// The words for the enumerators of wait_reason in files of waits and in JSON.
+inline constexpr const char* wait_reason_words[] = {"lock",       "condition", "file",  "pipe",
+                                                    "socket",     "poll",      "sleep", "process",
+                                                    "page-fault", "other"};
+inline constexpr std::size_t wait_reasons =
+    sizeof(wait_reason_words) / sizeof(wait_reason_words[0]);
+static_assert(static_cast<std::size_t>(wait_reason::other) + 1 == wait_reasons,
+              "a word for each reason, in the same order");
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_REASONS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The system call in which a thread is, read from a line of /proc/PID/task/TID/syscall.
+struct entered_call {
+  static constexpr long none = -1;  ///< the thread is off the CPU, but in no system call
+
+  long number = none;
+  std::uint64_t arguments[6] = {};
+  std::uint64_t sp = 0;  ///< the thread's stack pointer; 0: unknown
+  std::uint64_t pc = 0;  ///< the thread's program counter; 0: unknown
+
+  /// Reads the line. Returns false if the thread was running, or if the line has another format.
+  bool parse(const char* line) noexcept {
+    char* end = nullptr;
+    number = strtol(line, &end, 10);
+    if (end == line) return false;  // the line is "running"
+    const auto take = [&end](std::uint64_t& value) {
+      const char* const begin = end;
+      value = strtoull(begin, &end, 16);
+      return end != begin;
+    };
+    if (number != none) {
+      for (std::uint64_t& argument : arguments) {
+        if (!take(argument)) return false;
+      }
+    }
+    if (!take(sp) || !take(pc)) sp = pc = 0;
+    return true;
+  }
+};
+
+/// A system call, and what it waits for.
+struct call_row {
+  long number;
+  wait_reason reason;
+  bool of_descriptor;  ///< whether the first argument is the descriptor for which the call waits
+  const char* name;
+};
+
+#define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
+  {SYS_##name, wait_reason::reason, of_descriptor, #name},
+/// The system calls in which threads usually wait; any other call has the reason `other`. If an
+/// argument of a call is a descriptor, describe_wait() changes the reason to the one for the
+/// descriptor's kind of file, such as a pipe.
+inline constexpr call_row call_table[] = {
+    // clang-format off
+    LOTUS_DETAIL_CALL(read, file, true)
+    LOTUS_DETAIL_CALL(pread64, file, true)
+    LOTUS_DETAIL_CALL(readv, file, true)
+    LOTUS_DETAIL_CALL(preadv, file, true)
+    LOTUS_DETAIL_CALL(preadv2, file, true)
+    LOTUS_DETAIL_CALL(write, file, true)
+    LOTUS_DETAIL_CALL(pwrite64, file, true)
+    LOTUS_DETAIL_CALL(writev, file, true)
+    LOTUS_DETAIL_CALL(pwritev, file, true)
+    LOTUS_DETAIL_CALL(pwritev2, file, true)
+    LOTUS_DETAIL_CALL(sendfile, file, true)
+    LOTUS_DETAIL_CALL(splice, file, true)
+    LOTUS_DETAIL_CALL(copy_file_range, file, true)
+    LOTUS_DETAIL_CALL(fsync, file, true)
+    LOTUS_DETAIL_CALL(fdatasync, file, true)
+    LOTUS_DETAIL_CALL(sync_file_range, file, true)
+    LOTUS_DETAIL_CALL(fallocate, file, true)
+    LOTUS_DETAIL_CALL(ftruncate, file, true)
+    LOTUS_DETAIL_CALL(flock, file, true)
+    LOTUS_DETAIL_CALL(fcntl, file, true)
+    LOTUS_DETAIL_CALL(fstat, file, true)
+    LOTUS_DETAIL_CALL(getdents64, file, true)
+    LOTUS_DETAIL_CALL(readahead, file, true)
+    LOTUS_DETAIL_CALL(close, file, true)
+    LOTUS_DETAIL_CALL(openat, file, false)
+    LOTUS_DETAIL_CALL(newfstatat, file, false)
+    LOTUS_DETAIL_CALL(statx, file, false)
+    LOTUS_DETAIL_CALL(faccessat, file, false)
+    LOTUS_DETAIL_CALL(readlinkat, file, false)
+    LOTUS_DETAIL_CALL(unlinkat, file, false)
+    LOTUS_DETAIL_CALL(mkdirat, file, false)
+    LOTUS_DETAIL_CALL(sync, file, false)
+    LOTUS_DETAIL_CALL(recvfrom, socket, true)
+    LOTUS_DETAIL_CALL(recvmsg, socket, true)
+    LOTUS_DETAIL_CALL(recvmmsg, socket, true)
+    LOTUS_DETAIL_CALL(sendto, socket, true)
+    LOTUS_DETAIL_CALL(sendmsg, socket, true)
+    LOTUS_DETAIL_CALL(sendmmsg, socket, true)
+    LOTUS_DETAIL_CALL(accept, socket, true)
+    LOTUS_DETAIL_CALL(accept4, socket, true)
+    LOTUS_DETAIL_CALL(connect, socket, true)
+    LOTUS_DETAIL_CALL(ppoll, poll, false)
+    LOTUS_DETAIL_CALL(pselect6, poll, false)
+    LOTUS_DETAIL_CALL(epoll_pwait, poll, false)
+    LOTUS_DETAIL_CALL(nanosleep, sleep, false)
+    LOTUS_DETAIL_CALL(clock_nanosleep, sleep, false)
+    LOTUS_DETAIL_CALL(wait4, process, false)
+    LOTUS_DETAIL_CALL(waitid, process, false)
+    LOTUS_DETAIL_CALL(ioctl, other, true)
+    LOTUS_DETAIL_CALL(rt_sigtimedwait, other, false)
+    LOTUS_DETAIL_CALL(rt_sigsuspend, other, false)
+    LOTUS_DETAIL_CALL(mmap, other, false)
+    LOTUS_DETAIL_CALL(munmap, other, false)
+    LOTUS_DETAIL_CALL(mprotect, other, false)
+    LOTUS_DETAIL_CALL(madvise, other, false)
+    LOTUS_DETAIL_CALL(mremap, other, false)
+    LOTUS_DETAIL_CALL(msync, other, false)
+    LOTUS_DETAIL_CALL(brk, other, false)
+    LOTUS_DETAIL_CALL(clone, other, false)
+    LOTUS_DETAIL_CALL(execve, other, false)
+    LOTUS_DETAIL_CALL(msgrcv, other, false)
+    LOTUS_DETAIL_CALL(semop, other, false)
+    LOTUS_DETAIL_CALL(semtimedop, other, false)
+    LOTUS_DETAIL_CALL(mq_timedreceive, other, false)
+    LOTUS_DETAIL_CALL(io_getevents, other, false)
+#if defined(SYS_clone3)
+    LOTUS_DETAIL_CALL(clone3, other, false)
+#endif
+#if defined(SYS_io_uring_enter)
+    LOTUS_DETAIL_CALL(io_uring_enter, other, false)
+#endif
+#if defined(SYS_epoll_pwait2)
+    LOTUS_DETAIL_CALL(epoll_pwait2, poll, false)
+#endif
+#if defined(__x86_64__)  // aarch64 does not have these older calls
+    LOTUS_DETAIL_CALL(open, file, false)
+    LOTUS_DETAIL_CALL(stat, file, false)
+    LOTUS_DETAIL_CALL(lstat, file, false)
+    LOTUS_DETAIL_CALL(access, file, false)
+    LOTUS_DETAIL_CALL(getdents, file, true)
+    LOTUS_DETAIL_CALL(poll, poll, false)
+    LOTUS_DETAIL_CALL(select, poll, false)
+    LOTUS_DETAIL_CALL(epoll_wait, poll, false)
+    LOTUS_DETAIL_CALL(pause, other, false)
+    LOTUS_DETAIL_CALL(fork, other, false)
+    LOTUS_DETAIL_CALL(vfork, other, false)
+#endif
+    // clang-format on
+};
+#undef LOTUS_DETAIL_CALL
+
+/// Returns the row of a system call; null if the call is not in the table.
+inline const call_row* row_of_call(long number) noexcept {
+  for (const call_row& row : call_table) {
+    if (row.number == number) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_SYSTEM_CALLS_HPP
+
+// A file of stacks (folder/hidden_files.hpp), which lotus-tool reads, has these lines. All numbers
+// are hexadecimal, except <ns>, <tid> and <since>:
+//   maps,                                   the following lines "code" replace all earlier ones
+//   code,<begin>,<end>,<offset>,<first>,<path>   code of the file at <path>, from <offset> on, is
+//                                           mapped from <begin> to <end>; the file's first byte
+//                                           would be at <first>
+//   stack,<id>,<pc>,<sp>,<bytes>,<words>    the stack of a thread from <sp> on, of which <bytes>
+//                                           bytes were copied
+//   seen,<ns since the epoch>,<tid>,<id>    the stack of the sample with this time and thread in
+//                                           the file of waits
+//   moment,<ns since the epoch>             a snapshot is taken; the lines "state" that follow show
+//                                           what each thread does at this time
+//   state,<tid>,<reason>,<address>,<holder's tid>,<id, or 0>,<since>,<name>,<object>   reason,
+//                                           address, holder and object as in a file of waits, or
+//                                           the reason "running"; the time in ns since the epoch
+//                                           since when the thread waits for a batch, or 0; and the
+//                                           thread's name
+// <words> are the words of the stack that are addresses, each after a blank: "<n>:<address>", the
+// address of code that is at <sp> + 8 <n>, or "<n>+<distance>", the address <sp> + <distance>.
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The top of a thread's stack. Not thread-safe. Trivially destructible.
+class stack_words {
+ public:
+  static constexpr std::size_t max_words = 1024;
+  /// Space for what put() writes: for each word a blank, its number, a mark and an address.
+  static constexpr std::size_t max_text = max_words * (1 + 3 + 1 + 16) + 80;
+
+  /// Copies the stack of a thread of this process that waits in `call`. Reads through the kernel,
+  /// because the thread may end meanwhile. The copy is empty if it cannot be made.
+  void copy(const entered_call& call) noexcept {
+    constexpr std::size_t page = 4096;
+    pc_ = call.pc;
+    sp_ = call.sp;
+    count_ = 0;
+    if (sp_ == 0 || sp_ % sizeof(std::uint64_t) != 0) return;
+    // The kernel copies parts completely or not at all, and the stack may end within the size of
+    // the copy. So each page is a part of its own.
+    constexpr std::size_t max_parts = sizeof(words_) / page + 1;
+    iovec parts[max_parts] = {};
+    std::size_t used = 0;
+    for (std::uint64_t at = sp_; at < sp_ + sizeof(words_) && used < max_parts; ++used) {
+      const std::uint64_t left = sp_ + sizeof(words_) - at;
+      const std::uint64_t in_page = page - at % page;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the kernel reported
+      parts[used] = {reinterpret_cast<void*>(at), in_page < left ? in_page : left};
+      at += parts[used].iov_len;
+    }
+    const iovec to{words_, sizeof(words_)};
+    const ssize_t got = process_vm_readv(getpid(), &to, 1, parts, used, 0);
+    if (got > 0) count_ = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
+  }
+
+  bool empty() const noexcept { return count_ == 0; }
+  std::uint64_t pc() const noexcept { return pc_; }
+
+  /// Sets all words to 0 that are neither addresses of code nor addresses within the copy. Returns
+  /// a hash of what is left.
+  std::uint64_t keep_addresses(const code_ranges& code) noexcept {
+    std::uint64_t hash = hash_with(hash_with(count_, pc_), sp_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      std::uint64_t& word = words_[i];
+#if defined(__aarch64__)
+      // A return address may be signed in its upper bits (pointer authentication).
+      constexpr std::uint64_t address_bits = (std::uint64_t{1} << 48) - 1;
+      if (code.contains(word & address_bits)) word &= address_bits;
+#endif
+      if (!is_in_copy(word) && !code.contains(word)) {
+        word = 0;
+      } else {
+        hash = hash_with(hash_with(hash, i), word);
+      }
+    }
+    return hash;
+  }
+
+  /// Writes the line "stack", at most max_text bytes. Must be called after keep_addresses().
+  /// Returns its length.
+  std::size_t put(std::uint32_t id, char* text) const noexcept {
+    char* to = text;
+    for (const char c : {'s', 't', 'a', 'c', 'k', ','}) *to++ = c;
+    for (const std::uint64_t number : {std::uint64_t{id}, pc_, sp_, std::uint64_t{bytes()}}) {
+      to = put_hexadecimal(number, to);
+      *to++ = ',';
+    }
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (words_[i] == 0) continue;
+      *to++ = ' ';
+      to = put_hexadecimal(i, to);
+      const bool in_copy = is_in_copy(words_[i]);
+      *to++ = in_copy ? '+' : ':';
+      to = put_hexadecimal(in_copy ? words_[i] - sp_ : words_[i], to);
+    }
+    *to++ = '\n';
+    return static_cast<std::size_t>(to - text);
+  }
+
+ private:
+  std::size_t bytes() const noexcept {
+    return count_ * sizeof(std::uint64_t);
+  }
+
+  /// Whether the word is an address in the copy, or the one at which the copy ends.
+  bool is_in_copy(std::uint64_t word) const noexcept {
+    return word >= sp_ && word - sp_ <= bytes();
+  }
+
+  static char* put_hexadecimal(std::uint64_t number, char* to) noexcept {
+    int digits = 1;
+    while (digits < 16 && number >> (4 * digits) != 0) ++digits;
+    while (digits-- > 0) *to++ = "0123456789abcdef"[number >> (4 * digits) & 15U];
+    return to;
+  }
+
+  std::uint64_t pc_ = 0;
+  std::uint64_t sp_ = 0;
+  std::size_t count_ = 0;  ///< number of copied words
+  std::uint64_t words_[max_words] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_STACK_WORDS_HPP
+
+// Writes the files of waits and of stacks, in which a process records what its threads wait for,
+// and in which calls. Each write ends with a complete line, so that the files are readable after a
+// kill.
 #ifndef LOTUS_WAITS_WAIT_FILE_HPP
 #define LOTUS_WAITS_WAIT_FILE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory, name and settings of the file of waits.
+/// The directory, name and settings of a file of waits or of stacks.
 struct wait_folder {
+  const char* start = waits_file_start;  ///< beginning of the file's name
   int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
   mode_t mode = 0;     ///< permissions of a new file, before the umask applies
   char info[64] = "";  ///< name of the process's information file; "": none yet
@@ -15877,8 +16341,8 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are passed to the kernel immediately, so they survive a kill of the
-/// process. While the disk is full, lines are dropped, because they are only samples. Not
+/// A file of waits or of stacks. Lines are passed to the kernel immediately, so they survive a kill
+/// of the process. While the disk is full, lines are dropped, because they are only samples. Not
 /// thread-safe. Trivially destructible.
 class wait_file {
  public:
@@ -15922,7 +16386,7 @@ class wait_file {
 
   static void put_name(const wait_folder& folder, char (&name)[name_bytes],
                        const char* end) noexcept {
-    std::snprintf(name, sizeof(name), "%s%s%s", waits_file_start,
+    std::snprintf(name, sizeof(name), "%s%s%s", folder.start,
                   folder.info + sizeof(run_info_start) - 1, end);
   }
 
@@ -15956,18 +16420,24 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are collected here and then written to the file of waits together.
-struct wait_lines {
-  char text[5120];
+/// Lines that are collected here and then written to a file together.
+template <std::size_t Bytes>
+struct text_lines {
+  char text[Bytes];
   std::size_t bytes = 0;
 
+  /// Appends a line, or nothing if there is not enough space. Returns whether it was appended.
   template <class... Values>
-  void add(const char* format, Values... values) noexcept {
+  bool add(const char* format, Values... values) noexcept {
     const std::size_t room = sizeof(text) - bytes;
     const int n = std::snprintf(text + bytes, room, format, values...);
-    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
+    if (n <= 0 || static_cast<std::size_t>(n) >= room) return false;
+    bytes += static_cast<std::size_t>(n);
+    return true;
   }
 };
+
+using wait_lines = text_lines<5120>;
 
 /// The objects that the file of waits already describes. Not thread-safe. Trivially destructible.
 class wait_objects {
@@ -16125,50 +16595,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_OBJECTS_HPP
 
-// Defines the reasons for which threads wait, and the format of the file in which waits are
-// recorded.
-#ifndef LOTUS_WAITS_WAIT_REASONS_HPP
-#define LOTUS_WAITS_WAIT_REASONS_HPP
-
-// A file of waits (folder/hidden_files.hpp), which lotus-tool reads, has one line for each sample
-// of a waiting thread. An object's line precedes the first sample that contains its id:
-//   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
-//   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
-//                                           file is mapped from <base> on; both hexadecimal
-//   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
-//                                           0>,<ns of thread time that this sample stands for>
-// An id is valid until another line defines it again. Texts contain no control characters.
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-enum class wait_reason : std::uint8_t {
-  lock,
-  condition,  ///< a condition variable, a semaphore, an atomic variable, or a thread's end
-  file,
-  pipe,
-  socket,
-  poll,  ///< one or more descriptors, in poll, select or epoll
-  sleep,
-  process,     ///< the end of a child process
-  page_fault,  ///< a page of memory that is read from the disk
-  other,
-};
-
-/// The words for the enumerators of wait_reason in files of waits and in JSON.
-inline constexpr const char* wait_reason_words[] = {"lock",       "condition", "file",  "pipe",
-                                                    "socket",     "poll",      "sleep", "process",
-                                                    "page-fault", "other"};
-inline constexpr std::size_t wait_reasons =
-    sizeof(wait_reason_words) / sizeof(wait_reason_words[0]);
-static_assert(static_cast<std::size_t>(wait_reason::other) + 1 == wait_reasons,
-              "a word for each reason, in the same order");
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_WAITS_WAIT_REASONS_HPP
-
 // Determines whether a thread of this process waits at this moment, and for what.
 #ifndef LOTUS_WAITS_WAIT_SAMPLE_HPP
 #define LOTUS_WAITS_WAIT_SAMPLE_HPP
@@ -16177,157 +16603,6 @@ LOTUS_DETAIL_NAMESPACE_END
 // thread holds it; for the end of a thread; or for something else.
 #ifndef LOTUS_WAITS_FUTEX_WAITS_HPP
 #define LOTUS_WAITS_FUTEX_WAITS_HPP
-
-#include <sys/uio.h>
-
-// Lists the system calls in which threads usually wait, and what each call waits for, such as a
-// file or a socket.
-#ifndef LOTUS_WAITS_SYSTEM_CALLS_HPP
-#define LOTUS_WAITS_SYSTEM_CALLS_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// The system call in which a thread is, read from a line of /proc/PID/task/TID/syscall.
-struct entered_call {
-  static constexpr long none = -1;  ///< the thread is off the CPU, but in no system call
-
-  long number = none;
-  std::uint64_t arguments[6] = {};
-
-  /// Reads the line. Returns false if the thread was running, or if the line has another format.
-  bool parse(const char* line) noexcept {
-    char* end = nullptr;
-    number = strtol(line, &end, 10);
-    if (end == line) return false;  // the line is "running"
-    if (number == none) return true;
-    for (std::uint64_t& argument : arguments) {
-      const char* const begin = end;
-      argument = strtoull(begin, &end, 16);
-      if (end == begin) return false;
-    }
-    return true;
-  }
-};
-
-/// A system call, and what it waits for.
-struct call_row {
-  long number;
-  wait_reason reason;
-  bool of_descriptor;  ///< whether the first argument is the descriptor for which the call waits
-  const char* name;
-};
-
-#define LOTUS_DETAIL_CALL(name, reason, of_descriptor) \
-  {SYS_##name, wait_reason::reason, of_descriptor, #name},
-/// The system calls in which threads usually wait; any other call has the reason `other`. If an
-/// argument of a call is a descriptor, describe_wait() changes the reason to the one for the
-/// descriptor's kind of file, such as a pipe.
-inline constexpr call_row call_table[] = {
-    // clang-format off
-    LOTUS_DETAIL_CALL(read, file, true)
-    LOTUS_DETAIL_CALL(pread64, file, true)
-    LOTUS_DETAIL_CALL(readv, file, true)
-    LOTUS_DETAIL_CALL(preadv, file, true)
-    LOTUS_DETAIL_CALL(preadv2, file, true)
-    LOTUS_DETAIL_CALL(write, file, true)
-    LOTUS_DETAIL_CALL(pwrite64, file, true)
-    LOTUS_DETAIL_CALL(writev, file, true)
-    LOTUS_DETAIL_CALL(pwritev, file, true)
-    LOTUS_DETAIL_CALL(pwritev2, file, true)
-    LOTUS_DETAIL_CALL(sendfile, file, true)
-    LOTUS_DETAIL_CALL(splice, file, true)
-    LOTUS_DETAIL_CALL(copy_file_range, file, true)
-    LOTUS_DETAIL_CALL(fsync, file, true)
-    LOTUS_DETAIL_CALL(fdatasync, file, true)
-    LOTUS_DETAIL_CALL(sync_file_range, file, true)
-    LOTUS_DETAIL_CALL(fallocate, file, true)
-    LOTUS_DETAIL_CALL(ftruncate, file, true)
-    LOTUS_DETAIL_CALL(flock, file, true)
-    LOTUS_DETAIL_CALL(fcntl, file, true)
-    LOTUS_DETAIL_CALL(fstat, file, true)
-    LOTUS_DETAIL_CALL(getdents64, file, true)
-    LOTUS_DETAIL_CALL(readahead, file, true)
-    LOTUS_DETAIL_CALL(close, file, true)
-    LOTUS_DETAIL_CALL(openat, file, false)
-    LOTUS_DETAIL_CALL(newfstatat, file, false)
-    LOTUS_DETAIL_CALL(statx, file, false)
-    LOTUS_DETAIL_CALL(faccessat, file, false)
-    LOTUS_DETAIL_CALL(readlinkat, file, false)
-    LOTUS_DETAIL_CALL(unlinkat, file, false)
-    LOTUS_DETAIL_CALL(mkdirat, file, false)
-    LOTUS_DETAIL_CALL(sync, file, false)
-    LOTUS_DETAIL_CALL(recvfrom, socket, true)
-    LOTUS_DETAIL_CALL(recvmsg, socket, true)
-    LOTUS_DETAIL_CALL(recvmmsg, socket, true)
-    LOTUS_DETAIL_CALL(sendto, socket, true)
-    LOTUS_DETAIL_CALL(sendmsg, socket, true)
-    LOTUS_DETAIL_CALL(sendmmsg, socket, true)
-    LOTUS_DETAIL_CALL(accept, socket, true)
-    LOTUS_DETAIL_CALL(accept4, socket, true)
-    LOTUS_DETAIL_CALL(connect, socket, true)
-    LOTUS_DETAIL_CALL(ppoll, poll, false)
-    LOTUS_DETAIL_CALL(pselect6, poll, false)
-    LOTUS_DETAIL_CALL(epoll_pwait, poll, false)
-    LOTUS_DETAIL_CALL(nanosleep, sleep, false)
-    LOTUS_DETAIL_CALL(clock_nanosleep, sleep, false)
-    LOTUS_DETAIL_CALL(wait4, process, false)
-    LOTUS_DETAIL_CALL(waitid, process, false)
-    LOTUS_DETAIL_CALL(ioctl, other, true)
-    LOTUS_DETAIL_CALL(rt_sigtimedwait, other, false)
-    LOTUS_DETAIL_CALL(rt_sigsuspend, other, false)
-    LOTUS_DETAIL_CALL(mmap, other, false)
-    LOTUS_DETAIL_CALL(munmap, other, false)
-    LOTUS_DETAIL_CALL(mprotect, other, false)
-    LOTUS_DETAIL_CALL(madvise, other, false)
-    LOTUS_DETAIL_CALL(mremap, other, false)
-    LOTUS_DETAIL_CALL(msync, other, false)
-    LOTUS_DETAIL_CALL(brk, other, false)
-    LOTUS_DETAIL_CALL(clone, other, false)
-    LOTUS_DETAIL_CALL(execve, other, false)
-    LOTUS_DETAIL_CALL(msgrcv, other, false)
-    LOTUS_DETAIL_CALL(semop, other, false)
-    LOTUS_DETAIL_CALL(semtimedop, other, false)
-    LOTUS_DETAIL_CALL(mq_timedreceive, other, false)
-    LOTUS_DETAIL_CALL(io_getevents, other, false)
-#if defined(SYS_clone3)
-    LOTUS_DETAIL_CALL(clone3, other, false)
-#endif
-#if defined(SYS_io_uring_enter)
-    LOTUS_DETAIL_CALL(io_uring_enter, other, false)
-#endif
-#if defined(SYS_epoll_pwait2)
-    LOTUS_DETAIL_CALL(epoll_pwait2, poll, false)
-#endif
-#if defined(__x86_64__)  // aarch64 does not have these older calls
-    LOTUS_DETAIL_CALL(open, file, false)
-    LOTUS_DETAIL_CALL(stat, file, false)
-    LOTUS_DETAIL_CALL(lstat, file, false)
-    LOTUS_DETAIL_CALL(access, file, false)
-    LOTUS_DETAIL_CALL(getdents, file, true)
-    LOTUS_DETAIL_CALL(poll, poll, false)
-    LOTUS_DETAIL_CALL(select, poll, false)
-    LOTUS_DETAIL_CALL(epoll_wait, poll, false)
-    LOTUS_DETAIL_CALL(pause, other, false)
-    LOTUS_DETAIL_CALL(fork, other, false)
-    LOTUS_DETAIL_CALL(vfork, other, false)
-#endif
-    // clang-format on
-};
-#undef LOTUS_DETAIL_CALL
-
-/// Returns the row of a system call; null if the call is not in the table.
-inline const call_row* row_of_call(long number) noexcept {
-  for (const call_row& row : call_table) {
-    if (row.number == number) return &row;
-  }
-  return nullptr;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_WAITS_SYSTEM_CALLS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -16533,9 +16808,11 @@ enum class sample_result : std::uint8_t {
 
 /// Determines whether a thread waits at this moment, and for what.
 /// @param wait  receives the description of the wait if the result is `waits`.
+/// @param stack  receives a copy of the thread's stack if the result is `waits`; null: none is
+/// made.
 /// @param error  set to errno if the result is `forbidden`.
 inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
-                                   int& error) noexcept {
+                                   stack_words* stack, int& error) noexcept {
   char before[256];
   char after[256];
   error = files.read(tid, before);
@@ -16547,8 +16824,9 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   entered_call call;
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
+  if (stack != nullptr) stack->copy(call);
   // The file also contains the thread's stack pointer. If its contents have not changed, the thread
-  // is still in the wait that was described.
+  // is still in the wait that was described, and the copy of the stack belongs to it.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }
@@ -16560,13 +16838,237 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_WAITS_WAIT_SAMPLE_HPP
 
+// Writes the stacks of waiting threads to a process's file of stacks.
+#ifndef LOTUS_WAITS_WAIT_STACKS_HPP
+#define LOTUS_WAITS_WAIT_STACKS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The stacks of a recording's samples. Each different stack is written once. The number of stacks
+/// per second and the size of the file are limited. Not thread-safe. Trivially destructible.
+class wait_stacks {
+ public:
+  /// Begins with a new file, at the start of a recording or in a forked child.
+  void begin() noexcept {
+    file_.close();
+    forget();
+    failed_ = false;
+    read_code_ns_ = 0;
+    began_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+    samples_ = 0;
+    credit_ = max_credit;
+    credited_ns_ = 0;
+  }
+
+  void close() noexcept { file_.close(); }
+
+  /// Returns where to copy the stack of the next sample; null if none is wanted. The first samples
+  /// all have stacks, so that short recordings have some of each wait.
+  stack_words* next(random_bits& bits) noexcept {
+    constexpr std::uint32_t all_until = 64;
+    constexpr std::uint32_t later_one_of = 4;
+    if (samples_ < all_until) ++samples_;
+    return samples_ < all_until || bits.below(later_one_of) == 0 ? &stack_ : nullptr;
+  }
+
+  /// Writes the copied stack, or which of the written stacks it equals.
+  /// @param time_ns, tid  time and thread of the sample in the file of waits.
+  /// @param folder  place of the file of waits.
+  void write(std::int64_t time_ns, std::uint32_t tid, const wait_folder& folder) noexcept {
+    if (!prepare(folder)) return;
+    const std::uint32_t id = number(false);
+    if (id == 0) return;
+    lines_.add("seen,%lld,%u,%x\n", static_cast<long long>(time_ns), tid, id);
+    flush();
+  }
+
+  /// Writes that the next states are those of all threads at this time.
+  void write_moment(std::int64_t time_ns, const wait_folder& folder) noexcept {
+    if (!prepare(folder)) return;
+    lines_.add("moment,%lld\n", static_cast<long long>(time_ns));
+    flush();
+  }
+
+  /// Returns where to copy the stack for write_state().
+  stack_words& stack() noexcept { return stack_; }
+
+  /// Writes what a thread does at this moment.
+  /// @param wait  what it waits for; null: it is running. If it waits, its stack has been copied.
+  /// @param since_ns  since when it waits for a batch, in ns since the epoch; 0: it does not.
+  void write_state(std::uint32_t tid, const thread_wait* wait, std::int64_t since_ns,
+                   const char* name, const wait_folder& folder) noexcept {
+    if (!prepare(folder)) return;
+    const std::uint32_t id = wait == nullptr ? 0 : number(true);
+    const auto add = [&] {
+      const thread_wait none;
+      const thread_wait& of = wait == nullptr ? none : *wait;
+      return lines_.add(
+          "state,%u,%s,%llx,%u,%x,%lld,%s,%.*s\n", tid,
+          wait == nullptr ? "running" : wait_reason_words[static_cast<std::size_t>(of.reason)],
+          static_cast<unsigned long long>(of.address), of.holder, id,
+          static_cast<long long>(since_ns), name, static_cast<int>(of.text_bytes), of.text);
+    };
+    if (!add()) {
+      flush();
+      add();
+    }
+    flush();
+  }
+
+ private:
+  static constexpr std::size_t capacity = 1024;
+  static constexpr std::uint64_t second_ns = 1'000'000'000;
+  static constexpr std::uint32_t max_credit = 256;
+  static constexpr std::uint64_t credit_per_s = 32;
+  static constexpr std::uint64_t max_bytes = std::uint64_t{4} << 20;
+  static constexpr mode_t mode = 0600;
+
+  struct known {
+    std::uint64_t hash = 0;  ///< 0: free
+    std::uint32_t id = 0;
+  };
+
+  static std::size_t place_of(std::uint64_t hash) noexcept {
+    return static_cast<std::size_t>(hash >> 1) % capacity;  // the lowest bit is always set
+  }
+
+  /// Makes the file ready for lines. Returns false if that fails.
+  bool prepare(const wait_folder& folder) noexcept {
+    lines_.bytes = 0;
+    now_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+    if (failed_ && now_ns_ < failed_ns_ + second_ns) return false;
+    failed_ = false;
+    if (file_.ready(folder_.max_bytes)) return true;
+    folder_ = folder;
+    folder_.start = stacks_file_start;
+    folder_.mode = mode & folder.mode;
+    folder_.max_bytes = folder.max_bytes == 0 ? max_bytes : std::min(folder.max_bytes, max_bytes);
+    forget();
+    return file_.begin(folder_);
+  }
+
+  /// Returns the number of the copied stack. If the stack is new, adds its line. Returns 0 if there
+  /// is no copy, or if it cannot be written now.
+  /// @param always  whether to write a new stack even if there were many recently.
+  std::uint32_t number(bool always) noexcept {
+    if (stack_.empty()) return 0;
+    find_code();
+    const std::uint64_t hash = stack_.keep_addresses(code_) | 1;
+    std::size_t at = place_of(hash);
+    while (places_[at].hash != 0 && places_[at].hash != hash) at = (at + 1) % capacity;
+    if (places_[at].hash != 0) return places_[at].id;
+    if (!take_credit() && !always) return 0;
+    if (count_ >= capacity / 2) {
+      forget_stacks();
+      at = place_of(hash);
+    }
+    if (lines_.bytes + stack_words::max_text + 64 > sizeof(lines_.text)) flush();
+    if (failed_) return 0;
+    ++count_;
+    places_[at] = {hash, ++last_id_};
+    lines_.bytes += stack_.put(last_id_, lines_.text + lines_.bytes);
+    return last_id_;
+  }
+
+  /// Allows bursts of new stacks, but limits how many there are per second.
+  bool take_credit() noexcept {
+    const std::uint64_t earned =
+        std::min<std::uint64_t>((now_ns_ - credited_ns_) * credit_per_s / second_ns, max_credit);
+    if (earned > 0) {
+      credit_ = std::min(max_credit, credit_ + static_cast<std::uint32_t>(earned));
+      credited_ns_ = now_ns_;
+    }
+    if (credit_ == 0) return false;
+    --credit_;
+    return true;
+  }
+
+  /// Reads where code is mapped if this is unknown or may have changed, and adds lines about it.
+  void find_code() noexcept {
+    // Programs load most libraries when they begin. Of a process with very many mappings, reading
+    // them takes at most one part in 500 of the time, and usually one in 4000.
+    const bool is_unknown = !code_.contains(stack_.pc());
+    const std::uint64_t usual_ns =
+        std::min(std::max((now_ns_ - began_ns_) / 4, second_ns / 10), 10 * second_ns);
+    const std::uint64_t pause_ns = is_unknown ? std::max(second_ns / 10, 500 * read_cost_ns_)
+                                              : std::max(usual_ns, 4000 * read_cost_ns_);
+    if (now_ns_ >= read_code_ns_ + pause_ns) {
+      if (code_.read()) code_written_ = false;
+      read_cost_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) - now_ns_;
+      read_code_ns_ = now_ns_;
+    }
+    if (code_written_) return;
+    code_written_ = true;
+    forget_stacks();
+    lines_.add("%s\n", "maps,");
+    for_each_code([this](const code_part& part) {
+      const auto add = [&] {
+        return lines_.add("code,%llx,%llx,%llx,%llx,%.*s\n",
+                          static_cast<unsigned long long>(part.begin),
+                          static_cast<unsigned long long>(part.end),
+                          static_cast<unsigned long long>(part.file_offset),
+                          static_cast<unsigned long long>(part.file_begin),
+                          static_cast<int>(part.path.size()), part.path.data());
+      };
+      if (add()) return;
+      flush();
+      add();
+    });
+  }
+
+  /// Passes the lines to the kernel.
+  void flush() noexcept {
+    failed_ = !file_.ready(0) || !file_.append(lines_.text, lines_.bytes);
+    lines_.bytes = 0;
+    if (!failed_) return;
+    failed_ns_ = now_ns_;
+    forget();  // so that lost lines are written again when they are next needed
+  }
+
+  void forget_stacks() noexcept {
+    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    count_ = 0;
+  }
+
+  void forget() noexcept {
+    forget_stacks();
+    code_written_ = false;
+  }
+
+  wait_folder folder_;
+  wait_file file_;
+  bool failed_ = false;  ///< whether the last lines could not be written
+  std::uint64_t failed_ns_ = 0;
+  std::uint64_t began_ns_ = 0;  ///< when begin() was called (CLOCK_MONOTONIC)
+  std::uint64_t now_ns_ = 0;    ///< time of the lines that are being written (CLOCK_MONOTONIC)
+  stack_words stack_;
+  code_ranges code_;
+  bool code_written_ = false;
+  std::uint64_t read_code_ns_ = 0;  ///< when code_ was read (CLOCK_MONOTONIC)
+  std::uint64_t read_cost_ns_ = 0;  ///< how long that took
+  known places_[capacity] = {};
+  std::size_t count_ = 0;
+  std::uint32_t last_id_ = 0;
+  std::uint32_t samples_ = 0;
+  std::uint32_t credit_ = max_credit;  ///< how many new stacks may be written now
+  std::uint64_t credited_ns_ = 0;
+  text_lines<stack_words::max_text + 8192> lines_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_WAIT_STACKS_HPP
+
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the recording threads of this process at random times. For each thread that is found
-/// waiting, writes what it waits for to the file of waits. The sampler's thread has a budget of CPU
-/// time. Call begin() and end() with the recorder's round_ locked, keep_running() on the drain
-/// thread, and become_child() in a forked child.
+/// waiting, writes what it waits for to the file of waits, and its stack to the file of stacks. The
+/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() with the
+/// recorder's round_ locked, keep_running() on the drain thread, and become_child() in a forked
+/// child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -16593,6 +17095,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     const locked hold{lock_};
     samples_per_s_ = 0;
     file_.close();
+    stacks_.close();
     calls_.close_all();
   }
 
@@ -16612,6 +17115,46 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     begin_locked();
   }
 
+  /// Records what every thread of the process does now, and the stacks of those that wait. Does
+  /// nothing if sampling is off.
+  LOTUS_DETAIL_COLD void record_moment() noexcept {
+    batch_wait batch_waits[max_at_moment];
+    std::size_t count = 0;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      const std::uint64_t since =
+          p.attached ? p.ring->waiting_since.load(std::memory_order_relaxed) : 0;
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (since != 0 && tid != 0 && count < max_at_moment) batch_waits[count++] = {tid, since};
+    });
+    const locked hold{lock_};
+    if (samples_per_s_ == 0) return;
+    find_folder();
+    const auto ns_of = [this](std::uint64_t ticks) {
+      return clock_.converter().convert(ticks, ticks).start_ns;
+    };
+    stacks_.write_moment(ns_of(clock_.ticks()), folder_);
+    std::size_t threads = 0;
+    for_each_other_thread([&](pid_t id) {
+      if (threads++ >= max_at_moment) return;
+      const auto tid = static_cast<std::uint32_t>(id);
+      int error = 0;
+      clear_wait();
+      const sample_result found = sample_thread(tid, calls_, wait_, &stacks_.stack(), error);
+      if (found == sample_result::gone || found == sample_result::forbidden) return;
+      const auto* const batch = std::find_if(batch_waits, batch_waits + count,
+                                             [&](const batch_wait& w) { return w.tid == tid; });
+      char name[32];
+      read_thread_name(id, name);
+      for (char& c : name) {
+        if (c == ',' || (c != '\0' && static_cast<unsigned char>(c) < 0x20)) c = '?';
+      }
+      stacks_.write_state(tid, found == sample_result::waits ? &wait_ : nullptr,
+                          batch == batch_waits + count ? 0 : ns_of(batch->since_ticks), name,
+                          folder_);
+    });
+  }
+
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
@@ -16619,10 +17162,18 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
   static constexpr std::uint32_t max_per_round = 4;
+  static constexpr std::size_t max_at_moment = 512;  ///< maximum number of threads of a moment
   static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
+
+  /// A thread that waits for a batch.
+  struct batch_wait {
+    std::uint32_t tid = 0;
+    std::uint64_t since_ticks = 0;
+  };
 
   void begin_locked() noexcept {
     objects_.forget();
+    stacks_.begin();
     // If sampling is off, the thread counts as running, so that keep_running() does not start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -16670,15 +17221,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t tid = 0;
     int error = 0;
     std::uint64_t ticks = 0;
-    wait_.text_bytes = 0;
-    wait_.address = 0;
-    wait_.holder = 0;
+    stack_words* const stack = stacks_.next(bits_);
+    clear_wait();
     while (found == sample_result::gone && tries++ < max_tries) {
       tid = random_thread();
       if (tid == 0) return 0;
       if (std::find(seen, seen + count, tid) != seen + count) return tid;
       ticks = clock_.ticks();
-      found = sample_thread(tid, calls_, wait_, error);
+      found = sample_thread(tid, calls_, wait_, stack, error);
     }
     ++samples_;
     if (found == sample_result::forbidden) {
@@ -16689,8 +17239,20 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       }
       forbidden_reported_ = true;
     }
-    if (found == sample_result::waits) write(tid, ticks, tries);
+    if (found == sample_result::waits) write(tid, ticks, tries, stack != nullptr);
     return tid;
+  }
+
+  void clear_wait() noexcept {
+    wait_.text_bytes = 0;
+    wait_.address = 0;
+    wait_.holder = 0;
+  }
+
+  /// Finds the place of the files.
+  void find_folder() noexcept {
+    files_.put_info_name(folder_.info);
+    folder_.directory = files_.directory();
   }
 
   std::uint32_t random_thread() noexcept {
@@ -16705,10 +17267,10 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// @param tries  number of threads that were chosen until one was found that had not ended.
-  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
+  /// @param has_stack  whether the thread's stack was copied.
+  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries, bool has_stack) noexcept {
     if (!file_.ready(folder_.max_bytes)) {
-      files_.put_info_name(folder_.info);
-      folder_.directory = files_.directory();
+      find_folder();
       if (!file_.begin(folder_)) return;
       objects_.forget();
     }
@@ -16724,7 +17286,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
                static_cast<unsigned long long>(wait_.address), wait_.holder,
                static_cast<unsigned long long>(between_ns * threads_ / tries));
-    if (!file_.append(lines_.text, lines_.bytes)) objects_.forget();
+    if (!file_.append(lines_.text, lines_.bytes)) {
+      objects_.forget();
+    } else if (has_stack) {
+      stacks_.write(ns, tid, folder_);
+    }
   }
 
   run_files& files_;
@@ -16750,6 +17316,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   wait_file file_;
   call_files calls_;
   wait_objects objects_;
+  wait_stacks stacks_;
   thread_wait wait_;
   wait_lines lines_;
 };
@@ -17280,8 +17847,12 @@ class snapshot_folder {
     if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
     if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
     for_each_entry(from_, [&](const char* name) {
-      const bool copied = begins_with(name, run_info_start) || begins_with(name, waits_file_start);
-      if (error == 0 && copied) error = append_copy(from_, folder, name);
+      if (error != 0) return;
+      if (begins_with(name, run_info_start) || begins_with(name, waits_file_start)) {
+        error = append_copy(from_, folder, name, mode_);
+      } else if (begins_with(name, stacks_file_start)) {
+        error = append_copy(from_, folder, name, mode_ & 0600U);
+      }
     });
     return error;
   }
@@ -17323,7 +17894,7 @@ class snapshot_folder {
         if (error != 0 || !begins_with(name, aggregates_file_start)) return;
         int to = 0;
         error = open_folder(folder, loader, to);
-        if (error == 0) error = append_copy(in, to, name);
+        if (error == 0) error = append_copy(in, to, name, mode_);
         if (error == 0 && to != folder) close(to);
       });
     });
@@ -17362,13 +17933,14 @@ class snapshot_folder {
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
   /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
-  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
+  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name,
+                                    mode_t mode) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
     if (fd < 0) return 0;
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     bool made = false;
-    const int to = open_to_append(folder, name, owners_, mode_, status, made);
+    const int to = open_to_append(folder, name, owners_, mode, status, made);
     const int error = to < 0 ? -to : copy(fd, bytes, to);
     close(fd);
     return error;
@@ -17566,14 +18138,20 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
-                      const producer_list& producers) noexcept
-      : files_{files}, rings_{rings}, aggregates_{aggregates}, producers_{producers} {}
+                      const producer_list& producers, wait_sampler& waits) noexcept
+      : files_{files},
+        rings_{rings},
+        aggregates_{aggregates},
+        producers_{producers},
+        waits_{waits} {}
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
+    // First, because what threads do now is what a snapshot of a hang must show.
+    waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);
     retention.roll_all();
@@ -17599,6 +18177,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   storage& rings_;
   aggregate_store& aggregates_;
   const producer_list& producers_;
+  wait_sampler& waits_;
   snapshot_triggers triggers_;
 };
 
@@ -17836,7 +18415,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
   wait_sampler waits_{files_, clock_, producers_};
   slow_path slow_{state_, rings_, aggregates_, cpu_, drain_thread_};
-  recording_snapshots snapshots_{files_, rings_, aggregates_, producers_};
+  recording_snapshots snapshots_{files_, rings_, aggregates_, producers_, waits_};
   fork_guard forks_{{state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_,
                      slow_, waits_}};
 };

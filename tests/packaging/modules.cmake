@@ -43,7 +43,7 @@ set(sees_torch words base options record calls api torch whole)
 # folders.
 set(tool_sees "^lotus/(folder|format|recovery)/"
     "^lotus/aggregates/[^/]+$"
-    "^lotus/heap/heap_hook.hpp" "^lotus/waits/(futex_waits|system_calls|wait_reasons).hpp" "^lotus/sampling/(perf_ring|process_threads|sample_layout).hpp"
+    "^lotus/heap/heap_hook.hpp" "^lotus/waits/(futex_waits|system_calls|wait_reasons).hpp" "^lotus/sampling/(perf_ring|sample_layout).hpp"
     "^lotus/base/environment.hpp")
 
 # module_of(HEADER VARIABLE): sets VARIABLE to the module of a header, which is given as in

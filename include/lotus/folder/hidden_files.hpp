@@ -31,6 +31,9 @@ inline constexpr char samples_file_start[] = ".lotus_samples_";
 /// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
 /// this beginning, its name is the same as that of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
+/// The file of stacks (waits/stack_words.hpp), which records in which calls threads waited. Its
+/// name ends like that of the process's information file.
+inline constexpr char stacks_file_start[] = ".lotus_stacks_";
 
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";

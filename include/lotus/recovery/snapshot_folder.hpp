@@ -228,8 +228,12 @@ class snapshot_folder {
     if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
     if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
     for_each_entry(from_, [&](const char* name) {
-      const bool copied = begins_with(name, run_info_start) || begins_with(name, waits_file_start);
-      if (error == 0 && copied) error = append_copy(from_, folder, name);
+      if (error != 0) return;
+      if (begins_with(name, run_info_start) || begins_with(name, waits_file_start)) {
+        error = append_copy(from_, folder, name, mode_);
+      } else if (begins_with(name, stacks_file_start)) {
+        error = append_copy(from_, folder, name, mode_ & 0600U);
+      }
     });
     return error;
   }
@@ -271,7 +275,7 @@ class snapshot_folder {
         if (error != 0 || !begins_with(name, aggregates_file_start)) return;
         int to = 0;
         error = open_folder(folder, loader, to);
-        if (error == 0) error = append_copy(in, to, name);
+        if (error == 0) error = append_copy(in, to, name, mode_);
         if (error == 0 && to != folder) close(to);
       });
     });
@@ -310,13 +314,14 @@ class snapshot_folder {
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
   /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
-  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
+  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name,
+                                    mode_t mode) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
     if (fd < 0) return 0;
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     bool made = false;
-    const int to = open_to_append(folder, name, owners_, mode_, status, made);
+    const int to = open_to_append(folder, name, owners_, mode, status, made);
     const int error = to < 0 ? -to : copy(fd, bytes, to);
     close(fd);
     return error;

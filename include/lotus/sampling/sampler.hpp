@@ -20,8 +20,8 @@
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
+#include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
-#include "lotus/sampling/process_threads.hpp"
 #include "lotus/sampling/sample_file.hpp"
 #include "lotus/sampling/sampling_events.hpp"
 

@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/sampling/perf_ring.hpp"
-#include "lotus/sampling/process_threads.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

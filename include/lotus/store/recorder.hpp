@@ -261,7 +261,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
   wait_sampler waits_{files_, clock_, producers_};
   slow_path slow_{state_, rings_, aggregates_, cpu_, drain_thread_};
-  recording_snapshots snapshots_{files_, rings_, aggregates_, producers_};
+  recording_snapshots snapshots_{files_, rings_, aggregates_, producers_, waits_};
   fork_guard forks_{{state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_,
                      slow_, waits_}};
 };

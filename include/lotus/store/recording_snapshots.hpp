@@ -13,6 +13,7 @@
 #include "lotus/store/run/run_files.hpp"
 #include "lotus/store/snapshot.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/waits/store/wait_sampler.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -23,14 +24,20 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
-                      const producer_list& producers) noexcept
-      : files_{files}, rings_{rings}, aggregates_{aggregates}, producers_{producers} {}
+                      const producer_list& producers, wait_sampler& waits) noexcept
+      : files_{files},
+        rings_{rings},
+        aggregates_{aggregates},
+        producers_{producers},
+        waits_{waits} {}
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
+    // First, because what threads do now is what a snapshot of a hang must show.
+    waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);
     retention.roll_all();
@@ -56,6 +63,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   storage& rings_;
   aggregate_store& aggregates_;
   const producer_list& producers_;
+  wait_sampler& waits_;
   snapshot_triggers triggers_;
 };
 

@@ -21,18 +21,25 @@ struct entered_call {
 
   long number = none;
   std::uint64_t arguments[6] = {};
+  std::uint64_t sp = 0;  ///< the thread's stack pointer; 0: unknown
+  std::uint64_t pc = 0;  ///< the thread's program counter; 0: unknown
 
   /// Reads the line. Returns false if the thread was running, or if the line has another format.
   bool parse(const char* line) noexcept {
     char* end = nullptr;
     number = strtol(line, &end, 10);
     if (end == line) return false;  // the line is "running"
-    if (number == none) return true;
-    for (std::uint64_t& argument : arguments) {
+    const auto take = [&end](std::uint64_t& value) {
       const char* const begin = end;
-      argument = strtoull(begin, &end, 16);
-      if (end == begin) return false;
+      value = strtoull(begin, &end, 16);
+      return end != begin;
+    };
+    if (number != none) {
+      for (std::uint64_t& argument : arguments) {
+        if (!take(argument)) return false;
+      }
     }
+    if (!take(sp) || !take(pc)) sp = pc = 0;
     return true;
   }
 };

@@ -1,5 +1,6 @@
-// Writes the file of waits, in which a process records what its threads wait for. Each write ends
-// with a complete line, so that the file is readable after a kill.
+// Writes the files of waits and of stacks, in which a process records what its threads wait for,
+// and in which calls. Each write ends with a complete line, so that the files are readable after a
+// kill.
 #ifndef LOTUS_WAITS_WAIT_FILE_HPP
 #define LOTUS_WAITS_WAIT_FILE_HPP
 
@@ -19,8 +20,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory, name and settings of the file of waits.
+/// The directory, name and settings of a file of waits or of stacks.
 struct wait_folder {
+  const char* start = waits_file_start;  ///< beginning of the file's name
   int directory = -1;  ///< descriptor of the run's directory, borrowed; negative: none
   mode_t mode = 0;     ///< permissions of a new file, before the umask applies
   char info[64] = "";  ///< name of the process's information file; "": none yet
@@ -29,8 +31,8 @@ struct wait_folder {
   std::uint64_t max_bytes = 0;
 };
 
-/// The file of waits. Lines are passed to the kernel immediately, so they survive a kill of the
-/// process. While the disk is full, lines are dropped, because they are only samples. Not
+/// A file of waits or of stacks. Lines are passed to the kernel immediately, so they survive a kill
+/// of the process. While the disk is full, lines are dropped, because they are only samples. Not
 /// thread-safe. Trivially destructible.
 class wait_file {
  public:
@@ -74,7 +76,7 @@ class wait_file {
 
   static void put_name(const wait_folder& folder, char (&name)[name_bytes],
                        const char* end) noexcept {
-    std::snprintf(name, sizeof(name), "%s%s%s", waits_file_start,
+    std::snprintf(name, sizeof(name), "%s%s%s", folder.start,
                   folder.info + sizeof(run_info_start) - 1, end);
   }
 

@@ -22,18 +22,24 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are collected here and then written to the file of waits together.
-struct wait_lines {
-  char text[5120];
+/// Lines that are collected here and then written to a file together.
+template <std::size_t Bytes>
+struct text_lines {
+  char text[Bytes];
   std::size_t bytes = 0;
 
+  /// Appends a line, or nothing if there is not enough space. Returns whether it was appended.
   template <class... Values>
-  void add(const char* format, Values... values) noexcept {
+  bool add(const char* format, Values... values) noexcept {
     const std::size_t room = sizeof(text) - bytes;
     const int n = std::snprintf(text + bytes, room, format, values...);
-    if (n > 0 && static_cast<std::size_t>(n) < room) bytes += static_cast<std::size_t>(n);
+    if (n <= 0 || static_cast<std::size_t>(n) >= room) return false;
+    bytes += static_cast<std::size_t>(n);
+    return true;
   }
 };
+
+using wait_lines = text_lines<5120>;
 
 /// The objects that the file of waits already describes. Not thread-safe. Trivially destructible.
 class wait_objects {

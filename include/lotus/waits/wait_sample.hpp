@@ -16,6 +16,7 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/config.hpp"
 #include "lotus/waits/futex_waits.hpp"
+#include "lotus/waits/stack_words.hpp"
 #include "lotus/waits/system_calls.hpp"
 #include "lotus/waits/wait_objects.hpp"
 #include "lotus/waits/wait_reasons.hpp"
@@ -134,9 +135,11 @@ enum class sample_result : std::uint8_t {
 
 /// Determines whether a thread waits at this moment, and for what.
 /// @param wait  receives the description of the wait if the result is `waits`.
+/// @param stack  receives a copy of the thread's stack if the result is `waits`; null: none is
+/// made.
 /// @param error  set to errno if the result is `forbidden`.
 inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_wait& wait,
-                                   int& error) noexcept {
+                                   stack_words* stack, int& error) noexcept {
   char before[256];
   char after[256];
   error = files.read(tid, before);
@@ -148,8 +151,9 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   entered_call call;
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
+  if (stack != nullptr) stack->copy(call);
   // The file also contains the thread's stack pointer. If its contents have not changed, the thread
-  // is still in the wait that was described.
+  // is still in the wait that was described, and the copy of the stack belongs to it.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }

@@ -25,6 +25,7 @@
 #include "verdict/diagnosis.hpp"
 #include "verdict/screen/first_screen.hpp"
 #include "verdict/verdict.hpp"
+#include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -221,12 +222,15 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
 
 /// Diagnoses one run. If one of its logs is unreadable, the run gets no verdict, but the caller can
 /// still diagnose the other runs.
-judgement diagnose_one(const run_files& run, std::size_t skip_batches,
+judgement diagnose_one(const run_files& run, const diagnose_options& options,
                        diagnostic_log& diagnostics) {
   try {
     const run_data data = read_run(run, diagnosis_parts, diagnostics);
-    judgement judged = diagnose_run(data, skip_batches, diagnostics);
+    judgement judged = diagnose_run(data, options.skip_batches, diagnostics);
     if (judged.found) {
+      if (options.json || options.details) {
+        name_stacks(run, judged.found->blocked_on, diagnostics);
+      }
       const std::vector<accelerator_analysis> devices = find_accelerators(data);
       if (!devices.empty()) {
         judged.found->accelerator = accelerator_headline(devices);
@@ -248,7 +252,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   std::vector<diagnosis> found;
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   for (const run_files& run : runs) {
-    judgement judged = diagnose_one(run, options.skip_batches, diagnostics);
+    judgement judged = diagnose_one(run, options, diagnostics);
     if (judged.found) {
       found.push_back(std::move(*judged.found));
     } else if (runs.size() == 1) {

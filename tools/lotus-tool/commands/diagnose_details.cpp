@@ -20,6 +20,7 @@
 #include "verdict/diagnosis.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/screen/first_screen.hpp"
+#include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -152,11 +153,19 @@ void print_slow(const diagnosis& d, std::ostream& out) {
   }
 }
 
+/// If a wait is the cause of the verdict, prints the calls in which threads wait.
+void print_calls(const diagnosis& d, std::ostream& out) {
+  const std::string text = d.lock ? calls_of_wait(d.blocked_on, d.lock->operation, &d.lock->of)
+                                  : calls_of_wait(d.blocked_on, d.largest_wait_of, nullptr);
+  if (!text.empty()) out << fitted(out, text, "  ", "    ") << "\n\n";
+}
+
 }  // namespace
 
 void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
   out << '\n';
   print_moves(d, shown, out);
+  print_calls(d, out);
   if (d.accelerator.empty()) {
     out << fitted(out,
                   "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "

@@ -96,7 +96,8 @@ class unpacker {
     for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
       const std::string name = entry.path().filename().string();
       const bool copied = name.rfind(lotus::detail::run_info_start, 0) == 0 ||
-                          name.rfind(lotus::detail::waits_file_start, 0) == 0;
+                          name.rfind(lotus::detail::waits_file_start, 0) == 0 ||
+                          name.rfind(lotus::detail::stacks_file_start, 0) == 0;
       if (!copied || entry.is_symlink()) continue;
       fs::copy_file(entry.path(), to / name, error);
       if (error) break;

@@ -182,6 +182,8 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       if (!(words >> files >> counts.deleted_bytes >> counts.whole_from_ns)) continue;
       process.records.deleted_bytes = std::min(counts.deleted_bytes, max_deleted_bytes);
       process.records.whole_from_ns = std::max<std::int64_t>(counts.whole_from_ns, 0);
+    } else if (key == "snapshot") {
+      if (!(words >> process.snapshot_ns)) process.snapshot_ns = 0;
     } else if (key == "cpu") {
       std::string what;
       words >> what;

@@ -72,6 +72,8 @@ struct process_info {
   /// Maximum time in ns by which a record in a text log ends before a record on an earlier line.
   /// Text logs are nearly, but not exactly, sorted by the ends of records.
   std::int64_t back_ns = 0;
+  /// When the process took the snapshot that this directory is, in ns since 1970; 0: it took none.
+  std::int64_t snapshot_ns = 0;
   std::map<std::uint64_t, std::uint64_t>
       /// Thread ids by the numbers of their logs, only for logs whose number is not the thread id.
       log_tid;

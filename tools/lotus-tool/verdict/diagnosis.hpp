@@ -52,6 +52,7 @@ struct diagnosis {
   /// waits for.
   std::string largest_wait;
   std::optional<limiting_lock> lock;  ///< the lock, if the verdict is lock_bound
+  std::string largest_wait_of;        ///< operation that largest_wait is about, without S
   run_blocked_on blocked_on;          ///< what each operation waited for; empty if not recorded
   std::vector<bound_gain> gains;
   std::vector<move> suggestions;         ///< suggested changes, most valuable first

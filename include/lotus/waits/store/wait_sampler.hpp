@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/message.hpp"
@@ -23,18 +25,21 @@
 #include "lotus/store/run/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 #include "lotus/waits/exponential_pause.hpp"
+#include "lotus/waits/stack_words.hpp"
 #include "lotus/waits/wait_file.hpp"
 #include "lotus/waits/wait_objects.hpp"
 #include "lotus/waits/wait_reasons.hpp"
 #include "lotus/waits/wait_sample.hpp"
+#include "lotus/waits/wait_stacks.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the recording threads of this process at random times. For each thread that is found
-/// waiting, writes what it waits for to the file of waits. The sampler's thread has a budget of CPU
-/// time. Call begin() and end() with the recorder's round_ locked, keep_running() on the drain
-/// thread, and become_child() in a forked child.
+/// waiting, writes what it waits for to the file of waits, and its stack to the file of stacks. The
+/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() with the
+/// recorder's round_ locked, keep_running() on the drain thread, and become_child() in a forked
+/// child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -61,6 +66,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     const locked hold{lock_};
     samples_per_s_ = 0;
     file_.close();
+    stacks_.close();
     calls_.close_all();
   }
 
@@ -80,6 +86,46 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     begin_locked();
   }
 
+  /// Records what every thread of the process does now, and the stacks of those that wait. Does
+  /// nothing if sampling is off.
+  LOTUS_DETAIL_COLD void record_moment() noexcept {
+    batch_wait batch_waits[max_at_moment];
+    std::size_t count = 0;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      const std::uint64_t since =
+          p.attached ? p.ring->waiting_since.load(std::memory_order_relaxed) : 0;
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (since != 0 && tid != 0 && count < max_at_moment) batch_waits[count++] = {tid, since};
+    });
+    const locked hold{lock_};
+    if (samples_per_s_ == 0) return;
+    find_folder();
+    const auto ns_of = [this](std::uint64_t ticks) {
+      return clock_.converter().convert(ticks, ticks).start_ns;
+    };
+    stacks_.write_moment(ns_of(clock_.ticks()), folder_);
+    std::size_t threads = 0;
+    for_each_other_thread([&](pid_t id) {
+      if (threads++ >= max_at_moment) return;
+      const auto tid = static_cast<std::uint32_t>(id);
+      int error = 0;
+      clear_wait();
+      const sample_result found = sample_thread(tid, calls_, wait_, &stacks_.stack(), error);
+      if (found == sample_result::gone || found == sample_result::forbidden) return;
+      const auto* const batch = std::find_if(batch_waits, batch_waits + count,
+                                             [&](const batch_wait& w) { return w.tid == tid; });
+      char name[32];
+      read_thread_name(id, name);
+      for (char& c : name) {
+        if (c == ',' || (c != '\0' && static_cast<unsigned char>(c) < 0x20)) c = '?';
+      }
+      stacks_.write_state(tid, found == sample_result::waits ? &wait_ : nullptr,
+                          batch == batch_waits + count ? 0 : ns_of(batch->since_ticks), name,
+                          folder_);
+    });
+  }
+
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
@@ -87,10 +133,18 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
   static constexpr std::uint32_t max_per_round = 4;
+  static constexpr std::size_t max_at_moment = 512;  ///< maximum number of threads of a moment
   static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
+
+  /// A thread that waits for a batch.
+  struct batch_wait {
+    std::uint32_t tid = 0;
+    std::uint64_t since_ticks = 0;
+  };
 
   void begin_locked() noexcept {
     objects_.forget();
+    stacks_.begin();
     // If sampling is off, the thread counts as running, so that keep_running() does not start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -138,15 +192,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t tid = 0;
     int error = 0;
     std::uint64_t ticks = 0;
-    wait_.text_bytes = 0;
-    wait_.address = 0;
-    wait_.holder = 0;
+    stack_words* const stack = stacks_.next(bits_);
+    clear_wait();
     while (found == sample_result::gone && tries++ < max_tries) {
       tid = random_thread();
       if (tid == 0) return 0;
       if (std::find(seen, seen + count, tid) != seen + count) return tid;
       ticks = clock_.ticks();
-      found = sample_thread(tid, calls_, wait_, error);
+      found = sample_thread(tid, calls_, wait_, stack, error);
     }
     ++samples_;
     if (found == sample_result::forbidden) {
@@ -157,8 +210,20 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       }
       forbidden_reported_ = true;
     }
-    if (found == sample_result::waits) write(tid, ticks, tries);
+    if (found == sample_result::waits) write(tid, ticks, tries, stack != nullptr);
     return tid;
+  }
+
+  void clear_wait() noexcept {
+    wait_.text_bytes = 0;
+    wait_.address = 0;
+    wait_.holder = 0;
+  }
+
+  /// Finds the place of the files.
+  void find_folder() noexcept {
+    files_.put_info_name(folder_.info);
+    folder_.directory = files_.directory();
   }
 
   std::uint32_t random_thread() noexcept {
@@ -173,10 +238,10 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// @param tries  number of threads that were chosen until one was found that had not ended.
-  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries) noexcept {
+  /// @param has_stack  whether the thread's stack was copied.
+  void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries, bool has_stack) noexcept {
     if (!file_.ready(folder_.max_bytes)) {
-      files_.put_info_name(folder_.info);
-      folder_.directory = files_.directory();
+      find_folder();
       if (!file_.begin(folder_)) return;
       objects_.forget();
     }
@@ -192,7 +257,11 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                wait_reason_words[static_cast<std::size_t>(wait_.reason)], object,
                static_cast<unsigned long long>(wait_.address), wait_.holder,
                static_cast<unsigned long long>(between_ns * threads_ / tries));
-    if (!file_.append(lines_.text, lines_.bytes)) objects_.forget();
+    if (!file_.append(lines_.text, lines_.bytes)) {
+      objects_.forget();
+    } else if (has_stack) {
+      stacks_.write(ns, tid, folder_);
+    }
   }
 
   run_files& files_;
@@ -218,6 +287,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   wait_file file_;
   call_files calls_;
   wait_objects objects_;
+  wait_stacks stacks_;
   thread_wait wait_;
   wait_lines lines_;
 };

@@ -29,6 +29,7 @@
 #include "log/log_reader.hpp"
 #include "log/side_line.hpp"
 #include "lotus/folder/hidden_files.hpp"
+#include "waits/stacks/snapshot_threads.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -120,9 +121,22 @@ class bundler {
     for (const char* command : {"stats", "diagnose"}) {
       const command_output output =
           run_command_({command, link, "--wide", "--prefix", options_.prefix});
-      found[std::string(command) + ".txt"] = scrub_.text(output.out + output.err) + "exit status " +
-                                             std::to_string(output.status) + '\n';
+      found[std::string(command) + ".txt"] = scrub_.text(without_threads(output.out) + output.err) +
+                                             "exit status " + std::to_string(output.status) + '\n';
     }
+  }
+
+  /// Removes what the threads of a snapshot did, because this contains paths of files and names of
+  /// functions.
+  static std::string without_threads(std::string text) {
+    std::size_t at = text.find(snapshot_threads_title);
+    if (at == std::string::npos) return text;
+    at += snapshot_threads_title.size();
+    std::size_t end = at;
+    while (end < text.size() && text[end] == ' ') {
+      end = std::min(text.find('\n', end), text.size() - 1) + 1;
+    }
+    return text.replace(at, end - at, "  (left out)\n");
   }
 
   /// Adds the names and sizes of the run's files, and the contents of its information files, which

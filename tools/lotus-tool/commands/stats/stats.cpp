@@ -27,6 +27,7 @@
 #include "model/run_data.hpp"
 #include "verdict/check.hpp"
 #include "verdict/recorded_work.hpp"
+#include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -126,6 +127,8 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   describe_batches(result, options);
   collect_pipeline(result, options.slowest.value_or(3));
   result.blocked_on = join_waits(result.run, diagnostics);
+  if (options.form == stats_form::json) name_stacks(run, result.blocked_on, diagnostics);
+  result.threads = threads_at_snapshot(result.run, diagnostics);
   result.accelerators = find_accelerators(result.run);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
   return result;
@@ -158,7 +161,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : found.emplace_back(find_runs(dir, options.prefix, diagnostics))) {
       run_stats_result result = collect_stats(run, options, diagnostics);
-      if (result.run.empty() && result.aggregated.empty()) {
+      if (result.run.empty() && result.aggregated.empty() && result.threads.empty()) {
         diagnostics.warning(run.dir + ": ignored: its logs contain nothing usable");
         continue;
       }

@@ -20,6 +20,7 @@
 #include "model/stage_stats.hpp"
 #include "verdict/check.hpp"
 #include "waits/join/blocked_on.hpp"
+#include "waits/stacks/snapshot_threads.hpp"
 
 namespace lotus::tool {
 
@@ -78,6 +79,7 @@ struct run_stats_result {
   std::vector<async_stats> async;
   std::vector<counter_figures> counters;
   run_blocked_on blocked_on;  ///< what threads waited for; empty if this was not recorded
+  std::vector<snapshot_thread> threads;  ///< what all threads did; only if the run is a snapshot
   /// Results for the accelerator traces in the run's folder.
   std::vector<accelerator_analysis> accelerators;
 

@@ -146,6 +146,7 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
       json.newline().key("accelerator");
       write_accelerator(json, run.accelerators, false);
     }
+    write_snapshot_threads(json, run.threads);
     json.newline().key("checks");
     write_checks(json, run.checks);
     if (run.run.records.dropped > 0) {

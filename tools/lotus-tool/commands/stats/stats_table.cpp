@@ -190,6 +190,7 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
       const std::string text = "accelerator: " + accelerator_headline(run.accelerators);
       out << '\n' << fitted(out, printable_line(text), "  ", "    ") << '\n';
     }
+    print_snapshot_threads(run.threads, out);
     print_checks(run, out);
     before = "\n";
   }

@@ -179,6 +179,14 @@ void set_definition(Dwarf_Die& function, source_frame& of) {
 
 }  // namespace
 
+void report_change(const std::string& module_path, std::int64_t seen_ns,
+                   diagnostic_log& diagnostics) {
+  if (changed_ns(module_path) <= seen_ns) return;
+  diagnostics.warning(module_path +
+                      ": has changed since it was sampled; if it was rebuilt, names of functions "
+                      "are wrong: record again");
+}
+
 /// Looks up functions in one ELF file and its debug info.
 class symbol_source::module {
  public:
@@ -198,11 +206,7 @@ class symbol_source::module {
       diagnostics.note(path + ": cannot be read, so its functions have no names");
       return;
     }
-    if (changed_ns(path) > seen_ns) {
-      diagnostics.warning(path +
-                          ": has changed since it was sampled; if it was rebuilt, names of "
-                          "functions are wrong: record again");
-    }
+    report_change(path, seen_ns, diagnostics);
     if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
       diagnostics.note(path +
                        ": stripped; only exported functions have names, install its debug symbols");

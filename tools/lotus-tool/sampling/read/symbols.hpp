@@ -33,6 +33,11 @@ struct source_frame {
   bool has_object = false;  ///< whether the function is known to have a `this`
 };
 
+/// Reports if a module's file has changed since the program used it.
+/// @param seen_ns  as in symbol_source::at().
+void report_change(const std::string& module_path, std::int64_t seen_ns,
+                   diagnostic_log& diagnostics);
+
 /// Reads ELF symbols and debug info with elfutils' libdw: static functions, inlined functions, and
 /// separate debug files (by build id, next to the module or below /usr/lib/debug). Looks up every
 /// address only once. Not thread-safe.

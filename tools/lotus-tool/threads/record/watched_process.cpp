@@ -63,20 +63,6 @@ std::vector<std::uint32_t> numbers_in(std::string_view text) {
   return all;
 }
 
-/// Reads the stack pointer and the program counter from a line of /proc/PID/task/TID/syscall, of
-/// which they are the last two numbers.
-bool read_registers(const std::string& line, stack_copy& to) {
-  std::size_t end = line.find_last_not_of("\n ");
-  if (end == std::string::npos) return false;
-  const std::size_t pc = line.rfind(' ', end);
-  if (pc == std::string::npos || pc == 0) return false;
-  const std::size_t sp = line.rfind(' ', pc - 1);
-  if (sp == std::string::npos) return false;
-  to.pc = std::strtoull(line.c_str() + pc, nullptr, 16);
-  to.sp = std::strtoull(line.c_str() + sp, nullptr, 16);
-  return to.sp != 0;
-}
-
 }  // namespace
 
 kept_file& kept_file::operator=(kept_file&& other) noexcept {
@@ -196,9 +182,9 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   if (error == EPERM || error == EACCES) return seen_state::forbidden;
   if (error == ESRCH || error == ENOENT) return seen_state::gone;
   entered_call call;
-  if (error != 0 || !call.parse(before.c_str()) || !read_registers(before, wait.stack)) {
-    return seen_state::runs;
-  }
+  if (error != 0 || !call.parse(before.c_str()) || call.sp == 0) return seen_state::runs;
+  wait.stack.sp = call.sp;
+  wait.stack.pc = call.pc;
   // If the stack cannot be read, the process may have called exec: then the open file still refers
   // to the old memory, so open it again.
   if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();

@@ -4,7 +4,10 @@
 #define LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
 
 #include <cstdint>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "threads/unwind/stack_copy.hpp"
@@ -32,9 +35,12 @@ class stack_unwinder {
 
   /// @param complete  set to whether the stack was unwound to its end.
   std::vector<std::uint64_t> attempt(const stack_copy& copy, bool& complete);
-  std::uint64_t likely_frame_pointer(const stack_copy& copy) const;
+  std::uint64_t called_before(std::uint64_t back);
+  std::vector<std::uint64_t> likely_frame_pointers(const stack_copy& copy, std::uint64_t address,
+                                                   std::uint64_t from);
 
   std::vector<mapped_code> code_;
+  std::map<std::string, std::ifstream> files_;  // the files in `code_` that were read, by path
   std::unique_ptr<state> state_;
 };
 

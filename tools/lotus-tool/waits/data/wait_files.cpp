@@ -1,55 +1,23 @@
 #include "waits/data/wait_files.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/files/found_file.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/log_reader.hpp"
 #include "lotus/folder/hidden_files.hpp"
+#include "waits/data/process_files.hpp"
+#include "waits/data/stack_files.hpp"
 #include "waits/data/variable_names.hpp"
 
 namespace lotus::tool {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// When a file with wait samples becomes too long, the library renames it to a name with this end
-/// and continues in a new file.
-constexpr std::string_view older_end = "_older";
-
-std::string_view take(std::string_view& text, char mark) {
-  const std::size_t at = text.find(mark);
-  const std::string_view taken = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return taken;
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& value, int base = 10) {
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, value, base);
-  return error == std::errc{} && behind == end && value >= 0;
-}
-
-bool read_reason(std::string_view word, wait_reason& reason) {
-  for (std::size_t i = 0; i < lotus::detail::wait_reasons; ++i) {
-    if (word != lotus::detail::wait_reason_words[i]) continue;
-    reason = static_cast<wait_reason>(i);
-    return true;
-  }
-  return false;
-}
 
 /// Parses the lines of a file with wait samples and stores the samples in `to`.
 class line_reader {
@@ -111,66 +79,31 @@ class line_reader {
 
 void read_file(const std::string& path, process_waits& to, variable_names& variables,
                diagnostic_log& diagnostics) {
-  log_file file;
-  file.path = path;
-  std::error_code error;
-  file.bytes = fs::file_size(path, error);
-  if (error || file.bytes == 0) return;
   line_reader lines(to, variables);
-  std::uint64_t number = 0;
-  std::uint64_t damaged = 0;
-  std::uint64_t first = 0;
-  block_reader blocks(file);
-  for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
-    while (!block.empty()) {
-      // Ignore a last line without a line end: the process may still be writing it.
-      if (block.find('\n') == std::string_view::npos) break;
-      ++number;
-      const std::string_view line = take(block, '\n');
-      if (line.empty() || lines.take_line(line)) continue;
-      if (damaged++ == 0) first = number;
-    }
-    if (!block.empty()) break;
-  }
+  read_whole_lines(path, "not a wait sample; ", diagnostics,
+                   [&lines](std::string_view line) { return lines.take_line(line); });
   lines.name_all();
-  if (damaged == 0) return;
-  diagnostics.malformed(path, first,
-                        "not a wait sample; " + std::to_string(damaged) +
-                            (damaged == 1 ? " such line" : " such lines") +
-                            " ignored, all others are used");
-  diagnostics.end_of_file(path);
 }
 
 }  // namespace
 
-std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics) {
-  const std::string& dir = run.info_dir.empty() ? run.dir : run.info_dir;
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind(lotus::detail::waits_file_start, 0) != 0) continue;
-    if (is_found_file(entry)) {
-      names.push_back(name);
-    } else {
-      diagnostics.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
-    }
+bool read_reason(std::string_view word, wait_reason& reason) {
+  for (std::size_t i = 0; i < lotus::detail::wait_reasons; ++i) {
+    if (word != lotus::detail::wait_reason_words[i]) continue;
+    reason = static_cast<wait_reason>(i);
+    return true;
   }
-  std::sort(names.begin(), names.end());
+  return false;
+}
+
+std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics) {
   std::map<std::string, process_waits> by_ending;
   variable_names variables;
-  for (const std::string& name : names) {
-    std::string ending = name.substr(std::string_view(lotus::detail::waits_file_start).size());
-    const bool older =
-        ending.size() > older_end.size() &&
-        ending.compare(ending.size() - older_end.size(), older_end.size(), older_end.data()) == 0;
-    if (older) ending.resize(ending.size() - older_end.size());
-    if (run.earlier_info.count(lotus::detail::run_info_start + ending) != 0) continue;
-    process_waits& process = by_ending[ending];
-    process.ending = ending;
-    std::string path = dir;
-    path.append(1, '/').append(name);
-    read_file(path, process, variables, diagnostics);
+  const auto files = files_of_processes(run, lotus::detail::waits_file_start, diagnostics);
+  for (const process_file& file : files) {
+    process_waits& process = by_ending[file.ending];
+    process.ending = file.ending;
+    read_file(file.path, process, variables, diagnostics);
   }
   std::vector<process_waits> all;
   for (auto& [ending, process] : by_ending) {
@@ -179,6 +112,7 @@ std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diag
         [](const wait_sample& a, const wait_sample& b) { return a.time_ns < b.time_ns; });
     if (!process.samples.empty()) all.push_back(std::move(process));
   }
+  find_stacks(run, all, diagnostics);
   return all;
 }
 

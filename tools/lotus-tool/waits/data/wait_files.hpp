@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -24,6 +25,7 @@ struct wait_sample {
   std::uint64_t address = 0;  ///< address of the lock or condition variable; 0: none
   std::uint64_t holder = 0;   ///< id of the thread that held the lock; 0: unknown
   std::int64_t ns = 0;        ///< blocked time in ns for which this sample stands
+  std::uint64_t stack = 0;    ///< number of the stack in the process's file of stacks; 0: none
 };
 
 /// The wait samples of all threads of one process.
@@ -35,6 +37,9 @@ struct process_waits {
 /// Returns the wait samples of each process of a run; empty if there are none. Reports damaged
 /// lines to `diagnostics`. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
+
+/// Reads a word of wait_reason_words. Returns false if `word` is none.
+bool read_reason(std::string_view word, wait_reason& reason);
 
 }  // namespace lotus::tool
 

@@ -23,6 +23,7 @@
 #include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
+#include "waits/join/thread_logs.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -47,39 +48,6 @@ struct open_spans {
   bool holder_known = false;
 };
 
-/// Finds the logs that belong to a thread id.
-class thread_logs {
- public:
-  explicit thread_logs(const run_data& run)
-      : processes_(run_processes::read(run.files->info_dir, run.files->earlier_info)) {
-    for (std::size_t f = 0; f < run.files->files.size(); ++f) {
-      const std::uint64_t number = run.files->files[f].number;
-      const process_info* const process = processes_.process_of(number);
-      logs_[process != nullptr ? process->thread_of(number) : number].emplace_back(f, process);
-    }
-  }
-
-  /// Returns the indices of a thread's logs. Threads in different containers may have the same id,
-  /// so only logs of the given process are returned if there are any. If several threads had the
-  /// same id one after another, returns the logs of all, because their times do not overlap.
-  std::vector<std::size_t> of(std::uint64_t tid, const std::string& process_ending) const {
-    const auto found = logs_.find(tid);
-    if (found == logs_.end()) return {};
-    const process_info* const own = processes_.process_named(process_ending);
-    std::vector<std::size_t> all;
-    std::vector<std::size_t> of_process;
-    for (const auto& [file, process] : found->second) {
-      all.push_back(file);
-      if (process == own) of_process.push_back(file);
-    }
-    return of_process.empty() ? all : of_process;
-  }
-
- private:
-  run_processes processes_;
-  std::unordered_map<std::uint64_t, std::vector<std::pair<std::size_t, const process_info*>>> logs_;
-};
-
 void visit(std::vector<moment>& moments, std::int64_t start_ns, std::int64_t end_ns,
            std::uint32_t name, std::vector<open_spans>& open) {
   auto at = std::lower_bound(moments.begin(), moments.end(), start_ns,
@@ -102,15 +70,6 @@ std::string address_text(std::uint64_t address) {
   return text.str();
 }
 
-std::string what_of(const wait_sample& sample) {
-  if (sample.address == 0 || (sample.reason == wait_reason::condition && !sample.what.empty() &&
-                              sample.what.find(' ') != std::string::npos)) {
-    return sample.what;  // the thread waits for another thread's end, which `what` describes
-  }
-  if (sample.what.empty()) return address_text(sample.address);
-  return sample.what + " (" + address_text(sample.address) + ')';
-}
-
 /// Removes the address that follows a name, because an address does not help the user.
 std::string without_address(const std::string& what) {
   const std::size_t at = what.rfind(" (0x");
@@ -125,11 +84,13 @@ std::string folder_of(const std::string& path) {
 /// Groups the wait samples of one operation by what the operation waited for, and counts them.
 class collector {
  public:
-  void add(const wait_sample& sample, const std::string& what, const std::string& held_by) {
+  void add(const wait_sample& sample, std::size_t process, const std::string& what,
+           const std::string& held_by) {
     group& to = groups_[{sample.reason, what}];
     ++to.samples;
     to.ns += sample.ns;
     if (sample.reason == wait_reason::lock && !held_by.empty()) ++to.holders[held_by];
+    if (sample.stack != 0) ++to.stacks[{process, sample.stack}];
   }
 
   blocked_list finish() {
@@ -153,6 +114,7 @@ class collector {
         if (count > most) std::tie(most, one.held_by) = std::tie(count, name);
       }
       if (known > 0) one.held_share = static_cast<double>(most) / static_cast<double>(known);
+      one.stacks = frequent_stacks(of.stacks);
       all.by.push_back(std::move(one));
     }
     std::stable_sort(all.by.begin(), all.by.end(), [](const blocked_on& a, const blocked_on& b) {
@@ -166,7 +128,20 @@ class collector {
     std::uint64_t samples = 0;
     std::int64_t ns = 0;
     std::map<std::string, std::uint64_t> holders;
+    std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t> stacks;  // process and number
   };
+
+  /// Returns the most frequent stacks. There may be thousands, which differ in unimportant words.
+  static std::vector<seen_stack> frequent_stacks(const decltype(group::stacks)& stacks) {
+    constexpr std::size_t max_stacks = 64;
+    std::vector<seen_stack> all;
+    for (const auto& [key, samples] : stacks) all.push_back({key.first, key.second, samples});
+    std::stable_sort(all.begin(), all.end(), [](const seen_stack& a, const seen_stack& b) {
+      return a.samples > b.samples;
+    });
+    if (all.size() > max_stacks) all.resize(max_stacks);
+    return all;
+  }
 
   /// If there are many files, combines the files of each folder into one entry, because a loader
   /// may read thousands of files from one folder.
@@ -187,6 +162,7 @@ class collector {
       to.samples += of.samples;
       to.ns += of.ns;
       for (const auto& [name, count] : of.holders) to.holders[name] += count;
+      for (const auto& [stack, count] : of.stacks) to.stacks[stack] += count;
     }
     groups_ = std::move(merged);
   }
@@ -201,6 +177,15 @@ std::string held_name(const run_data& run, std::uint32_t name) {
 }
 
 }  // namespace
+
+std::string what_of(const wait_sample& sample) {
+  if (sample.address == 0 || (sample.reason == wait_reason::condition && !sample.what.empty() &&
+                              sample.what.find(' ') != std::string::npos)) {
+    return sample.what;  // the thread waits for another thread's end, which `what` describes
+  }
+  if (sample.what.empty()) return address_text(sample.address);
+  return sample.what + " (" + address_text(sample.address) + ')';
+}
 
 std::vector<blocked_on> blocked_list::of(std::optional<std::int64_t> blocked_ns) const {
   std::vector<blocked_on> scaled = by;
@@ -222,6 +207,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   if (processes.empty()) return joined;
   const thread_logs threads(run);
   std::vector<const wait_sample*> samples;
+  std::vector<std::size_t> process_of;  // by index of the sample
   // For each log, by its index: the times of samples at which the open operations of the log's
   // thread must be found.
   std::unordered_map<std::size_t, std::vector<moment>> moments;
@@ -233,9 +219,11 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
       if (fresh) known->second = threads.of(tid, process.ending);
       for (const std::size_t file : known->second) moments[file].push_back(when);
     };
+    joined.processes.push_back(process.ending);
     for (const wait_sample& sample : process.samples) {
       const std::size_t number = samples.size();
       samples.push_back(&sample);
+      process_of.push_back(joined.processes.size() - 1);
       ask(sample.tid, {sample.time_ns, number, false});
       if (sample.holder != 0) ask(sample.holder, {sample.time_ns, number, true});
     }
@@ -262,7 +250,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     const std::string what = what_of(*samples[i]);
     const std::string held_by = open[i].holder_known ? held_name(run, open[i].holder) : "";
     for (const std::uint32_t name : open[i].names) {
-      collectors[name].add(*samples[i], what, held_by);
+      collectors[name].add(*samples[i], process_of[i], what, held_by);
     }
   }
   for (auto& [name, of] : collectors) {
@@ -288,12 +276,20 @@ void write_list(json_writer& json, const std::vector<blocked_on>& list) {
       json.member("held_by", one.held_by).member("held_share", one.held_share);
     }
     json.member("ns", one.ns).member("share", one.share).member("samples", one.samples);
+    write_calls(json, one.calls);
     json.end_object();
   }
   json.end_array();
 }
 
 }  // namespace
+
+void write_calls(json_writer& json, const std::vector<std::string>& calls) {
+  if (calls.empty()) return;
+  json.key("stack").begin_array();
+  for (const std::string& call : calls) json.value(call);
+  json.end_array();
+}
 
 void write_all_blocked_on(json_writer& json, const run_blocked_on& joined) {
   if (joined.empty()) return;

@@ -18,6 +18,13 @@
 
 namespace lotus::tool {
 
+/// How often a stack was seen.
+struct seen_stack {
+  std::size_t process = 0;   ///< index in run_blocked_on::processes
+  std::uint64_t number = 0;  ///< as wait_sample::stack
+  std::uint64_t samples = 0;
+};
+
 /// One thing that an operation waited for, such as a lock or a file.
 struct blocked_on {
   wait_reason reason = wait_reason::other;
@@ -27,7 +34,10 @@ struct blocked_on {
   std::uint64_t samples = 0;
   /// Blocked time in ns, estimated or scaled to the measured time, see blocked_list::of().
   std::int64_t ns = 0;
-  double share = 0;  ///< share (0..1) of the operation's samples
+  double share = 0;                  ///< share (0..1) of the operation's samples
+  std::vector<seen_stack> stacks{};  ///< stacks of the samples, the most frequent first
+  /// The calls in which a thread waits most often, the innermost first; set by name_stacks().
+  std::vector<std::string> calls{};
 };
 
 /// What one operation was blocked on, or all waits for batches, or all preprocessing.
@@ -47,6 +57,7 @@ struct run_blocked_on {
   std::map<std::string, blocked_list, std::less<>> ops;
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
+  std::vector<std::string> processes;  ///< process_waits::ending of each process with samples
 
   bool empty() const noexcept { return ops.empty() && waits.empty() && preprocessing.empty(); }
   /// Returns the list of an operation; null if no sample shows that the operation waited.
@@ -58,6 +69,12 @@ struct run_blocked_on {
 /// the innermost operation on the thread that held it. Throws input_error.
 /// @param run  a run that was read with run_parts::operations.
 run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics);
+
+/// Returns what a sample's thread waited for, as in blocked_on::what.
+std::string what_of(const wait_sample& sample);
+
+/// Writes the JSON member "stack" with calls; nothing if there are none.
+void write_calls(json_writer& json, const std::vector<std::string>& calls);
 
 /// Writes the JSON member "blocked_on"; nothing if `list` is null or empty.
 void write_blocked_on(json_writer& json, const blocked_list* list,

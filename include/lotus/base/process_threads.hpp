@@ -1,6 +1,6 @@
 // Lists the threads of this process, and determines which of them the library has started.
-#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
-#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#ifndef LOTUS_BASE_PROCESS_THREADS_HPP
+#define LOTUS_BASE_PROCESS_THREADS_HPP
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,17 +32,23 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Returns whether the library has started this thread, judging from the thread's name.
-inline bool is_own_thread(pid_t tid) noexcept {
+/// Reads the name of a thread; "" if it has ended.
+inline void read_thread_name(pid_t tid, char (&name)[32]) noexcept {
   char path[64];
-  char name[32] = {};
   std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+  name[0] = '\0';
   const int fd = open_at_high_fd(AT_FDCWD, path, O_RDONLY);
-  if (fd < 0) return false;
+  if (fd < 0) return;
   const ssize_t got = read(fd, name, sizeof(name) - 1);
   close(fd);
-  if (got <= 0) return false;
-  for (const char* const own : {"lotus-drain\n", "lotus-sampler\n", "lotus-waits\n"}) {
+  name[got > 0 ? got - 1 : 0] = '\0';  // without the line end
+}
+
+/// Returns whether the library has started this thread, judging from the thread's name.
+inline bool is_own_thread(pid_t tid) noexcept {
+  char name[32];
+  read_thread_name(tid, name);
+  for (const char* const own : {"lotus-drain", "lotus-sampler", "lotus-waits"}) {
     if (std::strcmp(name, own) == 0) return true;
   }
   return false;
@@ -60,4 +66,4 @@ void for_each_other_thread(Each&& each) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#endif  // LOTUS_BASE_PROCESS_THREADS_HPP

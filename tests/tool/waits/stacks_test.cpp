@@ -1,0 +1,317 @@
+// Tests the stacks of waiting threads, with programs that wait in known functions.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "catch.hpp"
+#include "log/folder/log_files.hpp"
+#include "tool/stats/stats_test.hpp"
+#include "tool/tool_test.hpp"
+#include "waits/data/wait_files.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
+
+using namespace lotus::tool_test;
+namespace fs = std::filesystem;
+namespace tool = lotus::tool;
+
+namespace {
+
+/// The functions that wait for each reason in the test program.
+const std::map<std::string, std::string> waiting_functions{{"lock", "lock_decoder"},
+                                                           {"condition", "await_change"},
+                                                           {"sleep", "pause_reader"},
+                                                           {"pipe", "read_frame"}};
+
+std::vector<std::string> programs() {
+  std::vector<std::string> all;
+  std::istringstream text(STACKS_PROGRAMS);
+  for (std::string one; std::getline(text, one, ',');) all.push_back(one);
+  return all;
+}
+
+std::string program_named(const std::string& end) {
+  for (const std::string& one : programs()) {
+    if (one.size() >= end.size() && one.compare(one.size() - end.size(), end.size(), end) == 0) {
+      return one;
+    }
+  }
+  FAIL("no program " << end);
+  return {};
+}
+
+int run_program(const std::string& program, const temp_dir& dir, const std::string& seconds,
+                const std::string& samples_per_s, const std::string& end) {
+  const std::string command = '\'' + program + "' '" + dir.path() + "/run/lotustrace_log' " +
+                              seconds + ' ' + samples_per_s + ' ' + end;
+  return std::system(command.c_str());
+}
+
+std::string run_of(const temp_dir& dir) {
+  return dir.path() + "/run";
+}
+
+std::vector<std::string> stack_files(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().rfind(".lotus_stacks_", 0) == 0) {
+      found.push_back(entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// How many stacks there are, and how many reach the function that waits, and its callers.
+struct reached {
+  int all = 0;
+  int function = 0;
+  int callers = 0;
+};
+
+/// @return by reason.
+std::map<std::string, reached> reached_functions(const std::string& folder) {
+  std::ostringstream err;
+  tool::diagnostic_log diagnostics(err, false);
+  const std::vector<tool::run_files> runs =
+      tool::find_runs(folder, tool::default_prefix, diagnostics);
+  REQUIRE(runs.size() == 1);
+  const std::vector<tool::process_waits> processes = tool::read_waits(runs[0], diagnostics);
+  tool::unwound_stacks stacks(runs[0], diagnostics);
+  for (const tool::process_waits& process : processes) {
+    for (const tool::wait_sample& sample : process.samples) {
+      if (sample.stack != 0) stacks.add(process.ending, sample.stack);
+    }
+  }
+  stacks.name_all();
+  std::map<std::string, reached> found;
+  std::map<std::uint64_t, std::string> reason_of_thread;
+  for (const tool::process_waits& process : processes) {
+    for (const tool::wait_sample& sample : process.samples) {
+      const std::string reason =
+          lotus::detail::wait_reason_words[static_cast<std::size_t>(sample.reason)];
+      const auto function = waiting_functions.find(reason);
+      if (sample.stack == 0 || function == waiting_functions.end()) continue;
+      const std::vector<std::string> calls = stacks.of(process.ending, sample.stack);
+      const bool is_start = std::find(calls.begin(), calls.end(), "lotus::start") != calls.end();
+      if (is_start || sample.tid == 0) continue;
+      reached& to = found[reason];
+      ++to.all;
+      const auto at = std::find(calls.begin(), calls.end(), function->second);
+      if (at == calls.end()) continue;
+      ++to.function;
+      const std::string outer = "outer_" + function->second;
+      if (calls.end() - at >= 4 && std::count(at + 1, at + 4, outer) == 3) ++to.callers;
+    }
+  }
+  CHECK(err.str().empty());
+  return found;
+}
+
+/// Returns the entry for a reason in what an operation was blocked on.
+json entry_of(const std::string& folder, const std::string& operation, const std::string& reason) {
+  for (const json& one : stats(folder)["runs"][0]["ops"][operation]["blocked_on"].array()) {
+    if (one["reason"].text() == reason) return one;
+  }
+  FAIL(operation << " was not blocked on " << reason);
+  return parse_json("{}");
+}
+
+std::vector<std::string> texts(const json& list) {
+  std::vector<std::string> all;
+  for (const json& one : list.array()) all.push_back(one.text());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("stacks of waiting threads reach the functions of the program") {
+  for (const std::string& program : programs()) {
+    const temp_dir dir;
+    REQUIRE(run_program(program, dir, "3", "4000", "stop") == 0);
+    const bool with_frame_pointer = contains(program, "stacks_o0");
+    const double least = with_frame_pointer ? 0.9 : 0.95;
+    std::map<std::string, reached> found = reached_functions(run_of(dir));
+    for (const auto& [reason, function] : waiting_functions) {
+      const reached of = found[reason];
+      CAPTURE(program, reason, of.all, of.function, of.callers);
+      CHECK(of.all >= 50);
+      CHECK(of.function >= least * of.all);
+      CHECK(of.callers >= least * of.all);
+    }
+  }
+}
+
+TEST_CASE("the most frequent calls of each wait are in the JSON of stats") {
+  const temp_dir dir;
+  REQUIRE(run_program(program_named("stacks_o2"), dir, "1", "4000", "stop") == 0);
+  const std::map<std::string, std::pair<std::string, std::string>> operations{
+      {"SLock", {"lock", "lock_decoder"}},
+      {"SCondition", {"condition", "await_change"}},
+      {"SSleep", {"sleep", "pause_reader"}},
+      {"SPipe", {"pipe", "read_frame"}}};
+  for (const auto& [operation, wait] : operations) {
+    const std::vector<std::string> calls =
+        texts(entry_of(run_of(dir), operation, wait.first)["stack"]);
+    CAPTURE(operation, calls);
+    const auto at = std::find(calls.begin(), calls.end(), wait.second);
+    REQUIRE(at != calls.end());
+    CHECK(at - calls.begin() <= 4);  // before it are only calls of the C++ library
+    CHECK(at != calls.begin());
+    CHECK(*(at + 1) == "outer_" + wait.second);
+  }
+}
+
+TEST_CASE("diagnose shows the calls that wait for the lock that limits a run") {
+  const temp_dir dir;
+  REQUIRE(run_program(program_named("stacks_o2"), dir, "2", "4000", "batches") == 0);
+  const json found = parse_json(run({"diagnose", run_of(dir), "--json"}).out);
+  REQUIRE(found["verdict"].text() == "lock-bound");
+  bool seen = false;
+  for (const json& one : found["blocked_on"]["ops"]["Decode"].array()) {
+    if (one["reason"].text() != "lock" || !one.has("stack")) continue;
+    const std::vector<std::string> calls = texts(one["stack"]);
+    seen = seen || std::find(calls.begin(), calls.end(), "decode_under_lock") != calls.end();
+  }
+  CHECK(seen);
+  const std::string details = run({"diagnose", run_of(dir), "--details"}).out;
+  INFO(details);
+  CHECK(contains(details, "Decode waits for the lock decoder_mutex held by Decode on other"));
+  CHECK(contains(details, "< decode_under_lock <"));
+  CHECK_FALSE(contains(run({"diagnose", run_of(dir)}).out, "decode_under_lock"));
+}
+
+TEST_CASE("a file of stacks has mode 0600 and contains nothing of the program's data") {
+  const temp_dir dir;
+  for (const char* const end : {"kill", "limit"}) {
+    CAPTURE(end);
+    run_program(program_named("stacks_o0"), dir, "2", "4000", end);
+    const std::vector<std::string> files = stack_files(run_of(dir));
+    REQUIRE_FALSE(files.empty());
+    for (const std::string& path : files) {
+      struct stat status {};
+      REQUIRE(::stat(path.c_str(), &status) == 0);
+      CHECK((status.st_mode & 0777U) == 0600);
+      const std::string text = read_file(path);
+      CHECK(contains(text, "\nstack,"));
+      CHECK_FALSE(contains(text, "HIDDEN"));
+      // The words of the stack are in the file as hexadecimal numbers.
+      const std::string secret = "HIDDENxyHIDDENxy";
+      for (std::size_t i = 0; i < 8; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, secret.data() + i, sizeof word);
+        std::ostringstream number;
+        number << std::hex << word;
+        CHECK_FALSE(contains(text, number.str()));
+      }
+    }
+  }
+}
+
+TEST_CASE("stacks survive a kill, and unpack keeps them") {
+  const temp_dir dir;
+  CHECK(run_program(program_named("stacks_o2"), dir, "1", "4000", "kill") != 0);
+  const auto calls = [](const std::string& folder) {
+    return texts(entry_of(folder, "SLock", "lock")["stack"]);
+  };
+  const std::vector<std::string> expected = calls(run_of(dir));
+  CHECK(std::find(expected.begin(), expected.end(), "lock_decoder") != expected.end());
+  const temp_dir text;
+  REQUIRE(run({"unpack", run_of(dir), "-o", text.path()}).status == 0);
+  CHECK(calls(text.path()) == expected);
+}
+
+TEST_CASE("damaged lines of stacks are reported in one line, and nothing else is lost") {
+  const temp_dir dir;
+  REQUIRE(run_program(program_named("stacks_o2"), dir, "1", "4000", "stop") == 0);
+  const std::vector<std::string> files = stack_files(run_of(dir));
+  REQUIRE(files.size() == 1);
+  const std::string good = stats(run_of(dir))["runs"][0]["ops"].canonical();
+  const std::string text = read_file(files[0]);
+  // As if the process had been killed while it wrote the last line.
+  fs::resize_file(files[0], text.size() - 3);
+  CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
+  std::ofstream(files[0]) << text << "stack,1,zz,1,1,\nstack,1,1,1,ffff,\nnothing\n"
+                          << "stack,fffff,1,1,8, 9:1\ncode,5,1,0,0,/x\n";
+  const result told = run({"stats", run_of(dir), "--json"});
+  CHECK(contains(told.err, "not a stack; 5 such lines ignored, all others are used"));
+  CHECK(stats(run_of(dir))["runs"][0]["ops"].canonical() == good);
+}
+
+TEST_CASE("a program that was rebuilt after the run is reported") {
+  const temp_dir dir;
+  const std::string program = dir.path() + "/program";
+  fs::copy_file(program_named("stacks_o2"), program);
+  REQUIRE(run_program(program, dir, "1", "4000", "stop") == 0);
+  CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
+  fs::permissions(program, fs::perms::owner_all);  // as if the file were new
+  CHECK(contains(run({"stats", run_of(dir), "--json"}).err,
+                 program + ": has changed since it was sampled"));
+  CHECK(run({"stats", run_of(dir)}).err.empty());  // the table shows no calls
+}
+
+TEST_CASE("a snapshot because of a hang shows which function hangs, and what all threads do") {
+  for (const std::string& program : programs()) {
+    CAPTURE(program);
+    const temp_dir dir;
+    REQUIRE(run_program(program, dir, "60", "100", "hang") == 0);
+    std::string snapshot;
+    for (const auto& entry : fs::directory_iterator(dir.path())) {
+      if (contains(entry.path().filename().string(), ".snapshot-"))
+        snapshot = entry.path().string();
+    }
+    REQUIRE_FALSE(snapshot.empty());
+    for (const std::string& path : stack_files(snapshot)) {
+      struct stat status {};
+      REQUIRE(::stat(path.c_str(), &status) == 0);
+      CHECK((status.st_mode & 0777U) == 0600);
+    }
+    const json threads = stats(snapshot)["runs"][0]["threads_at_snapshot"];
+    CAPTURE(threads.canonical());
+    bool waits = false;
+    bool hangs = false;
+    bool runs = false;
+    for (const json& thread : threads.array()) {
+      const std::vector<std::string> calls =
+          thread.has("stack") ? texts(thread["stack"]) : std::vector<std::string>{};
+      const auto has = [&calls](const std::string& name) {
+        return std::find(calls.begin(), calls.end(), name) != calls.end();
+      };
+      waits = waits || (thread.has("batch_wait_ns") && thread["reason"].text() == "pipe");
+      if (has("stuck_decoder")) {
+        hangs = true;
+        CHECK(thread["reason"].text() == "lock");
+        CHECK(thread["holder"].integer() > 0);
+        CHECK(thread["last_operation"].text() == "First");
+      }
+      runs = runs || (!thread.has("stack") && thread["running"].canonical() == "true");
+    }
+    CHECK(waits);
+    CHECK(hangs);
+    CHECK(runs);
+    const std::string table = run({"stats", snapshot}).out;
+    CAPTURE(table);
+    CHECK(contains(table, "threads when the snapshot was taken"));
+    CHECK(contains(table, "stuck_decoder"));
+    CHECK(contains(table, "has waited for a batch for"));
+    // A bundle for a bug report contains neither paths of files nor names of functions.
+    const std::string bundle = dir.path() + "/bundle.tar.gz";
+    if (run({"report", snapshot, "--bundle", bundle}).status == 0) {
+      const std::string unpacked = dir.path() + "/unpacked";
+      REQUIRE(std::system(("tar xzOf '" + bundle + "' > '" + unpacked + '\'').c_str()) == 0);
+      CHECK(contains(read_file(unpacked), "threads when the snapshot was taken\n  (left out)"));
+      CHECK_FALSE(contains(read_file(unpacked), "stuck_decoder"));
+    }
+    // The program's other folders are no snapshots.
+    CHECK_FALSE(stats(run_of(dir))["runs"][0].has("threads_at_snapshot"));
+  }
+}

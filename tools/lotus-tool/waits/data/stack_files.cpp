@@ -1,0 +1,190 @@
+#include "waits/data/stack_files.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/folder/log_files.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "threads/unwind/stack_copy.hpp"
+#include "waits/data/process_files.hpp"
+#include "waits/data/wait_files.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns the readable files of stacks. A process writes at most a few MiB.
+std::vector<process_file> files_of_stacks(const run_files& run, diagnostic_log& diagnostics) {
+  constexpr std::uintmax_t max_bytes = std::uintmax_t{64} << 20U;
+  std::vector<process_file> files =
+      files_of_processes(run, lotus::detail::stacks_file_start, diagnostics);
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const process_file& file) {
+                               std::error_code error;
+                               return ::access(file.path.c_str(), R_OK) != 0 ||
+                                      std::filesystem::file_size(file.path, error) > max_bytes ||
+                                      error;
+                             }),
+              files.end());
+  return files;
+}
+
+bool read_hexadecimal(std::string_view text, std::uint64_t& value) {
+  return read_number(text, value, 16);
+}
+
+/// Parses the lines of one file that contain stacks and mappings of code.
+class stack_reader {
+ public:
+  explicit stack_reader(process_stacks& to) : to_(to) {}
+
+  /// Parses one line. Returns false if the line is damaged.
+  bool take_line(std::string_view line) {
+    const std::string_view kind = take(line, ',');
+    if (kind == "seen") {
+      std::int64_t time_ns = 0;
+      if (read_number(take(line, ','), time_ns)) to_.last_ns = std::max(to_.last_ns, time_ns);
+      return true;  // find_stacks() reports damaged ones
+    }
+    if (kind == "moment") {
+      to_.states.clear();
+      if (!read_number(line, to_.states_ns)) return false;
+      to_.last_ns = std::max(to_.last_ns, to_.states_ns);
+      return true;
+    }
+    if (kind == "state") return parse_state(line);
+    if (kind == "maps") {
+      to_.code.emplace_back();
+      return true;
+    }
+    if (to_.code.empty()) to_.code.emplace_back();
+    if (kind == "code") return parse_code(line);
+    return kind == "stack" && parse_stack(line);
+  }
+
+ private:
+  bool parse_code(std::string_view line) {
+    mapped_code part;
+    if (!read_hexadecimal(take(line, ','), part.begin) ||
+        !read_hexadecimal(take(line, ','), part.end) ||
+        !read_hexadecimal(take(line, ','), part.file_offset) ||
+        !read_hexadecimal(take(line, ','), part.file_begin) || line.empty()) {
+      return false;
+    }
+    part.path = line;
+    std::vector<mapped_code>& all = to_.code.back();
+    if (part.end <= part.begin || (!all.empty() && part.begin < all.back().end)) return false;
+    all.push_back(std::move(part));
+    return true;
+  }
+
+  bool parse_state(std::string_view line) {
+    thread_state state;
+    if (!read_number(take(line, ','), state.tid)) return false;
+    const std::string_view reason = take(line, ',');
+    state.waits = reason != "running";
+    if ((state.waits && !read_reason(reason, state.wait.reason)) ||
+        !read_hexadecimal(take(line, ','), state.wait.address) ||
+        !read_number(take(line, ','), state.wait.holder) ||
+        !read_hexadecimal(take(line, ','), state.wait.stack) ||
+        !read_number(take(line, ','), state.batch_since_ns)) {
+      return false;
+    }
+    state.name = take(line, ',');
+    state.wait.what = line;
+    to_.states.push_back(std::move(state));
+    return true;
+  }
+
+  bool parse_stack(std::string_view line) {
+    constexpr std::uint64_t max_bytes = stack_copy::max_bytes;
+    std::uint64_t number = 0;
+    std::uint64_t bytes = 0;
+    recorded_stack stack;
+    if (!read_hexadecimal(take(line, ','), number) || number == 0 ||
+        !read_hexadecimal(take(line, ','), stack.copy.pc) ||
+        !read_hexadecimal(take(line, ','), stack.copy.sp) ||
+        !read_hexadecimal(take(line, ','), bytes) || bytes > max_bytes) {
+      return false;
+    }
+    stack.copy.bytes.resize(bytes);
+    stack.code = to_.code.size() - 1;
+    take(line, ' ');
+    while (!line.empty()) {
+      if (!parse_word(take(line, ' '), stack.copy)) return false;
+    }
+    to_.by_number[number] = std::move(stack);
+    return true;
+  }
+
+  static bool parse_word(std::string_view text, stack_copy& to) {
+    const std::size_t mark = text.find_first_of(":+");
+    std::uint64_t place = 0;
+    std::uint64_t word = 0;
+    if (mark == std::string_view::npos || !read_hexadecimal(text.substr(0, mark), place) ||
+        !read_hexadecimal(text.substr(mark + 1), word) || place >= to.bytes.size() / sizeof word) {
+      return false;
+    }
+    if (text[mark] == '+') word += to.sp;
+    std::memcpy(to.bytes.data() + place * sizeof word, &word, sizeof word);
+    return true;
+  }
+
+  process_stacks& to_;
+};
+
+}  // namespace
+
+void find_stacks(const run_files& run, std::vector<process_waits>& processes,
+                 diagnostic_log& diagnostics) {
+  if (processes.empty()) return;
+  std::map<std::string, std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t>> seen;
+  for (const process_file& file : files_of_stacks(run, diagnostics)) {
+    auto& of = seen[file.ending];
+    read_whole_lines(file.path, "not a stack; ", diagnostics, [&of](std::string_view line) {
+      if (take(line, ',') != "seen") return true;
+      std::int64_t time_ns = 0;
+      std::uint64_t tid = 0;
+      std::uint64_t number = 0;
+      if (!read_number(take(line, ','), time_ns) || !read_number(take(line, ','), tid) ||
+          !read_hexadecimal(line, number)) {
+        return false;
+      }
+      of[{time_ns, tid}] = number;
+      return true;
+    });
+  }
+  for (process_waits& process : processes) {
+    const auto of = seen.find(process.ending);
+    if (of == seen.end()) continue;
+    for (wait_sample& sample : process.samples) {
+      const auto found = of->second.find({sample.time_ns, sample.tid});
+      if (found != of->second.end()) sample.stack = found->second;
+    }
+  }
+}
+
+process_stacks read_stacks(const run_files& run, const std::string& ending,
+                           diagnostic_log& diagnostics) {
+  process_stacks all;
+  for (const process_file& file : files_of_stacks(run, diagnostics)) {
+    if (file.ending != ending) continue;
+    stack_reader lines(all);
+    read_whole_lines(file.path, "not a stack; ", diagnostics,
+                     [&lines](std::string_view line) { return lines.take_line(line); });
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

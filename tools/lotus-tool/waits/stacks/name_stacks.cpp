@@ -1,0 +1,71 @@
+#include "waits/stacks/name_stacks.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/printable.hpp"
+#include "log/folder/log_files.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+template <class Each>
+void for_each_entry(run_blocked_on& joined, const Each& each) {
+  for (auto& [name, list] : joined.ops) {
+    for (blocked_on& one : list.by) each(one);
+  }
+  for (blocked_on& one : joined.waits.by) each(one);
+  for (blocked_on& one : joined.preprocessing.by) each(one);
+}
+
+}  // namespace
+
+void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics) {
+  unwound_stacks stacks(run, diagnostics);
+  for_each_entry(joined, [&](const blocked_on& one) {
+    for (const seen_stack& seen : one.stacks) {
+      stacks.add(joined.processes[seen.process], seen.number);
+    }
+  });
+  stacks.name_all();
+  for_each_entry(joined, [&](blocked_on& one) {
+    // Different stacks may contain the same calls.
+    std::map<std::vector<std::string>, std::uint64_t> samples;
+    for (const seen_stack& seen : one.stacks) {
+      samples[stacks.of(joined.processes[seen.process], seen.number)] += seen.samples;
+    }
+    std::uint64_t most = 0;
+    for (const auto& [calls, count] : samples) {
+      if (calls.empty() || count <= most) continue;
+      most = count;
+      one.calls = calls;
+    }
+  });
+}
+
+std::string calls_text(const std::vector<std::string>& calls) {
+  std::string text;
+  for (const std::string& call : calls) {
+    text.append(text.empty() ? "" : " < ").append(printable_line(call));
+  }
+  return text;
+}
+
+std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
+                          const blocked_on* of) {
+  const blocked_list* const list = joined.of('S' + name);
+  if (list == nullptr) return {};
+  for (const blocked_on& one : list->by) {
+    if (of != nullptr && (one.reason != of->reason || one.what != of->what)) continue;
+    if (one.calls.empty()) return {};
+    return printable_line(name) + ' ' + wait_phrase(one, name) + " in " + calls_text(one.calls);
+  }
+  return {};
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,178 @@
+#include "waits/stacks/snapshot_threads.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/formats/json_writer.hpp"
+#include "base/printable.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
+#include "log/process_info.hpp"
+#include "log/shown_name.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "model/run_data.hpp"
+#include "waits/data/wait_files.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/thread_logs.hpp"
+#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns the end of the name of the information file of the process that took the snapshot; ""
+/// if the run is no snapshot.
+std::string process_of_snapshot(const run_data& run) {
+  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
+  for (const auto& [path, process] : processes.by_file()) {
+    if (process.snapshot_ns == 0) continue;
+    const std::size_t at = path.rfind(lotus::detail::run_info_start);
+    if (at == std::string::npos) continue;
+    return path.substr(at + std::string_view(lotus::detail::run_info_start).size());
+  }
+  return {};
+}
+
+/// Finds the operation of a thread that ended last.
+void find_last(const run_data& run, const std::vector<std::size_t>& logs, std::int64_t now_ns,
+               snapshot_thread& to) {
+  std::int64_t last_ns = INT64_MIN;
+  for (const std::size_t file : logs) {
+    run.for_each_operation(file, [&](const operation& op) {
+      if (op.end_ns() < last_ns || op.end_ns() > now_ns) return;
+      last_ns = op.end_ns();
+      to.last = shown_name(run.names.name(op.name));
+    });
+  }
+  if (!to.last.empty()) to.since_last_ns = now_ns - last_ns;
+}
+
+/// Returns how urgently a user must see a thread; the smallest number comes first.
+int order_of(const snapshot_thread& t) {
+  return t.batch_wait_ns > 0                                                 ? 0
+         : t.waits && t.reason == wait_reason::lock                          ? 1
+         : !t.last.empty()                                                   ? 2
+         : t.waits && t.reason != wait_reason::condition && !t.calls.empty() ? 3
+                                                                             : 4;
+}
+
+std::string state_text(const snapshot_thread& t) {
+  std::string text;
+  if (t.batch_wait_ns > 0) {
+    text = "has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) + "; ";
+  } else if (!t.last.empty()) {
+    text = "last recorded " + printable_line(t.last) + ", which ended " +
+           human_time(static_cast<double>(t.since_last_ns)) + " before; ";
+  }
+  if (!t.waits) return text + "is running";
+  blocked_on wait;
+  wait.reason = t.reason;
+  wait.what = t.what;
+  if (t.holder != 0) wait.held_by = "thread " + std::to_string(t.holder);
+  return text + wait_phrase(wait, "");
+}
+
+}  // namespace
+
+std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics) {
+  const std::string ending = process_of_snapshot(run);
+  if (ending.empty()) return {};
+  unwound_stacks stacks(*run.files, diagnostics);
+  const process_stacks& recorded = stacks.read(ending);
+  if (recorded.states.empty()) return {};
+  // Samples contain the names of locks that are global variables.
+  std::map<std::uint64_t, std::string> named;
+  for (const process_waits& process : read_waits(*run.files, diagnostics)) {
+    if (process.ending != ending) continue;
+    for (const wait_sample& sample : process.samples) {
+      if (sample.address != 0 && !sample.what.empty()) named[sample.address] = sample.what;
+    }
+  }
+  for (const thread_state& state : recorded.states) {
+    if (state.wait.stack != 0) stacks.add(ending, state.wait.stack);
+  }
+  stacks.name_all();
+  const thread_logs logs(run);
+  std::vector<snapshot_thread> threads;
+  for (const thread_state& state : recorded.states) {
+    snapshot_thread t;
+    t.tid = state.tid;
+    t.name = state.name;
+    t.waits = state.waits;
+    t.reason = state.wait.reason;
+    wait_sample wait = state.wait;
+    const auto name = named.find(wait.address);
+    if (wait.what.empty() && name != named.end()) wait.what = name->second;
+    if (state.waits) t.what = what_of(wait);
+    t.holder = state.wait.holder;
+    if (state.batch_since_ns != 0) {
+      t.batch_wait_ns = std::max<std::int64_t>(1, recorded.states_ns - state.batch_since_ns);
+    }
+    find_last(run, logs.of(state.tid, ending), recorded.states_ns, t);
+    if (state.wait.stack != 0) t.calls = stacks.of(ending, state.wait.stack);
+    threads.push_back(std::move(t));
+  }
+  std::stable_sort(
+      threads.begin(), threads.end(),
+      [](const snapshot_thread& a, const snapshot_thread& b) { return order_of(a) < order_of(b); });
+  return threads;
+}
+
+void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::ostream& out) {
+  if (threads.empty()) return;
+  out << '\n' << snapshot_threads_title;
+  constexpr std::size_t max_numbers = 4;
+  std::vector<bool> printed(threads.size());
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    if (printed[i]) continue;
+    const snapshot_thread& t = threads[i];
+    // Threads of a pool often do the same.
+    std::string numbers = std::to_string(t.tid);
+    std::size_t same = 1;
+    for (std::size_t other = i + 1; other < threads.size(); ++other) {
+      const snapshot_thread& o = threads[other];
+      if (o.batch_wait_ns > 0 || o.name != t.name || o.calls != t.calls || o.last != t.last ||
+          o.waits != t.waits || o.reason != t.reason || o.what != t.what) {
+        continue;
+      }
+      printed[other] = true;
+      if (++same <= max_numbers) numbers += ", " + std::to_string(o.tid);
+    }
+    if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
+    out << fitted(out, printable_line(t.name) + " (" + numbers + "): " + state_text(t), "  ",
+                  "    ")
+        << '\n';
+    if (!t.calls.empty()) out << fitted(out, "in " + calls_text(t.calls), "    ", "      ") << '\n';
+  }
+}
+
+void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread>& threads) {
+  if (threads.empty()) return;
+  json.newline().key("threads_at_snapshot").begin_array();
+  for (const snapshot_thread& t : threads) {
+    json.newline().begin_object().member("tid", t.tid).member("name", printable(t.name));
+    if (t.batch_wait_ns > 0) json.member("batch_wait_ns", t.batch_wait_ns);
+    if (!t.last.empty()) {
+      json.member("last_operation", t.last).member("since_last_operation_ns", t.since_last_ns);
+    }
+    json.member("running", !t.waits);
+    if (t.waits) {
+      json.member("reason", lotus::detail::wait_reason_words[static_cast<std::size_t>(t.reason)]);
+      if (!t.what.empty()) json.member("what", t.what);
+      if (t.holder != 0) json.member("holder", t.holder);
+    }
+    write_calls(json, t.calls);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,48 @@
+// Shows what all threads of a process did when it took a snapshot, such as one because of a hang.
+#ifndef LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
+#define LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/formats/json_writer.hpp"
+#include "model/run_data.hpp"
+#include "waits/data/wait_files.hpp"
+
+namespace lotus::tool {
+
+/// What a thread did when a snapshot was taken.
+struct snapshot_thread {
+  std::uint64_t tid = 0;
+  std::string name;
+  bool waits = false;  ///< otherwise the thread was running
+  wait_reason reason = wait_reason::other;
+  std::string what;                ///< as in blocked_on; "" if unknown
+  std::uint64_t holder = 0;        ///< id of the thread that held the lock; 0: unknown
+  std::int64_t batch_wait_ns = 0;  ///< for how long it had waited for a batch; 0: it did not
+  std::string last;                ///< name of the last recorded operation, without S; "": none
+  std::int64_t since_last_ns = 0;  ///< how long before the snapshot that operation ended
+  std::vector<std::string> calls;  ///< open calls, the innermost first; empty if unknown
+};
+
+/// Returns the threads of the process that took the snapshot; empty if the run is no snapshot.
+/// Throws input_error.
+/// @param run  read with run_parts::operations.
+std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics);
+
+/// The line before what print_snapshot_threads() prints. All further lines begin with a blank.
+inline constexpr std::string_view snapshot_threads_title = "threads when the snapshot was taken\n";
+
+/// Prints a few lines for each thread, the threads that wait for a batch or a lock first.
+void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::ostream& out);
+
+/// Writes the JSON member "threads_at_snapshot"; nothing if there are no threads.
+void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread>& threads);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP

@@ -1,0 +1,61 @@
+// Unwinds the stacks that processes recorded of their waiting threads, and names the calls.
+#ifndef LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
+#define LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/folder/log_files.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/data/thread_samples.hpp"
+#include "threads/unwind/stack_unwinder.hpp"
+#include "waits/data/stack_files.hpp"
+
+namespace lotus::tool {
+
+/// Call add() for all stacks, then name_all(), then of().
+class unwound_stacks {
+ public:
+  unwound_stacks(const run_files& run, diagnostic_log& diagnostics)
+      : run_(run), diagnostics_(diagnostics) {}
+
+  /// Unwinds a stack of the process with this ending. Throws input_error.
+  void add(const std::string& ending, std::uint64_t number);
+
+  /// Returns what the process recorded. Throws input_error.
+  const process_stacks& read(const std::string& ending) { return find(ending).stacks; }
+
+  void name_all();
+
+  /// Returns the calls of a stack, the innermost first: from the function of the C or C++ library
+  /// that the program called, to the thread's first function. Empty if the stack is unknown.
+  std::vector<std::string> of(const std::string& ending, std::uint64_t number) const;
+
+ private:
+  struct process {
+    process_stacks stacks;
+    std::vector<std::unique_ptr<stack_unwinder>> unwinders;  // by index in stacks.code
+    std::map<std::uint64_t, std::uint32_t> unwound;          // number to index in samples_.stacks
+  };
+
+  process& find(const std::string& ending);
+
+  const run_files& run_;
+  diagnostic_log& diagnostics_;
+  std::map<std::string, process> processes_;
+  std::map<std::string, std::uint32_t> modules_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> places_;
+  thread_samples samples_;
+  std::optional<named_stacks> named_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
