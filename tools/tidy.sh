@@ -87,7 +87,11 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
     entry(text, substr(command, 1, start - 1) text substr(command, start + length(unity)))
   }
   /^  "directory": / { directory = $0 }
-  /^  "command": /   { command = $0 }
+  # clang cannot read headers that g++ has precompiled; the files include them anyway.
+  /^  "command": / {
+    command = $0
+    gsub(/ -Winvalid-pch| -include [^ ]*cmake_pch\.hxx/, "", command)
+  }
   /^  "file": / {
     file = $0
     sub(/^  "file": "/, "", file)
