@@ -32,7 +32,7 @@ std::int64_t idle_of(const cpu_reading& r) {
 }  // namespace
 
 void cpu_usage::add_process(std::vector<cpu_reading> readings) {
-  if (readings.size() < 2) unknown_ = true;
+  if (readings.empty()) unknown_ = true;
   processes_.push_back(std::move(readings));
 }
 

@@ -21,8 +21,8 @@ struct cpu_reading {
 /// therefore be larger than the CPU time of the recorded work.
 class cpu_usage {
  public:
-  /// @param readings  of one process, sorted by time. If there are fewer than two, for example
-  ///   because an older version of the library recorded, the CPU time of the run is unknown.
+  /// @param readings  of one process, sorted by time. If there are none, for example because an
+  ///   older version of the library recorded, the CPU time of the run is unknown.
   void add_process(std::vector<cpu_reading> readings);
 
   /// Returns the CPU time used between two moments, in ns; nullopt if it is unknown. Between two
