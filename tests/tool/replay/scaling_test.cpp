@@ -42,9 +42,9 @@ TEST_CASE("with one recording, the prediction interval contains the truth") {
 
 TEST_CASE("with recordings of two worker counts, most prediction intervals are also narrow") {
   scaling_questions of_two = questions(true);
-  // Simulates no other programs on the machine. With other programs, predictions from two
-  // recordings (--also) are still wrong in 1 of 17 cases, because the number of free CPUs differs
-  // between the two runs.
+  const scaling_score crowded = ask_about_scaling(of_two, std::cout);
+  CHECK(100 * crowded.wrong <= 3 * crowded.all());
+  // Next to other programs, more intervals are wide, because it is unknown what these will do.
   of_two.neighbours = false;
   const scaling_score score = ask_about_scaling(of_two, std::cout);
   CHECK(100 * score.wrong <= 3 * score.all());
