@@ -16,7 +16,8 @@ constexpr int batches = 100;
 
 /// Plants a worker that is blocked for 10 ms per batch, on a machine of two CPUs.
 /// @param unrecorded_ns  CPU time per batch of threads without markers.
-void plant(const temp_dir& dir, std::int64_t unrecorded_ns) {
+/// @param others  number of CPUs that other programs use.
+void plant(const temp_dir& dir, std::int64_t unrecorded_ns, int others = 0) {
   planted_logs logs;
   logs.cpus(2);
   for (int i = 0; i < batches; ++i) {
@@ -31,7 +32,7 @@ void plant(const temp_dir& dir, std::int64_t unrecorded_ns) {
   }
   logs.cpu_time(0, 0, 0);
   const std::int64_t used = batches * (unrecorded_ns + 100'000);
-  logs.cpu_time(10 * ms * batches, used, 20 * ms * batches - used);
+  logs.cpu_time(10 * ms * batches, used, (20 - 10 * others) * ms * batches - used);
   logs.write(dir);
 }
 
@@ -56,4 +57,16 @@ TEST_CASE("CPU time of threads without markers limits what more workers can do")
   CHECK(limited["batches_per_s"].number() > 200);
   CHECK(limited["batches_per_s"].number() < 260);
   CHECK(limited["low"].number() < 247);
+}
+
+TEST_CASE("predictions do not deny that other programs used the CPUs") {
+  // The process uses 0.1 ms per batch, and one of the two CPUs is never idle.
+  for (const bool busy : {false, true}) {
+    const temp_dir dir;
+    plant(dir, 0, busy ? 1 : 0);
+    const result r = run({"diagnose", dir.path(), "-q"});
+    INFO(r.out);
+    CHECK(contains(r.out, "no other program uses the CPUs") != busy);
+    CHECK(contains(r.out, "other programs, which used 1 CPUs, use none") == busy);
+  }
 }

@@ -98,6 +98,14 @@ std::string slowing_text(const what_if& run) {
          " % more CPU time while all are busy is assumed, because this run does not show it";
 }
 
+std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {
+  constexpr double many = 0.1;
+  if (!others_cpus || *others_cpus < many * cpus.value_or(1)) {
+    return "no other program uses the CPUs";
+  }
+  return "other programs, which used " + three_digits(*others_cpus) + " CPUs, use none";
+}
+
 std::string others_text(const what_if& run) {
   const std::string percent = std::to_string(std::lround(100 * run.others_share()));
   const std::optional<double> others = run.recorded().others_cpus;

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
 #define LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
 
+#include <optional>
 #include <string>
 
 #include "replay/change.hpp"
@@ -27,6 +28,13 @@ std::string limit_text(const what_if& run);
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
 std::string slowing_text(const what_if& run);
+
+/// Returns what predictions assume about other programs if these did not slow down the run: "no
+/// other program uses the CPUs", or, if the recording shows that others used a tenth of the CPUs,
+/// "other programs, which used 0.95 CPUs, use none".
+/// @param others_cpus  mean number of CPUs that other programs used; nullopt: unknown.
+/// @param cpus         number of CPUs that the run could use; nullopt: unknown.
+std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus);
 
 /// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
 /// others_share() > 0.

@@ -115,9 +115,9 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
       "the consumer's steps are blocked for as long as in the recorded run, and need more CPU time "
       "while other CPUs are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
-    all.emplace_back(
-        "no other program uses the CPUs: a thread whose wait ends continues at once unless this "
-        "run's own threads occupy them");
+    all.emplace_back(free_cpus_text(p.others_cpus, p.cpus) +
+                     ": a thread whose wait ends continues at once unless this "
+                     "run's own threads occupy them");
   }
   return all;
 }

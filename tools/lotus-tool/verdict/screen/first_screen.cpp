@@ -21,6 +21,7 @@
 #include "verdict/check.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"
+#include "verdict/run_limits.hpp"
 #include "verdict/verdict.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -86,7 +87,8 @@ class composer {
     if (!d_.accelerator_busy) {
       advice();
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
-        s_.assumption = "The predictions assume that no other program uses the CPUs.";
+        s_.assumption =
+            "The predictions assume that " + free_cpus_text(d_.others_cpus, d_.cpus) + '.';
       }
       not_worth();
     }
