@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -32,8 +33,8 @@ struct wait_folder {
 };
 
 /// A file of waits or of stacks. Lines are passed to the kernel immediately, so they survive a kill
-/// of the process. While the disk is full, lines are dropped, because they are only samples. Not
-/// thread-safe. Trivially destructible.
+/// of the process. While the disk is nearly full, lines are dropped, because they are only samples,
+/// and the logs need the rest of the disk. Not thread-safe. Trivially destructible.
 class wait_file {
  public:
   /// Whether the file is open, was not deleted and is not too long, so that lines can be appended
@@ -63,6 +64,7 @@ class wait_file {
   /// Appends lines. Must be called directly after ready() or begin(), with signals blocked. Returns
   /// false if nothing was written.
   bool append(const char* lines, std::size_t bytes) noexcept {
+    if (is_disk_short(bytes)) return false;
     if (write(file_.number(), lines, bytes) == static_cast<ssize_t>(bytes)) return true;
     // An incompletely written line is removed, because the next line would otherwise continue it.
     if (ftruncate(file_.number(), status_.st_size) != 0) file_.close();
@@ -73,6 +75,18 @@ class wait_file {
 
  private:
   static constexpr std::size_t name_bytes = 96;
+
+  /// Whether so many more bytes need another block of the disk and the disk is nearly full.
+  bool is_disk_short(std::size_t bytes) const noexcept {
+    constexpr std::uint64_t block = 4096;
+    constexpr std::uint64_t left_for_logs = std::uint64_t{1} << 19;
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    if ((size + bytes + block - 1) / block == (size + block - 1) / block) return false;
+    struct statvfs disk {};
+    if (fstatvfs(file_.number(), &disk) != 0) return false;
+    // A file system without a limit has 0 blocks.
+    return disk.f_blocks != 0 && std::uint64_t{disk.f_bavail} * disk.f_frsize < left_for_logs;
+  }
 
   static void put_name(const wait_folder& folder, char (&name)[name_bytes],
                        const char* end) noexcept {
