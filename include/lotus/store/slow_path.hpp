@@ -183,6 +183,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// fails or if full rings drop records, because then the thread must not wait for the disk.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
+      if (rings_.is_disk_full()) return set_aside(p);
       p.drained_itself.store(true, std::memory_order_relaxed);
       return drain(p) == 0 || set_aside(p);
     }

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
+#include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/log_appender.hpp"
@@ -53,6 +55,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const log_folder folder = files_.logs_folder();
     retention_.begin_after_parts(folder.directory, folder.prefix, folder.owners);
     own_logs_.store(0, std::memory_order_relaxed);
+    disk_full_ns_.store(0, std::memory_order_relaxed);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     files_.make_ring_file(retention_.any());
@@ -151,12 +154,21 @@ class LOTUS_DETAIL_PER_MODULE storage {
     log_appender logs{folder, *p.ring, p.logs};
     const int error = drain_producer(
         p, heads, {clock, names_, compact_, *buffer, backlog_, files_.written()}, logs);
+    note_full_disk(error);
     if (error == 0) retention_.after_drain(folder, p);
     if (retention_.overdue()) keep_limits();
     buffers_.give_back(buffer);
     kept_logs_.keep_or_close(p);
     files_.reports().disk(files_.location(), error, logs.name());
     return error;
+  }
+
+  /// Whether the disk was full at the last drain, a moment ago. Then it is not worthwhile to drain
+  /// again already: a failing drain takes about 20 us.
+  bool is_disk_full() const noexcept {
+    constexpr std::int64_t retry_ns = 10'000'000;
+    const std::int64_t failed_ns = disk_full_ns_.load(std::memory_order_relaxed);
+    return failed_ns != 0 && clock_ns(CLOCK_MONOTONIC) < failed_ns + retry_ns;
   }
 
   /// Moves the records of a ring to memory, because they cannot be written to the logs. Returns
@@ -215,6 +227,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;
   }
 
+  void note_full_disk(int error) noexcept {
+    const bool full = error == ENOSPC || error == EDQUOT;
+    if (full || disk_full_ns_.load(std::memory_order_relaxed) != 0) {
+      disk_full_ns_.store(full ? clock_ns(CLOCK_MONOTONIC) : 0, std::memory_order_relaxed);
+    }
+  }
+
   LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
     const lane_heads heads{ring};
     const std::uint64_t records = heads.beyond(ring.committed());
@@ -227,6 +246,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
+  /// CLOCK_MONOTONIC when a drain found the disk full; 0: the last drain did not.
+  std::atomic<std::int64_t> disk_full_ns_{0};
   std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;
   log_retention retention_;
