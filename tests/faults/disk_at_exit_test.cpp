@@ -39,6 +39,8 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
     o.log_file = (directory / "lotustrace_log").string();
     o.ring_records = 64;
     o.cpu_time = false;  // otherwise, records of CPU time would be counted too
+    // At exit, the closed files of waits would leave disk space and descriptors to the logs.
+    o.wait_samples_per_s = 0;
     if (!lotus::start(o)) _exit(2);
     { LOTUS_SCOPE("first"); }
     lotus::flush();
