@@ -56,17 +56,16 @@ class wait_objects {
   }
 
   /// Returns the number of the global variable at this address. If the variable is new, also adds
-  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if the last
-  /// lookup, which is slow, was less than 2 s ago.
+  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if too many
+  /// variables were looked up recently, because a lookup is slow.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
-    constexpr std::int64_t between_ns = 2'000'000'000;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (looked_up_ns_ != 0 && now_ns - looked_up_ns_ < between_ns) return 0;
-    looked_up_ns_ = now_ns;
+    const std::int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    if (began_ns < next_lookup_ns_) return 0;
     char path[4096];
     const std::uint64_t base = module_of(address, path);
+    plan_next_lookup(began_ns);
     if (base == 0) {
       place = {address, 0};
       ++count_;
@@ -82,7 +81,8 @@ class wait_objects {
   void forget() noexcept {
     std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
-    looked_up_ns_ = 0;
+    lookups_ = 0;
+    next_lookup_ns_ = 0;
   }
 
   /// Describes in `text` the file of a descriptor: by a path, "pipe:[4711]", or the peer of a
@@ -119,13 +119,27 @@ class wait_objects {
 
   known& find(std::uint64_t key) noexcept {
     if (count_ >= capacity / 2) {
-      const std::int64_t looked_up_ns = looked_up_ns_;
+      const std::int64_t next_lookup_ns = next_lookup_ns_;
+      const std::uint32_t lookups = lookups_;
       forget();
-      looked_up_ns_ = looked_up_ns;
+      next_lookup_ns_ = next_lookup_ns;
+      lookups_ = lookups;
     }
     auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
     while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
     return places_[at];
+  }
+
+  /// Sets the time before which there is no other lookup. The first lookups, which find most locks
+  /// of a program, take at most one part in 500 of the time; the later ones are rare, because a
+  /// program may wait for ever new locks on its heap.
+  void plan_next_lookup(std::int64_t began_ns) noexcept {
+    constexpr std::uint32_t first_lookups = 16;
+    constexpr std::int64_t later_pause_ns = 2'000'000'000;
+    const std::int64_t ended_ns = clock_ns(CLOCK_MONOTONIC);
+    next_lookup_ns_ = lookups_ < first_lookups ? ended_ns + 500 * (ended_ns - began_ns)
+                                               : ended_ns + later_pause_ns;
+    if (lookups_ < first_lookups) ++lookups_;
   }
 
   void add(known& place, std::uint64_t key) noexcept {
@@ -160,36 +174,42 @@ class wait_objects {
     std::uint64_t base = 0;
     std::uint64_t last_end = 0;
     bool found = false;
+    bool has_code = false;  // whether a part of the file at `path` is mapped as code
     path[0] = '\0';
     for_each_mapping([&](std::string_view line) {
       char head[64] = {};
       std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
       unsigned long long begin = 0;
       unsigned long long end = 0;
+      char permissions[5] = "";
       // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
-      if (std::sscanf(head, "%llx-%llx", &begin, &end) != 2) return false;
+      if (std::sscanf(head, "%llx-%llx %4s", &begin, &end, permissions) != 3) return false;
       const std::string_view of = mapped_path(line);
       if (!of.empty() && of != path && of.size() < sizeof(path)) {
         std::memcpy(path, of.data(), of.size());
         path[of.size()] = '\0';
         base = begin;
+        has_code = false;
       } else if (of.empty() && (begin != last_end || line.find('[') != std::string_view::npos)) {
         // Variables without an initial value are in memory without a file, directly after the
         // mappings of the file. Any other memory without a file belongs to no module.
         base = 0;
         path[0] = '\0';
       }
+      has_code = has_code || permissions[2] == 'x';
       last_end = end;
       found = address >= begin && address < end;
       return found;
     });
-    return found ? base : 0;
+    // Mapped files without code, such as a ring file, have no variables.
+    return found && has_code ? base : 0;
   }
 
   known places_[capacity] = {};
   std::size_t count_ = 0;
   std::uint32_t last_id_ = 0;
-  std::int64_t looked_up_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+  std::uint32_t lookups_ = 0;        ///< number of lookups of variables, at most 16
+  std::int64_t next_lookup_ns_ = 0;  ///< CLOCK_MONOTONIC before which no variable is looked up
 };
 
 }  // namespace detail
