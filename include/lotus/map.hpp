@@ -78,7 +78,8 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Runs the block once, on systems that lotus does not support.
+/// The version of this class for systems that lotus does not support: it runs the block of a
+/// LOTUS_MAP_REGION once.
 class map_region {
  public:
   /// Ignores the name: nothing is collected on this system.

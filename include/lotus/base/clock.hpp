@@ -117,8 +117,8 @@ namespace detail {
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  /// A greater difference between the map's time and the wall clock counts as a step of the wall
-  /// clock.
+  /// If the map's time and the wall clock differ by more than this, the difference counts as a step
+  /// of the wall clock.
   static constexpr std::int64_t step_ns = 1'000'000;
 
   /// Begins the map at the anchor `first`. The anchor `second`, read a millisecond or more later,

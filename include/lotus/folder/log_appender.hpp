@@ -42,7 +42,7 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// later.
 class log_appender {
  public:
-  /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
+  /// @param logs the ring's logs; borrowed. begin() opens a log, which then stays open.
   /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
   ///   written to it.
   /// @param ring_at    position of the ring in that file.
@@ -127,8 +127,9 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // The records come from the copy, so they were only in memory until now. Therefore this commit
-    // also reduces the ring's count of records in memory.
+    // The appended records come from a copy of the ring, so they were only in memory until now.
+    // Therefore this commit also reduces the number of records in memory that is stored in the
+    // ring.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
@@ -213,7 +214,8 @@ class log_appender {
     checked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
+    // If the folder cannot be opened, the log counts as renamed: begin() then tries to open the log
+    // again, and returns the error.
     if (folder < 0) return true;
     put_name(role, log_number(ring_, at));
     struct stat named {};

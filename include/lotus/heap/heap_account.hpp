@@ -46,9 +46,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that began during the previous recording and have
-  /// not ended. The state of the heap is recorded later, by the first operation, because recording
-  /// it needs a lock that the caller of this function already holds.
+  /// Prepares for a new recording: forgets operations that began during the previous recording and
+  /// have not ended. The state of the heap is recorded later, by the first operation, because
+  /// recording it needs a lock that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;

@@ -76,7 +76,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records at which addresses code is mapped from files now: the program and its shared objects.
+  /// Records at which addresses the code of the program and of its shared objects is mapped now.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {

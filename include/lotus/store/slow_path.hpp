@@ -90,7 +90,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return aggregates_.add(p, call) || lose(p);
   }
 
-  /// Attaches a ring if recording is on and the thread has none.
+  /// Gives the thread a ring if recording is on and the thread has none.
   void get_ring(producer& p) noexcept {
     if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;

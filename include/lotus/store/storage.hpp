@@ -140,8 +140,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- Writing records to logs.
 
-  /// Writes all records that p's thread has completely stored to the thread's logs. Returns 0 or
-  /// errno; records that could not be written stay in the ring or in memory.
+  /// Writes to the logs of p's thread all records that the thread has completely stored in its
+  /// ring. Returns 0 or errno; records that could not be written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -193,7 +193,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return sum;
   }
 
-  /// Deletes the logs that exceed their limits.
+  /// Deletes the oldest logs of the run if its logs exceed the limits of size or age that the
+  /// program has chosen.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;

@@ -172,7 +172,7 @@ make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                                                                    std::move(sampler), options);
 }
 
-/// Creates a data loader whose sampler is constructed from the size of the dataset. The dataset's
+/// Creates a data loader, and constructs its sampler from the size of the dataset. The dataset's
 /// size() must return that size.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,

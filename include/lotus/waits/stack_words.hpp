@@ -78,7 +78,7 @@ class stack_words {
   std::uint64_t pc() const noexcept { return pc_; }
 
   /// Sets all words to 0 that are neither addresses of code nor addresses within the copy. Returns
-  /// a hash of what is left.
+  /// a hash of the words that remain.
   std::uint64_t keep_addresses(const code_ranges& code) noexcept {
     std::uint64_t hash = hash_with(hash_with(count_, pc_), sp_);
     for (std::size_t i = 0; i < count_; ++i) {

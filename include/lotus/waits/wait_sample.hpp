@@ -152,8 +152,9 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
   if (stack != nullptr) stack->copy(call);
-  // The file also contains the thread's stack pointer. If its contents have not changed, the thread
-  // is still in the wait that was described, and the copy of the stack belongs to it.
+  // The file /proc/self/task/<tid>/syscall contains the thread's system call and stack pointer. If
+  // the contents of this file have not changed, the thread is still in the wait that was described,
+  // and the copy of its stack belongs to this wait.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }

@@ -27,8 +27,8 @@ class idle_time_of_lines {
   idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
       : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
 
-  /// Adds a line. Returns false if the line is not about CPUs; then no further line is about CPUs
-  /// either.
+  /// Adds the idle time in a line of /proc/stat, if the line is about one of the CPUs `cpus`.
+  /// Returns false if the line is not about CPUs; then no further line is about CPUs either.
   bool add(const char* line) noexcept {
     if (std::strncmp(line, "cpu", 3) != 0) return false;
     if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs

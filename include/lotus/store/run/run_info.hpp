@@ -56,7 +56,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether this span ends within the stored distance, so that the file needs no new line.
+  /// Whether a span that ends at the distance `end` from now lies within the stored distances, so
+  /// that the information file needs no new line for it.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -179,8 +180,8 @@ class run_info {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
-  /// Whether this span ends within a distance that the file already states. Thread safety: any
-  /// thread, without a lock.
+  /// Whether a span that ends at the distance `end` from now lies within the distances that the
+  /// file already states. Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
   /// Adds a line "back", which tells readers how far from the time of recording spans may end,
