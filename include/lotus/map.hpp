@@ -86,7 +86,7 @@ class map_region {
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  /// Returns true only the first time.
+  /// Returns true in the first call and false in the second, so that the block runs once.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:

@@ -21,7 +21,7 @@ LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
 /// aggregate().
-/// @param taken whether aggregate() has already added `call`. If so, this function adds only the
+/// @param taken  whether aggregate() has already added `call`. If so, this function adds only the
 ///   calls that ended in signal handlers while aggregate() was running.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 

@@ -42,7 +42,7 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// later.
 class log_appender {
  public:
-  /// @param logs the ring's logs; borrowed. begin() opens a log, which then stays open.
+  /// @param logs  the ring's logs; borrowed. begin() opens a log, which then stays open.
   /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
   ///   written to it.
   /// @param ring_at    position of the ring in that file.
@@ -136,9 +136,9 @@ class log_appender {
     return commit_lines(of_ring);
   }
 
-  /// Removes the bytes of an append that a crash interrupted. If there are more than
-  /// max_append_bytes, another process appended them, and none are removed. Call this before any
-  /// append.
+  /// Removes the bytes of an append that a crash interrupted. If a log has grown by more than
+  /// max_append_bytes, another process has appended to it, and nothing is removed from it. Call
+  /// this before any append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -178,9 +178,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
-  /// commit is written after the commit itself, so that it always refers to a completely written
-  /// commit.
+  /// Stores a commit in the ring and, if the ring is a copy of a ring in a ring file, also in that
+  /// file. The index of the current commit is written after the commit itself, so that it always
+  /// refers to a completely written commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);

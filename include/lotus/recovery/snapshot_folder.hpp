@@ -34,8 +34,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function with which a process adds its own current aggregates to a snapshot of its run. Without
-/// it, they are copied from the process's ring file.
+/// Function with which a process adds its own current aggregates to a snapshot of its run. If a
+/// process passes no function, its aggregates are copied from its ring file.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that

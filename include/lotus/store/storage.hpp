@@ -163,8 +163,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Whether the disk was full at the last drain, a moment ago. Then it is not worthwhile to drain
-  /// again already: a failing drain takes about 20 us.
+  /// Whether the last drain found the disk full, less than retry_ns ago. Callers then do not drain
+  /// again yet, because a failing drain takes about 20 us.
   bool is_disk_full() const noexcept {
     constexpr std::int64_t retry_ns = 10'000'000;
     const std::int64_t failed_ns = disk_full_ns_.load(std::memory_order_relaxed);
@@ -206,8 +206,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler that had interrupted the storing of a record forked, the interrupted code
-    // will write to the ring after the handler. So the ring's address must stay mapped.
+    // The process may have been forked by a signal handler that had interrupted the storing of a
+    // record. Then the interrupted code continues in the child after the handler and writes to the
+    // ring, so the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;

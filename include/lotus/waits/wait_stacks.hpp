@@ -40,8 +40,8 @@ class wait_stacks {
 
   void close() noexcept { file_.close(); }
 
-  /// Returns where to copy the stack of the next sample; null if none is wanted. The first samples
-  /// all have stacks, so that short recordings have some of each wait.
+  /// Returns the buffer for the stack of the next sample; null if the stack of that sample is not
+  /// wanted. The first samples all have stacks, so that short recordings have some of each wait.
   stack_words* next(random_bits& bits) noexcept {
     constexpr std::uint32_t all_until = 64;
     constexpr std::uint32_t later_one_of = 4;
@@ -52,7 +52,7 @@ class wait_stacks {
   /// Writes which stack belongs to a sample. If the file does not contain the copied stack yet,
   /// writes the stack itself first.
   /// @param time_ns, tid  time and thread of the sample in the file of waits.
-  /// @param folder  place of the file of waits.
+  /// @param folder  directory and settings of the file of waits.
   void write(std::int64_t time_ns, std::uint32_t tid, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
     const std::uint32_t id = number(false);
@@ -69,12 +69,15 @@ class wait_stacks {
     flush();
   }
 
-  /// Returns where to copy the stack for write_state().
+  /// Returns the buffer to which the caller must copy a waiting thread's stack before it calls
+  /// write_state().
   stack_words& stack() noexcept { return stack_; }
 
   /// Writes what a thread does at this moment.
-  /// @param wait  what it waits for; null: it is running. If it waits, its stack has been copied.
-  /// @param since_ns  since when it waits for a batch, in ns since the epoch; 0: it does not.
+  /// @param wait  what the thread waits for; null: the thread is running. If it waits, the caller
+  /// has copied its stack to stack().
+  /// @param since_ns  since when the thread waits for a batch, in ns since the epoch; 0: it does
+  /// not wait for a batch.
   void write_state(std::uint32_t tid, const thread_wait* wait, std::int64_t since_ns,
                    const char* name, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;

@@ -45,7 +45,8 @@ class idle_time_of_lines {
 
   /// Number of CPUs whose times are in the sum.
   int counted() const noexcept { return counted_; }
-  /// The sum in clock ticks of the system; there are _SC_CLK_TCK of them per second.
+  /// The sum of the idle times, in clock ticks of the system, of which there are _SC_CLK_TCK per
+  /// second.
   std::uint64_t clock_ticks() const noexcept { return clock_ticks_; }
 
  private:

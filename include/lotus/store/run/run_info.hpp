@@ -41,9 +41,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, one into the past and one into the future, at which recorded spans may
-/// end according to the information file; see span_distance. covers() is thread-safe; callers of
-/// the other functions hold a lock.
+/// How far from the time of recording recorded spans may end, according to the information file:
+/// one distance into the past and one into the future; see span_distance. covers() is thread-safe;
+/// callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -186,8 +186,8 @@ class run_info {
 
   /// Adds a line "back", which tells readers how far from the time of recording spans may end,
   /// unless covers() shows that an earlier line suffices for this span. Call this function before
-  /// the span is recorded. If the line cannot be written, the next such span
-  /// tries again.
+  /// the span is recorded. If the line cannot be written, the call for the next span that no line
+  /// covers tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
