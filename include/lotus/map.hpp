@@ -82,7 +82,7 @@ class map_region {
 /// LOTUS_MAP_REGION once.
 class map_region {
  public:
-  /// Ignores the name: nothing is collected on this system.
+  /// Ignores the name, because no data is collected on a system that lotus does not support.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;

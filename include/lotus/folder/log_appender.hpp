@@ -152,8 +152,8 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      // Close the log, because it may have been renamed to a part, and nothing must be appended to
-      // parts.
+      // Closes the log, because it may have been renamed to a part, to which nothing must be
+      // appended.
       logs_[i].file.close();
     }
   }

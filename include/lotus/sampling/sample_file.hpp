@@ -117,7 +117,8 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records the current time on both clocks (see clock_record) again, and closes the file.
+  /// Records once more what time it is on the clock of samples and on that of logs, and closes the
+  /// file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();

@@ -248,7 +248,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
-  /// CLOCK_MONOTONIC when a drain found the disk full; 0: the last drain did not.
+  /// Time of CLOCK_MONOTONIC, in ns, at which the last drain found the disk full; 0 if the last
+  /// drain did not.
   std::atomic<std::int64_t> disk_full_ns_{0};
   std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;

@@ -61,7 +61,8 @@ LOTUS_DETAIL_COLD inline void for_each_code(function_ref<void(const code_part&)>
   });
 }
 
-/// The addresses of all code from files. Not thread-safe. Trivially destructible.
+/// The addresses at which this process has mapped code from files. Not thread-safe. Trivially
+/// destructible.
 class code_ranges {
  public:
   /// Reads where code is mapped now. Returns whether these places differ from those that the

@@ -42,7 +42,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The top of a thread's stack. Not thread-safe. Trivially destructible.
+/// A copy of the top part of a thread's stack. Not thread-safe. Trivially destructible.
 class stack_words {
  public:
   static constexpr std::size_t max_words = 1024;

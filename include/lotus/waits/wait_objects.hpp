@@ -22,7 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are collected here and then written to a file together.
+/// Collects lines that are later written to a file together.
 template <std::size_t Bytes>
 struct text_lines {
   char text[Bytes];

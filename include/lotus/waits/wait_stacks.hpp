@@ -169,7 +169,8 @@ class wait_stacks {
     return true;
   }
 
-  /// Reads where code is mapped if this is unknown or may have changed, and adds lines about it.
+  /// Reads again where code is mapped, if the last reading is long enough ago. If the mappings
+  /// differ from those in the file, adds lines about them.
   void find_code() noexcept {
     // Programs load most libraries when they begin. Reading the mappings of a process that has very
     // many takes long, so the pause before the next reading is at least 500 times, usually 4000

@@ -136,7 +136,8 @@ class run_info {
     return name_ns_;
   }
 
-  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
+  /// Adds a line "cpu" if threads now read their CPU clocks at other moments (see cpu_watching)
+  /// than the file states.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;

@@ -145,7 +145,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   void begin_locked() noexcept {
     objects_.forget();
     stacks_.begin();
-    // If sampling is off, the thread counts as running, so that keep_running() does not start it.
+    // If sampling is off, the sampler's thread counts as running, so that keep_running() does not
+    // start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
