@@ -52,8 +52,8 @@ class call_files {
     return read_again(tid, line);
   }
 
-  /// Reads the file that read() has read a second time. Must be called directly after read(), for
-  /// the same thread.
+  /// Reads a second time the file that read() has just read. Must be called directly after read(),
+  /// for the same thread.
   template <std::size_t Bytes>
   int read_again(std::uint32_t tid, char (&line)[Bytes]) noexcept {
     const ssize_t got = pread(entries_[tid % capacity].file.number(), line, Bytes - 1, 0);

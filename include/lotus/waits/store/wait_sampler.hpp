@@ -77,7 +77,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   }
 
   /// Called in a forked child, which has no sampler thread and must not use the parent's file:
-  /// prepares sampling the threads of the child.
+  /// begins again, with the threads of the child.
   void become_child() noexcept {
     file_.close();
     calls_.close_all();
