@@ -1,4 +1,5 @@
-// A plugin that records. It is built with hidden visibility, once for each PLUGIN_NAME.
+// A plugin that records. It is built several times, each time with another PLUGIN_NAME, and with
+// hidden visibility.
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -33,13 +33,14 @@ std::uintptr_t aggregate_storing() {
   return lotus::detail::aggregates_of(*lotus::detail::this_ring).storing.load();
 }
 
-/// Single-steps this thread until it has stored one more record, or has jumped out of a handler.
-/// Then the stepping must end, because a step while signals are blocked would kill the process. All
-/// members are static, because signal handlers use this class.
+/// Single-steps the calling thread until it has stored one more record or has jumped out of a
+/// handler. The stepping must not continue after that: a step while signals are blocked would kill
+/// the process. All members are static, because signal handlers use this class.
 struct steps {
   static inline volatile bool stepping = false;
   static inline place_of_storing storing = record_storing;
-  /// Number of steps inside the storing code that remain before `act` is called.
+  /// Number of steps that remain inside the code that stores a record. When it is 0, `act` is
+  /// called.
   static inline volatile int until = 0;
   static inline volatile bool stored = false;
   static inline volatile bool acted = false;

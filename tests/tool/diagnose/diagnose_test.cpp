@@ -118,7 +118,7 @@ TEST_CASE("a slow consumer makes a run consumer-bound") {
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
   trace t;
   // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch
-  // immediately, but at most three batches are in flight. A step takes 45 ms.
+  // immediately, but at most three batches are in flight. A step takes 30 ms.
   std::int64_t free[2] = {0, 0};
   std::int64_t given[43] = {};
   std::int64_t now = 0;

@@ -92,7 +92,8 @@ TEST_CASE("predictions for workers, prefetch, faster work and steps are right") 
     CAPTURE(words);
     const double error = said(a, words) / b.rate() - 1;
     worst = std::max(worst, std::abs(error));
-    // A recording of one worker does not show how several workers would share the batches.
+    // A recording of one worker does not show how several workers would share the batches, so a
+    // larger error is allowed.
     CHECK(std::abs(error) < (a.workers == 1 && b.workers > 1 ? 0.06 : 0.02));
   }
   std::cout << "worst error " << 100 * worst << " %\n";
@@ -280,7 +281,7 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     CHECK_FALSE(contains(changes.out, "in Read instead"));
     const result misspelled = ask_logs(dir, {"--workers", "Dekode=2"});
     CHECK(contains(misspelled.err, "did you mean 'Decode'?"));
-    // An operation is not suggested, because only stages have threads.
+    // The message must not suggest the operation Inside, because only stages have threads.
     const result operation = ask_logs(dir, {"--workers", "Insid=2"});
     CHECK(operation.status == 1);
     CHECK(contains(operation.err, "no stage is named 'Insid'; these are: Read, Decode, Pack"));

@@ -117,7 +117,8 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   const double awake = 1 - main["run_queue"].number();
   CHECK(std::abs(main_us / 1e6 - main["seconds"].number() * awake) < 0.05);
 
-  // The markers belong around the call of Loader::next and before the call of make_batch.
+  // lotus-tool must suggest markers around the call of Loader::next and before the call of
+  // make_batch.
   const std::string source =
       read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
   const auto line_of = [&source](const std::string& text) {

@@ -167,7 +167,7 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
 }
 
 TEST_CASE("every record of a process that drains all the time is seen once") {
-  // A small ring is overwritten while top reads it.
+  // The second ring is so small that the process overwrites it while top reads it.
   const std::uint32_t ring_records = GENERATE(8192U, 16U);
   const lotus::log_format format = GENERATE(from_range(formats));
   const support::temp_directory place;

@@ -52,7 +52,7 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   const json j = parse_json(r.out);
   // Runs with all 24 settings give 52 batches/s with 1 worker, and 193 to 195 with at least 4
   // workers and a prefetch of at least 2. The consumer cannot receive more. With a prefetch of 1,
-  // this takes 8 workers.
+  // this throughput requires 8 workers.
   const double start = j["runs"][0]["batches_per_s"].number();
   CHECK(j["batches_per_s"].number() > 0.95 * 3.73 * start);
   CHECK(j["best"]["workers"].integer() >= 4);
@@ -62,7 +62,8 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   CHECK(j["runs"][0]["predicted"].is_null());
   CHECK(j["runs"][1]["predicted"].number() > 2 * start);
   CHECK(contains(j["command"].text(), "tuned_program "));
-  // Other commands can analyze the recordings of tune, and diagnose names the same limit.
+  // Other commands can analyze the runs that tune has recorded. For the fastest run, diagnose must
+  // name the same limit as tune.
   CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
   const json* fastest = nullptr;
   for (const json& trial : j["runs"].array()) {

@@ -154,7 +154,7 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
     }
   }
   CHECK(events["queue"] == "2000=-5 ");
-  // The two operations overlap, so there are two tracks with this name.
+  // The two operations named Load overlap, so there must be two tracks with this name.
   CHECK(std::count_if(names.begin(), names.end(),
                       [](const auto& track) { return track.second == "Load"; }) == 2);
   CHECK(events["Load"] ==
