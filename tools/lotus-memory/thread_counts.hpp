@@ -125,7 +125,8 @@ struct alignas(64) thread_counts {
   }
 
   /// Ends the innermost open operation called `name` and sets `change` to what it allocated and
-  /// freed. Returns 0 if there is none, 2 if it was a unit, otherwise 1; see heap_hook::leave.
+  /// freed. Returns 0 if the stack contains no operation `name` or is too deep, 2 if the operation
+  /// was a unit, otherwise 1; see heap_hook::leave.
   int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
     if (too_deep > 0) {
       --too_deep;
