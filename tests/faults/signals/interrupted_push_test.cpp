@@ -205,8 +205,9 @@ TEST_CASE("a thread keeps recording after a handler leaves another handler's pus
   REQUIRE(lotus::start(options_for(run)));
   record_once();
   steps::install(false);
-  // Simulates a handler that interrupts another handler while that one stores a record: sets the
-  // pointer that an inner handler would find, and then jumps out of both handlers.
+  // Simulates a handler that interrupts another handler while the other handler stores a record.
+  // The code sets `storing_nested`, the pointer that the inner handler would find, and then jumps
+  // out of both handlers.
   lotus::detail::thread_ring& ring = *lotus::detail::this_ring;
   steps::begin(record_storing, 2, [] {
     lotus::detail::this_ring->storing_nested.store(lotus::detail::stack_pointer());

@@ -140,7 +140,8 @@ TEST_CASE("a run is order-bound if the consumer waits while later batches are re
   CHECK(d["preprocessing_capacity"].number() == Approx(2000.0 / 55));
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 30));
   CHECK(d["head_of_line_share"].number() > 0.5);
-  // One suggestion must be only to deliver batches in any order, without more workers.
+  // One suggestion must be to deliver batches in any order without a change of the number of
+  // workers.
   bool alone = false;
   for (const char* const list : {"moves", "possible"}) {
     for (const json& move : d[list].array()) {

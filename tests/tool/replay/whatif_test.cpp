@@ -127,7 +127,7 @@ TEST_CASE("if the number of CPUs is unknown, more workers yield a range") {
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["changes"][0]["low"].number() <= was);
   CHECK(more["changes"][0]["high"].number() > 1.8 * was);
-  // If the user gives the number of CPUs, the workers share these.
+  // If the user specifies the number of CPUs, the simulated workers must share these CPUs.
   const json none = ask(loader, {"--workers", "4", "--recorded-cpus", "2"});
   CHECK(none["changes"][0]["batches_per_s"].number() == Approx(was).epsilon(0.1));
   const json enough = ask(loader, {"--workers", "4", "--recorded-cpus", "8"});

@@ -201,7 +201,7 @@ TEST_CASE("a speedscope profile is balanced and in order, and its frames add up"
   const auto document = parse_json(r.out);
   const auto& frames = document["shared"]["frames"];
   CHECK(document["$schema"].text() == "https://www.speedscope.app/file-format-schema.json");
-  // These are 7 operations, and the preprocessing, wait and step without numbers.
+  // The frames are 7 operations, and the preprocessing, wait and step, whose names have no numbers.
   CHECK(frames.size() == 7 + 3);
   REQUIRE(document["profiles"].size() == 5);
   // The viewer must show the name of the run, and first a thread that builds batches, not the
