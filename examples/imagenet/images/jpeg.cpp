@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t max_pixels = 1U << 28U;
 
 /// Converts libjpeg's errors to exceptions. libjpeg reports an error by calling a function that
-/// must not return. Its default function ends the program; this one jumps back to guarded(), which
-/// throws.
+/// must not return. libjpeg's default function ends the program; the function of this class jumps
+/// back to guarded(), which throws.
 class error_manager {
  public:
   error_manager() {
