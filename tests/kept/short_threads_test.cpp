@@ -26,7 +26,8 @@ struct on_disk {
   std::size_t files = 0;
 };
 
-/// Returns the number and size of the logs; it ignores logs that are created or deleted meanwhile.
+/// Returns the number and size of the logs. Ignores logs that the library creates or deletes while
+/// this function runs.
 on_disk logs_in(const fs::path& run) {
   on_disk sum;
   for (const auto& entry : fs::directory_iterator(run)) {

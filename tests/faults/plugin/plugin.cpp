@@ -8,8 +8,8 @@
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// If the host sets PLUGIN_LOADS_FOR_MS, this records a scope while dlopen() loads the plugin.
-// During that time dlopen() holds the lock of the dynamic loader.
+// If the host sets PLUGIN_LOADS_FOR_MS, this variable's initialization records a scope while
+// dlopen() loads the plugin. During that time, dlopen() holds the lock of the dynamic loader.
 const bool recorded_while_loaded = [] {
   const char* ms = getenv("PLUGIN_LOADS_FOR_MS");
   if (ms == nullptr) return false;

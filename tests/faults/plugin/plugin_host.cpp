@@ -143,7 +143,7 @@ int main(int, char** argv) {
   }
 #endif
   if (what == "plugin_starts") {
-    // The second plugin looks for a session and finds none; then the first plugin starts one.
+    // The second plugin looks for a session and finds none. Then the first plugin starts a session.
     second.record(5);
     if (!first.start(log_file)) return 1;
     first.record(10);

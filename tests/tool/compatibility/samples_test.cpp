@@ -94,8 +94,8 @@ TEST_CASE("samples: the figures of logs of earlier versions are unchanged") {
       const json then = parse_json(read_file(folder + ".stats.json"));
       const json now = printed({"stats", folder, "--json", "--strict"});
       check_values(then, now, folder);
-      // These are exactly the numbers of calls that recorder.cpp recorded. They also show that the
-      // sample run is not empty.
+      // The numbers of calls must be exactly those that recorder.cpp recorded. This also shows that
+      // the sample run is not empty.
       const json& of = now["runs"][0];
       CHECK(of["ops"]["SRead"]["count"].integer() == 24);
       CHECK(of["aggregated"]["SToken"]["count"].integer() == 2400);

@@ -262,8 +262,8 @@ TEST_CASE("--fail-if fails if any of several runs has no verdict") {
   dir.file("three/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   CHECK(run({"diagnose", dir.path()}).status == 0);
   CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
-  // If the verdict of one run is the one after --fail-if, the command fails with status 3, even if
-  // other runs have no verdict.
+  // If one run has the verdict that --fail-if names, the command fails with status 3, even if other
+  // runs have no verdict.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "consumer-bound"}).status == 3);
 }
 

@@ -196,7 +196,8 @@ TEST_CASE("larger batches take proportionally longer") {
   const json answer = ask(loader, {"--batch-size", "2x"});
   CHECK(answer["changes"][0]["batches_per_s"].number() ==
         Approx(answer["baseline"]["batches_per_s"].number() / 2).epsilon(0.05));
-  // The first batch and the last step take twice as long; otherwise, the run's length is unchanged.
+  // Only the first batch and the last step take twice as long; the length of the rest of the run is
+  // unchanged.
   CHECK(answer["changes"][0]["gain"].number() ==
         Approx(answer["baseline"]["run_ns"].number() / answer["changes"][0]["run_ns"].number()));
 }

@@ -45,7 +45,7 @@ sampled_run sample(const temp_dir& dir, const std::string& program, bool has_sam
 
 const std::string planted = PLANTED_THREADS;
 
-/// Whether the kernel permits sampling of the CPU, which some containers forbid.
+/// Returns whether the kernel permitted lotus-tool to sample the CPU. Some containers forbid this.
 bool cpu_was_sampled(const sampled_run& run) {
   return run.threads["sampling"]["cpu_interval_ns"].integer() != 0;
 }

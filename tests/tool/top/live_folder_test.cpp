@@ -162,7 +162,8 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   live_folder short_one(place.path().string(), "lotustrace_log", 10'000'000'000);
   short_one.look(now_ns());
   short_one.look(now_ns() + 60'000'000'000);
-  // The process has ended, so its last seconds must remain visible.
+  // The process has ended, so the folder must keep the records of the last seconds before its end,
+  // even if it is read a minute later.
   CHECK(held(short_one) == found);
 }
 

@@ -115,7 +115,8 @@ TEST_CASE("tune runs the best order, without having tried it before") {
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   // If batches are delivered in order, one slow batch in eight holds up all workers: 46 batches/s
-  // with 2 workers, and 56 with 4. In any order, the workers never wait: 69 and 138 batches/s.
+  // with 2 workers, and 56 with 4. If they are delivered in any order, the workers never wait: 69
+  // batches/s with 2 workers, and 138 with 4.
   const json j = parse_json(r.out);
   CHECK(j["best"]["order"].integer() == 0);
   CHECK(j["best"]["workers"].integer() == 4);

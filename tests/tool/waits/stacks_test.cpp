@@ -238,7 +238,7 @@ TEST_CASE("damaged lines of stacks are reported in one line, and nothing else is
   REQUIRE(files.size() == 1);
   const std::string good = stats(run_of(dir))["runs"][0]["ops"].canonical();
   const std::string text = read_file(files[0]);
-  // As if the process had been killed while it wrote the last line.
+  // Makes the file end as if the process had been killed while it wrote the last line.
   fs::resize_file(files[0], text.size() - 3);
   CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
   std::ofstream(files[0]) << text << "stack,1,zz,1,1,\nstack,1,1,1,ffff,\nnothing\n"
