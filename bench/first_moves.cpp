@@ -248,7 +248,7 @@ std::vector<setting> neighbours(const setting& s) {
 }
 
 /// Runs the setting that lotus-tool suggests, the setting for which it predicts the highest
-/// throughput, and settings close to the latter.
+/// throughput, and settings close to the one with the highest prediction.
 /// @return  the throughput with the suggestion divided by the best throughput of these settings.
 double judge(const bench::temporary_folder& folder, const bench::asked_tool& tool,
              const pipeline& p, int times) {

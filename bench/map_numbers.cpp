@@ -84,8 +84,8 @@ class measurement {
   }
 
   /// Compares the functions that `map run` finds with those that the operations of the probe really
-  /// call. Prints which share of the latter it finds, and which share of the functions that it
-  /// finds is right.
+  /// call. Prints which share of the called functions `map run` finds, and which share of the
+  /// functions that it finds is really called.
   /// @param rule  options that determine the number of runs: "--confidence 0.99 --span 0.3ms" or
   ///   "--runs N".
   void recall_and_precision(const char* what, const std::string& rule) {

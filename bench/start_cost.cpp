@@ -1,6 +1,6 @@
 // Measures the time of lotus::start() in a directory with files of earlier processes, and for
-// comparison in an empty directory. It should be at most 5 ms. Usage: lotus_start_cost_bench
-// [ROUNDS]
+// comparison in an empty directory. lotus::start() should take at most 5 ms. Usage:
+// lotus_start_cost_bench [ROUNDS]
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -37,8 +37,8 @@ class pair_list {
     added.workers = static_cast<double>(now) / a.workers;
     added.more = now > a.workers;
     if (!added.more) return;
-    // `between` has a number of workers between those of the pair or, if there is no such number,
-    // more workers than both.
+    // If `now` is more than twice `a.workers`, loader `between` has a number of workers between
+    // those of `a` and `b`. Otherwise, it has more workers than both.
     real_loader between = a;
     between.workers = now > 2 * a.workers ? 2 * a.workers : 2 * now;
     added.also = run_of(between);
@@ -180,8 +180,8 @@ recorded_run program(const std::string& command) {
 /// Adds pairs of runs of a program that has the option --workers.
 class program_pairs {
  public:
-  /// @param usual  the other options of the program, for pairs that differ only in the number of
-  ///   workers; without --workers.
+  /// @param usual  the program's options in pairs that differ only in the number of workers; the
+  ///   option --workers itself is not among them.
   program_pairs(std::vector<pair>& all, std::string name, std::string command, std::string usual)
       : all_(all), name_(std::move(name)), command_(std::move(command)), usual_(std::move(usual)) {}
 

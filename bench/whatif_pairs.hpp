@@ -17,13 +17,13 @@ struct pair {
   recorded_run a;
   recorded_run b;     ///< like `a`, but with the change
   std::string asked;  ///< the change, as options of lotus-tool whatif
-  /// Like `a`, but with another number of workers, for the option --also of lotus-tool whatif; may
-  /// be empty.
+  /// Runs program `a` with yet another number of workers, for the option --also of lotus-tool
+  /// whatif. May be empty: then the option is not used.
   recorded_run also;
   bool more = false;   ///< whether `b` has more threads or CPUs than `a`
   double workers = 1;  ///< number of workers of `b` divided by that of `a`
-  /// Whether a lock, device or other process keeps the program from becoming faster. A prediction
-  /// must then be right, or have an interval so wide that it makes no claim.
+  /// Whether a lock, device or other process keeps the program from becoming faster. For such a
+  /// pair, a prediction must be right, or its interval must be so wide that it makes no claim.
   bool contended = false;
 };
 

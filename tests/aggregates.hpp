@@ -25,9 +25,9 @@ struct aggregate {
   std::map<std::uint64_t, std::uint64_t> buckets;
 };
 
-/// Returns the lines of all complete sections in the files of aggregates of a directory. If several
-/// sections of a file have the same name, only the last one counts. Throws if the buckets of a line
-/// do not add up to its count.
+/// Returns the lines of all complete sections in the files of aggregates of a directory. A section
+/// is complete if a line "end" follows it. If several sections of a file have the same name, only
+/// the last one counts. Throws if the buckets of a line do not add up to its count.
 inline std::vector<aggregate> read_aggregates(const fs::path& directory) {
   std::vector<aggregate> all;
   for (const auto& entry : fs::directory_iterator(directory)) {

@@ -98,8 +98,8 @@ const std::map<std::string, kind>& kinds() {
     k["push"].how = style::push;
     k["batch_size"] = {{{"Read", 12, 0.2, 0, 0, 0, 0.5}}, {"Train", 4, 0, 0, 0, 0, 0.1}};
     k["slower_together"] = {{{"Read", 10, 0.2, 0, 0, 0, 0, 0.3}}, short_step};
-    // Like the pipeline "free", but tune_pipelines.py gives its settings names that the simulation
-    // of lotus-tool does not know.
+    // A copy of the pipeline "free". tune_pipelines.py passes the settings of this copy under names
+    // that the simulation of lotus-tool does not know.
     k["lanes"] = k["free"];
     k["printed"] = k["free"];
     k["printed"].how = style::printed;
@@ -132,7 +132,7 @@ void burn(double ms) {
   }
 }
 
-/// The state that all calls of one operation share, to wait for each other.
+/// The state through which the calls of one operation wait for each other.
 struct shared_state {
   std::mutex mutex;
   std::condition_variable changed;
@@ -317,8 +317,8 @@ class queue {
   std::deque<std::uint64_t> items_;
 };
 
-/// Runs two stages with their own threads. Either a consumer receives the batches, or (style::push)
-/// the second stage is the end of the pipeline.
+/// Runs two stages, each with threads of its own. A pipeline with style::push ends with the second
+/// stage; any other pipeline also has a consumer, which receives the batches.
 [[noreturn]] void run_stages(const kind& what, const std::vector<std::uint64_t>& threads) {
   static std::vector<queue> between(3);
   std::thread([] {

@@ -12,7 +12,8 @@
 namespace imagenet {
 
 /// Returns a function that builds the batch of a task: it loads, transforms and collates the
-/// samples. It reports a file that cannot be decoded on stderr and leaves it out.
+/// samples. If a file cannot be decoded, the function reports this on stderr and leaves the file
+/// out of the batch.
 /// @param files, slots  must outlive the result.
 /// @param seed  determines the augmentation of each sample, together with the sample's number and
 ///   the epoch.

@@ -37,8 +37,8 @@ struct Normalize {
 
 constexpr int crop_px = 224;
 
-/// Returns a callable that applies all of these transforms to a sample, with ImageNet's mean and
-/// standard deviation, and returns a tensor.
+/// Returns a callable that crops and flips a sample at random, converts it to a tensor, and
+/// normalizes the tensor with ImageNet's mean and standard deviation.
 inline auto training_transform() {
   return lotus::compose(RandomResizedCrop{crop_px}, RandomHorizontalFlip{}, ToTensor{},
                         Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});

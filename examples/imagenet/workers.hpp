@@ -19,11 +19,11 @@ struct batch_task {
   std::uint64_t slot = 0;
 };
 
-/// A function that builds one batch. Each worker has its own.
+/// A function that builds the batch of a task. Each worker has its own function object.
 using batch_maker = std::function<void(const batch_task&)>;
 
 /// A set of workers. Each worker has its own queue of tasks, and all workers put finished batches
-/// into a common queue. Only one thread, the consumer, may call these functions.
+/// into a common queue. Only one thread, the consumer, may call give() and take().
 class workers {
  public:
   workers() = default;

@@ -13,10 +13,10 @@ namespace pipeline {
 /// the directory if it is temporary.
 class volume_files {
  public:
-  /// Generates `count` images, float32 tensors [1, depth, height, width] with mean 0 and standard
+  /// Provides `count` images, float32 tensors [1, depth, height, width] with mean 0 and standard
   /// deviation 1, and as many label files, uint8 tensors in which 1 is an organ, 2 is a tumor in
-  /// the organ, and 0 is everything else. Reports this on stdout. Throws std::exception, whose text
-  /// is one line for the user.
+  /// the organ, and 0 is everything else. Generates files that are missing, and reports on stdout
+  /// that it does so. Throws std::exception, whose text is one line for the user.
   /// @param directory  directory of the files; empty: use a temporary directory.
   /// @param edge_voxels  minimum length of a volume's edges, which are up to 50 % longer.
   volume_files(const std::string& directory, std::size_t count, std::int64_t edge_voxels,

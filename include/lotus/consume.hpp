@@ -14,8 +14,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// These functions find begin() and end() as a range-based for does: as members, through
-// std::begin() and std::end() (declared by <string_view>), or by argument-dependent lookup.
+// begin_of() and the functions below it find begin() and end() as a range-based for does: as
+// members, through std::begin() and std::end() (declared by <string_view>), or by
+// argument-dependent lookup.
 using std::begin;
 using std::end;
 template <class Source>

@@ -78,14 +78,15 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Runs the block once, on systems that lotus does not support.
+/// The version of this class for systems that lotus does not support: it runs the block of a
+/// LOTUS_MAP_REGION once.
 class map_region {
  public:
-  /// Ignores the name: nothing is collected on this system.
+  /// Ignores the name, because no data is collected on a system that lotus does not support.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  /// Returns true only the first time.
+  /// Returns true in the first call and false in the second, so that the block runs once.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:

@@ -84,7 +84,8 @@ bool forbid_wiping() {
 
 }  // namespace
 
-// This must be the first test case, because the process must not have started a session before.
+// This test case must be the first one in the file, because no session may have been started in
+// this process before it.
 TEST_CASE("the parent keeps recording if the kernel cannot clear memory in children") {
   const support::temp_directory run;
   const int status = support::status_of_child([&] {

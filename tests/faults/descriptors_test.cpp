@@ -31,8 +31,8 @@ using support::recover_all;
 
 namespace {
 
-/// Descriptors from `first` to `numbers` - 1 are used by the test. The library uses no number above
-/// these.
+/// The test opens its own files with the descriptors `first` to `numbers` - 1. These include all
+/// numbers that the library used before.
 constexpr int numbers = 200;
 constexpr int first = 3;
 

@@ -40,7 +40,8 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
     o.log_file = (directory / "lotustrace_log").string();
     o.ring_records = 64;
     o.cpu_time = false;  // otherwise, records of CPU time would be counted too
-    // At exit, the closed files of waits would leave disk space and descriptors to the logs.
+    // Do not sample waits: at exit, the library closes the files of wait samples, and the logs
+    // could then use the disk space and descriptors of these files.
     o.wait_samples_per_s = 0;
     if (!lotus::start(o)) _exit(2);
     { LOTUS_SCOPE("first"); }
@@ -177,7 +178,8 @@ TEST_CASE("records go from memory into the ring file if logs cannot be opened at
     getrlimit(RLIMIT_NOFILE, &few);
     few.rlim_cur = 64;
     setrlimit(RLIMIT_NOFILE, &few);
-    // Twice, because the drain thread may have had a descriptor open for a moment.
+    // Uses up all descriptors twice, because the drain thread may have had one open temporarily
+    // during the first loop.
     for (int i = 0; i < 2; ++i) {
       while (dup(0) >= 0) {
       }

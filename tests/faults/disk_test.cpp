@@ -149,7 +149,8 @@ TEST_CASE("without room for the ring file, records stay in memory, which is repo
   if (!disk.mounted()) return;
   REQUIRE(lotus::start(options_for((run.path() / "disk" / "lotustrace_log").string())));
   record("memory", 50);
-  // Waits are sampled meanwhile. Their files must not take the disk's last blocks from the logs.
+  // While the test sleeps, the library samples waits. The files of wait samples must not take the
+  // last blocks of the disk, which the logs need.
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   std::thread{[] { record("memory", 50); }}.join();
   lotus::stop();

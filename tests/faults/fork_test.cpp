@@ -90,8 +90,8 @@ TEST_CASE("nested forks from worker threads lose no record while other threads r
   std::atomic<bool> done{false};
   std::atomic<int> busy_count{0};
   std::vector<std::thread> busy;
-  // Limits the number of records, because the test may use only 20 MB of disk space. On a busy
-  // machine, forking takes so long that these threads would record more.
+  // Limits the number of records of the busy threads, because the test may use only 20 MB of disk
+  // space. On a busy machine, forking takes so long that these threads would record too much.
   constexpr int max_busy = 3'000'000;
   for (int t = 0; t < 2; ++t) {
     busy.emplace_back([&] {

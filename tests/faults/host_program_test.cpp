@@ -43,9 +43,9 @@ void record_in_handler(const char* name) {
   LOTUS_SCOPE("known in handlers");
   LOTUS_SCOPE_DYNAMIC(std::string(name) + std::to_string(getpid()));
 }
-// These handlers are registered before the library's own ones. So they run in the parent while the
-// library holds all its locks, and in the child before the library has noticed that it is in a
-// child.
+// These fork handlers are registered before those of the library. So they run in the parent while
+// the library holds all its locks, and in the child before the library has noticed that the process
+// is a child.
 __attribute__((constructor(101))) void register_fork_handlers() {
   pthread_atfork([] { record_in_handler("prepare"); }, [] { record_in_handler("parent"); },
                  [] { record_in_handler("child"); });

@@ -39,7 +39,7 @@ TEST_CASE("start does not wait for a big leftover ring, whose lines are recovere
     { LOTUS_SCOPE("Own"); }
     lotus::flush();
     // The lines of this thread must come after those of the dead thread with the same id, even
-    // though another ring, which is big, is still being recovered.
+    // though the library is still recovering the ring `big`.
     const auto lines = read_file(run.path() / worker_log(own.tid));
     if (lines.find("SForged,") == std::string::npos) return 2;
     if (lines.find("SOwn,") < lines.rfind("SForged,")) return 3;
@@ -50,7 +50,8 @@ TEST_CASE("start does not wait for a big leftover ring, whose lines are recovere
     return took < std::chrono::milliseconds(100) ? 0 : 5;
   });
   CHECK(status == 0);
-  // Recovers the rest: stop() did not wait for the recovery to end.
+  // Recovers the records that are still in ring files: stop() did not wait until the recovery in
+  // the background had ended.
   recover(run.path());
   CHECK(count_files(run.path(), ".lotus_ring_") == 0);
   CHECK(read_logs(run.path()).size() == 3'002'001);
@@ -119,8 +120,8 @@ TEST_CASE("new files get the mode that the program chose, or by default that of 
         ++files;
       }
       lotus::stop();
-      // The files are the log, the side log, the ring file and the information file, and later also
-      // the file that records what threads wait for.
+      // The files are the log, the side log, the ring file and the information file. The fifth
+      // file, that of the wait samples, is created later and may not exist yet.
       return files == 4 || files == 5 ? 0 : 4;
     });
     CHECK(status == 0);

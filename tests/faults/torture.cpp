@@ -176,8 +176,8 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    // If a process was killed, its children continue. All of them must end before the logs are
-    // checked.
+    // If one of the processes was killed, the processes that it had forked continue. All of them
+    // must end before the test checks the logs.
     while (kill(-pid, 0) == 0) {
       if (waitpid(-pid, &status, WNOHANG) <= 0) usleep(500);
     }

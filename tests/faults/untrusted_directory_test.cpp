@@ -50,8 +50,8 @@ TEST_CASE("recovery does not write through a link in place of a log") {
   }
   CHECK(read_file(target) == text);
   CHECK(!fs::exists(outside.path() / "new"));
-  // start(), which also recovers the ring, must not write through the link in place of the log, and
-  // must report the log.
+  // A link has the name of the log. start(), which recovers the ring, must not write through this
+  // link, and must report the name of the log if the ring contains records.
   CHECK(in_child([&] {
           if (record_one(run.path()) != 0) return 1;
           return forged.records == 0 || heard(worker_log(77)) ? 0 : 2;

@@ -94,8 +94,8 @@ TEST_CASE("a message to a pipe without a reader does not kill the process") {
           lotus::detail::say("nobody hears this");
         }) == 0);
   CHECK(count_named(read_logs(run.path()), "Squiet") == 10);
-  // stderr is a pipe without a reader. If the program itself writes to it, the program must still
-  // get SIGPIPE.
+  // In the child process, stderr is a pipe without a reader. If the program itself writes to
+  // stderr, it must still get SIGPIPE.
   const int status = status_of_child([&] {
     dup2(unread_pipe(), STDERR_FILENO);
     lotus::start(o);

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// Processes one input. libFuzzer calls this function, and so does the program that runs known
-/// inputs.
+/// Processes one input. Both libFuzzer and repeat.cpp, which runs the inputs of a corpus without
+/// libFuzzer, call this function.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 /// Aborts if a condition is false, because a fuzzer notices only crashes.

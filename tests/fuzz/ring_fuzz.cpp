@@ -180,8 +180,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 20 && data[size - 1] % 8 == 0) {
     changer = std::thread([&] {
       for (std::size_t i = 0; !done.load(); ++i) {
-        // Changes the beginning of the header, of the names or of the ring: these bytes decide how
-        // the rest is read.
+        // Changes bytes at the beginning of the header, of the names or of the ring: these bytes
+        // decide how the reader interprets the rest of the file.
         const std::size_t to = i % 3 * 8 + i / 3 % 64 * 8 + (i % 2) * (file.size() - 8192);
         const std::size_t from = i % (size - 8);
         if (to + 8 > file.size() || pwrite(ring, data + from, 8, static_cast<off_t>(to)) < 0)

@@ -26,7 +26,8 @@ struct on_disk {
   std::size_t files = 0;
 };
 
-/// Returns the number and size of the logs; it ignores logs that are created or deleted meanwhile.
+/// Returns the number and size of the logs. Ignores logs that the library creates or deletes while
+/// this function runs.
 on_disk logs_in(const fs::path& run) {
   on_disk sum;
   for (const auto& entry : fs::directory_iterator(run)) {
@@ -74,7 +75,8 @@ TEST_CASE("many short threads leave few files and stay within a size limit") {
   on_disk most;
   for (int i = 0; i < 40; ++i) {
     run_threads(200, 50);
-    // The size limit is applied once per second, so the test waits for that from time to time.
+    // The library applies the size limit once per second. From time to time, the test sleeps until
+    // the limit has been applied.
     lotus::flush();
     if (i % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
     const on_disk now = logs_in(run.path());
@@ -98,7 +100,8 @@ TEST_CASE("many short threads leave few files and stay within a size limit") {
 TEST_CASE("without a limit, short threads share logs, and their spans do not overlap there") {
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
-  // This thread begins before all others but records last.
+  // This thread begins before all other threads, but its record is stored after those of the
+  // others.
   std::atomic<bool> last{false};
   std::thread late{[&last] {
     LOTUS_SCOPE("Late");

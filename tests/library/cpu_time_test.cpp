@@ -281,7 +281,7 @@ TEST_CASE("no CPU time is recorded if it is switched off") {
   CHECK(support::log_files(run.path(), true).empty());
   CHECK(last_info_line(run.path(), "cpu") == "off");
   CHECK(cpu_readings(run.path()).empty());
-  // The next recording must measure CPU time again.
+  // CPU time was switched off only for the first recording, so the next one must measure it again.
   const support::temp_directory next;
   REQUIRE(lotus::start(support::options_for(next)));
   for (int i = 0; i < 3; ++i) {

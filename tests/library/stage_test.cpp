@@ -165,7 +165,7 @@ TEST_CASE("staged functions take their number from an argument, a projection or 
   CHECK(numbers_of(stages, "SOptional") == std::vector<std::int64_t>{4, 5});
   CHECK(numbers_of(stages, "SPointer") == std::vector<std::int64_t>{9});
   CHECK(numbers_of(stages, "SThrows") == std::vector<std::int64_t>{5});
-  // The last call produced no item, so it must not be recorded as an operation.
+  // The last call of the stage Source produced no item, so no operation must be recorded for it.
   CHECK(count_named(read_logs(run.path()), "SSource") == 3);
 }
 

@@ -27,7 +27,7 @@ class json {
   std::size_t size() const;
   std::vector<json> array() const;
   struct member;
-  /// Returns the members in the order of the text.
+  /// Returns the members of an object in the order in which they are in the text.
   std::vector<member> members() const;
 
   std::string text() const;

@@ -36,8 +36,9 @@ void unlock_runtime() {
   __lsan::UnlockThreadRegistry();
 }
 
-// Runs before all other constructors, so that these handlers are registered first. They then lock
-// after all other handlers and unlock before them, which allows other handlers to allocate memory.
+// Runs before all other constructors, so that the handlers below are registered before all other
+// fork handlers. Therefore they lock after all other handlers and unlock before them, which allows
+// the other handlers to allocate memory.
 __attribute__((constructor(101))) void lock_at_forks() {
   pthread_atfork(lock_runtime, unlock_runtime, unlock_runtime);
 }

@@ -14,8 +14,8 @@ namespace lotus::memory {
 /// the real heap, with any alignment. This allows code that calls the real heap directly to free
 /// blocks with a tag, and this library to free blocks without a tag.
 struct block_tag {
-  /// Size in the lower 48 bits. The upper 16 bits are a checksum, which shows whether this is a
-  /// tag.
+  /// The lower 48 bits are the size that the program requested. The upper 16 bits are a checksum,
+  /// which shows whether these bytes are a tag.
   std::uint64_t size_and_check;
   /// Slot (upper 16 bits, see class generations), number of the thread (16 bits) and number of the
   /// operation (32 bits) that allocated the block.

@@ -18,7 +18,8 @@ inline constexpr std::uint32_t slots = 1U << 16U;
 /// operations. If all slots are used, the last generation continues. Thread safety: all functions.
 class generations {
  public:
-  /// Must be called when a unit begins. Starts a new generation if the current one is complete.
+  /// Must be called when a unit begins. Starts a new generation if the current generation already
+  /// has its full number of units.
   void unit_begins() noexcept {
     const std::uint64_t unit = units_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t end = end_.load(std::memory_order_relaxed);
@@ -62,7 +63,7 @@ class generations {
   std::uint32_t first_slot() const noexcept { return first_slot_; }
   std::uint32_t end_slot() const noexcept { return next_slot_.load(std::memory_order_acquire); }
 
-  /// Starts counting again in a forked child, where the parent's units do not matter.
+  /// Starts counting units again in a forked child, where the units of the parent do not matter.
   void begin_anew() noexcept {
     units_.store(0, std::memory_order_relaxed);
     end_.store(0, std::memory_order_relaxed);

@@ -31,9 +31,9 @@ struct real_heap {
   bool glibc = false;  ///< whether this is glibc's heap, so that glibc_usable() works
 };
 
-/// Returns the usable size of a block, as glibc's malloc_usable_size(3) does. A call of that
-/// function would take a quarter of the time of a malloc and free pair. glibc stores the size in
-/// front of each block (see malloc/malloc.c); its lowest bits are flags.
+/// Returns the usable size of a block, as glibc's malloc_usable_size(3) does. A call of
+/// malloc_usable_size() would take a quarter of the time of a malloc and free pair. glibc stores
+/// the size in front of each block (see malloc/malloc.c); its lowest bits are flags.
 inline std::size_t glibc_usable(const void* block) noexcept {
   constexpr std::size_t flags = 7;
   constexpr std::size_t is_mapped = 2;

@@ -125,7 +125,8 @@ struct alignas(64) thread_counts {
   }
 
   /// Ends the innermost open operation called `name` and sets `change` to what it allocated and
-  /// freed. Returns 0 if there is none, 2 if it was a unit, otherwise 1; see heap_hook::leave.
+  /// freed. Returns 0 if the stack contains no operation `name` or is too deep, 2 if the operation
+  /// was a unit, otherwise 1; see heap_hook::leave.
   int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
     if (too_deep > 0) {
       --too_deep;
@@ -160,7 +161,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
     // A block that is allocated outside all operations gets the number of the latest operation.
-    // Numbers are compared modulo 2^32, so they must not be far apart.
+    // Operation numbers are compared modulo 2^32, so the number in a tag must not be much older
+    // than those of the open operations.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

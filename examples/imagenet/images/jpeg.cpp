@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t max_pixels = 1U << 28U;
 
 /// Converts libjpeg's errors to exceptions. libjpeg reports an error by calling a function that
-/// must not return. Its default function ends the program; this one jumps back to guarded(), which
-/// throws.
+/// must not return. libjpeg's default function ends the program; the function of this class jumps
+/// back to guarded(), which throws.
 class error_manager {
  public:
   error_manager() {
@@ -129,8 +129,8 @@ image decode_jpeg(const std::vector<std::uint8_t>& bytes) {
 }
 
 std::vector<std::uint8_t> encode_jpeg(const image& picture, int quality) {
-  // A JPEG with 4:2:0 subsampling never exceeds this size (as in TurboJPEG's tjBufSize), so libjpeg
-  // never has to allocate a larger buffer.
+  // A JPEG with 4:2:0 subsampling is never larger than the buffer `bytes`, whose size is computed
+  // as in TurboJPEG's tjBufSize. So libjpeg never has to allocate a larger buffer.
   const auto padded = [](int length) { return static_cast<std::size_t>(length + 15) / 16 * 16; };
   std::vector<std::uint8_t> bytes(padded(picture.width) * padded(picture.height) * 3 + 2048);
   std::uint8_t* begin = bytes.data();

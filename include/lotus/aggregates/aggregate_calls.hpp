@@ -15,14 +15,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes this thread, when it next begins or ends a span, also store a record with the self time of
-/// the counted calls that no earlier record contains.
+/// Requests a record with the self time of those counted calls of this thread that no record
+/// reports yet. The thread stores that record when it next begins or ends a span.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
 /// aggregate().
-/// @param taken  whether aggregate() has already added `call`; then only calls that ended in signal
-///   handlers which interrupted aggregate() are added.
+/// @param taken  whether aggregate() has already added `call`. If so, this function adds only the
+///   calls that ended in signal handlers while aggregate() was running.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
 /// Begins a call of an operation that is counted. Returns a value that the caller must pass to
@@ -36,8 +36,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Ends a call and adds it to the sums of its operation. After this function returns, every reader
-/// sees the call, even if the process is killed.
+/// Ends a call of an operation that is counted, and adds the call to the sums of that operation.
+/// After this function returns, every reader sees the call, even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.

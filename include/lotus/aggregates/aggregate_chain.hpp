@@ -87,8 +87,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every complete chunk: the sums of an aggregate, or the
-  /// counts of one range of durations.
+  /// Calls `each(header, at)` for every complete chunk, which begins at the address `at` and has
+  /// this header. A chunk contains the sums of an aggregate, or its counts for one range of
+  /// durations.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =

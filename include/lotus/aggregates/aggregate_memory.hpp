@@ -44,7 +44,8 @@ struct aggregate_memory {
   std::uint32_t chain = 0;
   std::uint32_t aggregates = 0;  ///< number of aggregates of this thread
   std::size_t blocks = 0;
-  /// Whether the blocks are no longer used: the recording has ended, or a parent process owns them.
+  /// Whether the thread no longer uses the blocks, because the recording has ended or because this
+  /// process is a forked child and the blocks belong to its parent.
   bool retired = false;
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
@@ -86,7 +87,7 @@ struct aggregate_memory {
     }
   }
 
-  /// Calls `each(aggregates_block&)` for every block, beginning with the last one.
+  /// Calls `each(aggregates_block&)` for every block, beginning with the block that was added last.
   void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
@@ -174,8 +175,8 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The chunk must be
-  /// complete, because readers can see it from then on.
+  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The caller must have
+  /// written the rest of the chunk already, because readers can see the chunk from this call on.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);

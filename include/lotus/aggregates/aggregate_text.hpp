@@ -32,8 +32,8 @@ namespace detail {
 /// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole clock map.
 /// Steps of the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
-  // would falsify the rate over a shorter interval.
+  // Minimum length of the interval over which the rate is computed: the clock readings at its two
+  // ends are inexact by some ns, which would falsify the rate of a shorter interval.
   constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);

@@ -59,8 +59,9 @@ struct clock_anchor {
 /// CLOCK_MONOTONIC.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
-  ///   that preemption between the readings makes the difference smaller, never larger.
+  /// @param boottime_ns, monotonic_ns  readings of CLOCK_BOOTTIME and CLOCK_MONOTONIC.
+  ///   CLOCK_BOOTTIME must be read first: then a pause between the two readings makes their
+  ///   difference smaller, never larger.
   /// @return how long the machine was suspended since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
@@ -117,8 +118,8 @@ namespace detail {
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  /// A greater difference between the map's time and the wall clock counts as a step of the wall
-  /// clock.
+  /// If the map's time and the wall clock differ by more than this, the difference counts as a step
+  /// of the wall clock.
   static constexpr std::int64_t step_ns = 1'000'000;
 
   /// Begins the map at the anchor `first`. The anchor `second`, read a millisecond or more later,

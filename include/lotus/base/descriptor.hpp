@@ -19,8 +19,8 @@ namespace detail {
 /// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
 /// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
 /// program would print into the file. The new number is high if possible, and never below 3.
-/// Returns the new descriptor, which is close-on-exec. On failure closes `fd` and returns -1 with
-/// errno.
+/// Returns the new descriptor, which is close-on-exec. On failure, closes `fd`, sets errno and
+/// returns -1.
 inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;

@@ -29,8 +29,9 @@ struct kept_function {
 /// one, so all of them stay reachable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// An optional function that is called with the folder as a const std::string&, a std::string_view
-/// or a const char*. Copies share the function. Thread safety is that of std::shared_ptr.
+/// A callback that may be empty. Its function receives the path of a folder as a const
+/// std::string&, a std::string_view or a const char*. Copies of a folder_listener share the
+/// function. Thread safety is that of std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;

@@ -27,8 +27,9 @@ struct at_forks {
   /// after it.
   mutex loader;
 
-  /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
-  /// blocked; null until there is a session. All are set together while `loader` is held.
+  /// Functions that the fork handlers call before and after a fork, while the lock `loader` is held
+  /// and signals are blocked; null until there is a session. All three are set together, while the
+  /// lock `loader` is held.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
@@ -37,13 +38,15 @@ struct at_forks {
   /// Null until there is a session.
   bool (*in_own_process)() noexcept = nullptr;
 
-  /// Id of the process that is registering the handlers; `registered` afterwards.
+  /// Id of the process that is registering the fork handlers; 0 before the registration, and the
+  /// constant `registered` after it.
   std::atomic<pid_t> registering{0};
   /// How many times the fork handlers are registered (see register_at_forks()). Each fork
   /// determines the number by counting how often they are called.
   unsigned times_registered = 0;
-  /// Whether the fork in progress has called the function `before`. If not, no session existed
-  /// then, but the program's own fork handlers may create one before the fork ends.
+  /// Whether the fork in progress has called the function `before`. If it has not, no session
+  /// existed at that moment, but the program's own fork handlers may create one before the fork
+  /// ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 

@@ -60,7 +60,8 @@ struct stack_walk {
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // ThreadSanitizer calls signal handlers as plain functions, so no frame is interrupted.
+  // ThreadSanitizer calls signal handlers as plain functions, so the stack does not show which code
+  // a signal interrupted. Therefore the code at `place` counts as interrupted.
   return place != 0;
 #else
   stack_t other{};

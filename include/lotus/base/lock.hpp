@@ -101,7 +101,8 @@ class lazy_lookup {
     return find_locked(find);
   }
 
-  /// Returns the value, or `meanwhile` if another thread is looking it up.
+  /// Like get(), but does not wait if another thread is looking up the value: returns `meanwhile`
+  /// instead.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -135,7 +136,7 @@ class lazy_lookup {
   }
 
   std::atomic<bool> found_{false};
-  /// Id of the process that is looking up the value, or has found it.
+  /// Id of the process that is looking up the value or has found it; 0 before the first lookup.
   std::atomic<pid_t> finder_{0};
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;

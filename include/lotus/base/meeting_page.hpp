@@ -59,8 +59,9 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; it is created at the first free one. Every kernel can map these
-/// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
+/// Addresses at which the meeting page may be; it is created at the first of them that is free.
+/// Every kernel can map these addresses, even with three levels of page tables, and
+/// AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
@@ -75,7 +76,7 @@ inline bool is_readable(const void* address) noexcept {
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
 
-/// Returns the page of this process, or null if it has none.
+/// Returns the meeting page of this process; null if no page was created yet.
 inline meeting_page* find_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -86,8 +87,9 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
-/// cannot report whether an address is in use. Only one thread at a time may call this function.
+/// Creates the meeting page of this process. Returns null if all addresses are in use, or if the
+/// kernel (before 4.17) cannot report whether an address is in use. Only one thread at a time may
+/// call this function.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)

@@ -19,8 +19,8 @@ inline void* map_memory(std::size_t bytes) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel fill these pages with zeros in every child process. Returns false if the kernel
-/// cannot do that (Linux before 4.14).
+/// Makes the kernel fill the pages of this memory with zeros in every child process. Returns false
+/// if the kernel cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   // The value of MADV_WIPEONFORK, which older system headers do not define.
   constexpr int wipe_on_fork = 18;

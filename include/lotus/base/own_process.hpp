@@ -46,8 +46,8 @@ class own_process {
     }
   }
 
-  /// 1 in this process and 0 in children, because the kernel clears the page that contains it; null
-  /// if the kernel cannot do that.
+  /// Points to a value that is 1 in this process and 0 in its children, because the kernel fills
+  /// the page that contains the value with zeros in every child. Null if the kernel cannot do that.
   mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };

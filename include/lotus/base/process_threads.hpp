@@ -54,8 +54,8 @@ inline bool is_own_thread(pid_t tid) noexcept {
   return false;
 }
 
-/// Calls `each(pid_t)` for every thread of this process except the calling one and the library's
-/// own.
+/// Calls `each(pid_t)` for every thread of this process except the calling thread and the threads
+/// that the library has started.
 template <class Each>
 void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {

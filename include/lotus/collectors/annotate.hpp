@@ -22,7 +22,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that LOTUS_ANNOTATE requests and that are present.
+/// The profilers that the environment variable LOTUS_ANNOTATE requests and that the library has
+/// found.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;

@@ -58,7 +58,8 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The thread blocks all signals, because the program's signals must go to its own threads.
+    // The new thread inherits a mask that blocks all signals, because signals for the program must
+    // be handled by the program's own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

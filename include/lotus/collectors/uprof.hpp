@@ -34,7 +34,8 @@ inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
 /// Finds the two functions that resume and pause. Each row of `names` is a pair of functions that
-/// must be used together. Pairs whose functions are strict (see uprof_calls) come first.
+/// must be used together. The pairs whose functions return only after collecting was switched on or
+/// off come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},

@@ -166,8 +166,9 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// Called before a region inside this one begins. Writes the counts so far under this region's
-/// name, because callgrind assigns all counts since the last dump to the name of the next dump.
+/// Called before a region that is nested in this region begins. Makes callgrind write its counts so
+/// far under this region's name, because callgrind assigns all counts since the last dump to the
+/// name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];

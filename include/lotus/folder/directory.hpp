@@ -51,8 +51,8 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // If a parent cannot be created, opening the directory below fails too, and that error is
-      // reported.
+      // If a parent directory cannot be created, the attempt to open the whole path further down
+      // fails too, and its error is returned.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;

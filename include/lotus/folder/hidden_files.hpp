@@ -28,8 +28,8 @@ inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// The file of samples of the built-in sampler (sampling/sample_layout.hpp).
 inline constexpr char samples_file_start[] = ".lotus_samples_";
-/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
-/// this beginning, its name is the same as that of the process's information file.
+/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. The rest
+/// of its name is the same as in the name of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
 /// The file of stacks (waits/stack_words.hpp), which records in which calls threads waited. Its
 /// name ends like that of the process's information file.

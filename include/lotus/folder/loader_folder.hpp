@@ -20,7 +20,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The run's directory in which a process writes its logs, and the properties of new logs there.
+/// The directory in which a process writes its logs, and the properties of the logs that are
+/// created there: prefix of the name, format, owner and permissions.
 struct log_folder {
   int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;

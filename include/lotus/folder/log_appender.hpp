@@ -42,7 +42,7 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// later.
 class log_appender {
  public:
-  /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
+  /// @param logs  the ring's logs; borrowed. begin() opens a log, which then stays open.
   /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
   ///   written to it.
   /// @param ring_at    position of the ring in that file.
@@ -127,17 +127,18 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // The records come from the copy, so they were only in memory until now. Therefore this commit
-    // also reduces the ring's count of records in memory.
+    // The appended records come from a copy of the ring, so they were only in memory until now.
+    // Therefore this commit also reduces the number of records in memory that is stored in the
+    // ring.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Removes the bytes of an append that a crash interrupted. If there are more than
-  /// max_append_bytes, another process appended them, and none are removed. Call this before any
-  /// append.
+  /// Removes the bytes of an append that a crash interrupted. If a log has grown by more than
+  /// max_append_bytes, another process has appended to it, and nothing is removed from it. Call
+  /// this before any append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -151,8 +152,8 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      // Close the log, because it may have been renamed to a part, and nothing must be appended to
-      // parts.
+      // Closes the log, because it may have been renamed to a part, to which nothing must be
+      // appended.
       logs_[i].file.close();
     }
   }
@@ -177,9 +178,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
-  /// commit is written after the commit itself, so that it always refers to a completely written
-  /// commit.
+  /// Stores a commit in the ring and, if the ring is a copy of a ring in a ring file, also in that
+  /// file. The index of the current commit is written after the commit itself, so that it always
+  /// refers to a completely written commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -213,7 +214,8 @@ class log_appender {
     checked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
+    // If the folder cannot be opened, the log counts as renamed: begin() then tries to open the log
+    // again, and returns the error.
     if (folder < 0) return true;
     put_name(role, log_number(ring_, at));
     struct stat named {};

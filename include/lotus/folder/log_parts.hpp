@@ -84,8 +84,8 @@ struct log_name {
     return true;
   }
 
-  /// Removes a number of at most 18 digits from the text's beginning. Returns false if there is
-  /// none.
+  /// Reads a number of at most 18 digits at `p`, and moves `p` to the character after the number.
+  /// Returns false if there is no digit at `p`.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {

@@ -65,7 +65,8 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
 /// The users whose files in a directory this process may change: files of other users are refused.
 class file_owners {
  public:
-  /// Returns the calling user, and for root also the owner of the directory.
+  /// Returns the users whose files the calling user may change: the calling user itself and, if
+  /// that is root, also the owner of the directory.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();

@@ -42,7 +42,7 @@ class snapshot_place {
     if (parent_ >= 0) close(parent_);
   }
 
-  /// Returns 0, or errno if the place cannot be opened.
+  /// Returns 0, or the errno with which opening the folder for snapshots failed.
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 

@@ -113,7 +113,7 @@ class line_filler {
   }
 
   /// Appends the buffer's contents to the sink (the logs). Returns 0, or the sink's error; after an
-  /// error, nothing is left of the append.
+  /// error, the log contains none of the bytes that were being appended to it.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {

@@ -124,7 +124,8 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t v
   return out + count;
 }
 
-/// Writes `value` in decimal and returns the end. May write up to 24 bytes in all.
+/// Writes `value` in decimal and returns the end of the text. Up to 24 bytes from `out` on may be
+/// overwritten, even if the text is shorter.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
   constexpr std::uint64_t e8 = 100'000'000;
   std::uint64_t rest[2];

@@ -83,7 +83,7 @@ enum class field_coding : std::uint8_t {
   one_more,  ///< the number plus one; 0 means that there is no number
 };
 
-/// Where a line contains a number: after its prefix, or in column A or B of a side-log line.
+/// Where a line contains a number: after the line's prefix, or in column A or B of a side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
 /// Describes one number of a record. If all members are zero, the record has no such number.

@@ -46,9 +46,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that began during the previous recording and have
-  /// not ended. The state of the heap is recorded later, by the first operation, because recording
-  /// it needs a lock that the caller of this function already holds.
+  /// Prepares for a new recording: forgets operations that began during the previous recording and
+  /// have not ended. The state of the heap is recorded later, by the first operation, because
+  /// recording it needs a lock that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -62,7 +62,8 @@ class heap_account {
     heap_reported_.store(false, std::memory_order_relaxed);
   }
 
-  /// Calls begin_recording() if the recording began before find() had found the library.
+  /// Calls begin_recording() if the current recording began before find() had found
+  /// liblotus_memory.so.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
@@ -117,7 +118,8 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// Adapts to a forked child, where liblotus_memory.so counts units from 0 again.
+  /// Called in a forked child, where liblotus_memory.so counts units from 0 again: resets the
+  /// number of units after which the held memory is recorded next.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:

@@ -11,7 +11,8 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True after this shared object has found no collector; then call_collector() is not needed.
+/// True once this shared object has looked for a collector and found none, and always on systems
+/// that lotus does not support. call_collector() need not be called then.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED

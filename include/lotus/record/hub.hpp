@@ -101,7 +101,7 @@ struct services {
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
-  /// Like end_task(), but only for allocations.
+  /// Like end_task(), but only records the span's allocations.
   /// @param begun_as  the tag with which the span began.
   void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
   /// Registers the annotation functions for PyTorch's profiler.

@@ -198,7 +198,8 @@ class name_table {
     return p;
   }
 
-  /// Creates an entry in `memory`, which must have room for a name_entry and both texts.
+  /// Creates an entry in `memory`, which must have room for a name_entry, followed by the texts
+  /// `name` and `line`.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),

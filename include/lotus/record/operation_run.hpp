@@ -1,4 +1,5 @@
-// Measures consecutive operations, with one clock reading between two; used by compose.hpp.
+// Measures consecutive operations: the end of one operation and the start of the next share one
+// reading of the clock. Used by compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 

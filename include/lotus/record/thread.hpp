@@ -28,7 +28,8 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
-/// A thread's time off the CPU that is recorded already. Only that thread uses the object.
+/// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
+/// object.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.

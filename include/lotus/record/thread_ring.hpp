@@ -113,8 +113,8 @@ struct alignas(64) ring_gate {
   /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
   /// The position at which the ring is full. If full rings drop records, `limit` is at first the
-  /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
-  /// to last_limit. See slow_path::push_or_drop().
+  /// position at which the ring is half full; when the thread has filled that half, it wakes the
+  /// drain thread and sets `limit` to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
   /// The limit for the records that signal handlers store in the interrupt lane; see `limit`.
   std::atomic<std::uint64_t> interrupt_limit{0};

@@ -88,7 +88,8 @@ class dead_ring_file {
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether another process is recovering the file, or has recovered it since it was opened here.
+  /// Whether another process is recovering the file, or has recovered it since this object opened
+  /// it.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||

@@ -78,7 +78,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 
 /// Appends the records of one ring of a dead process to the logs of the ring's thread.
 /// @param info  name of the dead process's information file.
-/// @return 0, ETIME, or an error that file_error_text() can describe.
+/// @return 0; ETIME if the time limit was reached; or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -266,7 +266,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// Recovers all records, without a time limit and without reports.
+/// Recovers all records in the ring files of dead processes in `directory`, without a time limit
+/// and without calling a report function.
 /// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;

@@ -55,7 +55,8 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      // Reads the member as a byte, because the byte of a damaged file may not be a valid bool.
+      // Reads the member `appending` as a byte, because in a damaged file this byte may not be a
+      // valid bool.
       unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;

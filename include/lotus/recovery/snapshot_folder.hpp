@@ -34,8 +34,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function with which a process adds its own current aggregates to a snapshot of its run. Without
-/// it, they are copied from the process's ring file.
+/// Function with which a process adds its own current aggregates to a snapshot of its run. If a
+/// process passes no function, its aggregates are copied from its ring file.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
@@ -65,7 +65,7 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Creates a snapshot of a run, as a folder that it deletes again if the snapshot cannot be
+/// Creates a snapshot of a run in a new folder, and deletes the folder if the snapshot cannot be
 /// completed.
 class snapshot_folder {
  public:
@@ -313,7 +313,8 @@ class snapshot_folder {
   /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
+  /// Appends a file in the folder `from` to the file of the same name in `folder`. Does nothing if
+  /// the file in `from` cannot be read.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name,
                                     mode_t mode) const noexcept {
     struct stat status {};
@@ -333,7 +334,8 @@ class snapshot_folder {
     return to < 0 ? -to : copy(fd, bytes, to);
   }
 
-  /// Copies the first `bytes` bytes to the descriptor `to`, and closes `to`. Returns 0 or errno.
+  /// Copies the first `bytes` bytes of the file `fd` to the file `to`, and closes the descriptor
+  /// `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
     char buffer[copy_bytes];

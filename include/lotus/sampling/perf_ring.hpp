@@ -48,7 +48,7 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   return a;
 }
 
-/// Opens an event. Returns a descriptor or -errno.
+/// Opens a sampling event for a thread. Returns a descriptor or -errno.
 /// @param cpu  number of the processor; -1: all processors, which is allowed if attr.inherit is 0.
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
@@ -57,8 +57,8 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
-/// unmap(). Not thread-safe. A forked child does not inherit the mapping.
+/// The ring buffer of a sampling event, mapped into memory. It is never copied or destroyed; its
+/// owner calls unmap(). Not thread-safe. A forked child does not inherit the mapping.
 class perf_ring {
  public:
   /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's

@@ -76,7 +76,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records at which addresses code is mapped from files now: the program and its shared objects.
+  /// Records at which addresses the code of the program and of its shared objects is mapped now.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -117,7 +117,8 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records the current time on both clocks (see clock_record) again, and closes the file.
+  /// Records once more what time it is on the clock of samples and on that of logs, and closes the
+  /// file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();

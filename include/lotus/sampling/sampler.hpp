@@ -164,9 +164,9 @@ class sampler {
     }
   }
 
-  /// In a forked child, replaces the sampler by a new one. The child does not inherit the rings,
-  /// and must not enable or disable its parent's events. Those events still sample the child's work
-  /// as part of the thread that forked it.
+  /// In a forked child, resets this object, so that it samples the child and no longer the parent.
+  /// The child does not inherit the rings, and must not enable or disable its parent's events.
+  /// Those events still sample the child's work as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();

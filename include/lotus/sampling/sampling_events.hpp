@@ -169,7 +169,7 @@ class sampling_events {
   }
 
   /// Opens an event with a ring of its own. Call this function before other events are opened, so
-  /// that `fds_` and `ring_` have the same index. Returns 0 or errno.
+  /// that the event in `fds_` and its ring in `ring_` have the same index. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;

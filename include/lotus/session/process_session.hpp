@@ -324,7 +324,7 @@ class LOTUS_DETAIL_PER_MODULE session {
         "recorded in it: use fork()");
   }
 
-  /// If no operation has begun yet, the heap's state is recorded under the name of this tag.
+  /// The tag under whose name the state of the heap is recorded if no operation has begun yet.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;

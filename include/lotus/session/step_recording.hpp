@@ -44,8 +44,8 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. Returns false, after reporting the reason, if the schedule has no active
-  /// steps or options::log_file is too long.
+  /// Begins to apply a schedule, at step 0. Returns false, after reporting the reason, if the
+  /// schedule has no active steps or options::log_file is too long.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -58,8 +58,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // The text is freed, because location_ contains what is needed of it. The session is never
-    // destroyed, so leak checkers would report the memory of the text.
+    // The text of log_file is freed, because location_ already contains its directory and prefix.
+    // The session is never destroyed, so leak checkers would report the memory of the text.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -85,8 +85,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
-  /// call the listener in the notice.
+  /// Fills in the notice with which step() and stop() report that the current range of steps was
+  /// recorded. Returns whether the caller must call the listener in the notice.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);

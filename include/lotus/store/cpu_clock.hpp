@@ -114,7 +114,7 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    // Threads without an rseq area watch this number, and read their clocks when it changes.
+    // Threads without an rseq area watch the number runs_, and read their clocks when it changes.
     __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 

@@ -37,7 +37,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
         location_->directory);
   }
 
-  /// Recovers leftovers for step_ns. Returns whether more of them remain.
+  /// Recovers leftovers until none remain or the time step_ns has passed. Returns whether any
+  /// remain.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;

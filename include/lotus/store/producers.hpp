@@ -57,9 +57,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that this thread may not reuse may be usable by a later thread. So a new
-    // producer is added, unless there are too many such producers: then one of them is reused
-    // anyway, so that the list does not grow forever.
+    // If this thread may reuse none of the free producers, a new one is added, because later
+    // threads may reuse the free ones. If there are too many free ones already, one of them is
+    // reused anyway, so that the list does not grow forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {

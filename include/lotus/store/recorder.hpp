@@ -189,7 +189,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is recorded, the information file must state how far from now it ends:
+    // Before the span is recorded, the information file must state how far the span ends from now:
     // readers of the logs need this distance to know how far lines may be out of order.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};

@@ -36,7 +36,8 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
-    // First, because what threads do now is what a snapshot of a hang must show.
+    // Records first what each thread does now, because a snapshot of a hanging program must show
+    // where its threads hang.
     waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);

@@ -55,7 +55,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// record. If a second handler interrupts the first one here, the second handler's record is
   /// dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // The limit is 0 while recording is off, and before the first record, when there is no ring.
+    // interrupt_limit is 0 while recording is off, and as long as the thread has no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -90,7 +90,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return aggregates_.add(p, call) || lose(p);
   }
 
-  /// Attaches a ring if recording is on and the thread has none.
+  /// Gives the thread a ring if recording is on and the thread has none.
   void get_ring(producer& p) noexcept {
     if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;

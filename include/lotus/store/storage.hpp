@@ -140,8 +140,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- Writing records to logs.
 
-  /// Writes all records that p's thread has completely stored to the thread's logs. Returns 0 or
-  /// errno; records that could not be written stay in the ring or in memory.
+  /// Writes to the logs of p's thread all records that the thread has completely stored in its
+  /// ring. Returns 0 or errno; records that could not be written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -163,8 +163,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Whether the disk was full at the last drain, a moment ago. Then it is not worthwhile to drain
-  /// again already: a failing drain takes about 20 us.
+  /// Whether the last drain found the disk full, less than retry_ns ago. Callers then do not drain
+  /// again yet, because a failing drain takes about 20 us.
   bool is_disk_full() const noexcept {
     constexpr std::int64_t retry_ns = 10'000'000;
     const std::int64_t failed_ns = disk_full_ns_.load(std::memory_order_relaxed);
@@ -193,7 +193,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return sum;
   }
 
-  /// Deletes the logs that exceed their limits.
+  /// Deletes the oldest logs of the run if its logs exceed the limits of size or age that the
+  /// program has chosen.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
@@ -205,8 +206,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler that had interrupted the storing of a record forked, the interrupted code
-    // will write to the ring after the handler. So the ring's address must stay mapped.
+    // The process may have been forked by a signal handler that had interrupted the storing of a
+    // record. Then the interrupted code continues in the child after the handler and writes to the
+    // ring, so the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -246,7 +248,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
-  /// CLOCK_MONOTONIC when a drain found the disk full; 0: the last drain did not.
+  /// Time of CLOCK_MONOTONIC, in ns, at which the last drain found the disk full; 0 if the last
+  /// drain did not.
   std::atomic<std::int64_t> disk_full_ns_{0};
   std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;

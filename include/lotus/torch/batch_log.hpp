@@ -88,7 +88,7 @@ class consumer_log {
     lotus::detail::look_at_batch();
   }
 
-  /// Ends the wait, because the batch has arrived.
+  /// Ends the wait and records it as the wait for this batch, which has arrived.
   void end_wait(std::size_t batch) noexcept {
     if (!wait_.runs()) return;
     lotus::detail::look_at_batch();

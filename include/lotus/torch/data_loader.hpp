@@ -172,7 +172,7 @@ make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
                                                                    std::move(sampler), options);
 }
 
-/// Creates a data loader whose sampler is constructed from the size of the dataset. The dataset's
+/// Creates a data loader, and constructs its sampler from the size of the dataset. The dataset's
 /// size() must return that size.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
@@ -205,7 +205,8 @@ make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOpti
                                  options);
 }
 
-/// Creates a data loader whose records keep their thread's current loader.
+/// Creates a data loader without a loader name, and constructs its sampler from the size of the
+/// dataset.
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
@@ -213,7 +214,7 @@ make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {})
   return torch::make_data_loader<Sampler>(std::string_view{}, std::move(dataset), options);
 }
 
-/// Creates a data loader whose records keep their thread's current loader.
+/// Creates a data loader for a stateful dataset, without a loader name.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {

@@ -15,7 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Adds a number to a hash of several numbers.
+/// Returns a hash of several numbers: `hash`, which is the hash of all numbers but the last,
+/// combined with the last one, `number`.
 inline std::uint64_t hash_with(std::uint64_t hash, std::uint64_t number) noexcept {
   hash = (hash ^ number) * 0x9E3779B97F4A7C15ULL;
   return hash ^ hash >> 32;
@@ -60,10 +61,12 @@ LOTUS_DETAIL_COLD inline void for_each_code(function_ref<void(const code_part&)>
   });
 }
 
-/// The addresses of all code from files. Not thread-safe. Trivially destructible.
+/// The addresses at which this process has mapped code from files. Not thread-safe. Trivially
+/// destructible.
 class code_ranges {
  public:
-  /// Reads where code is mapped now. Returns whether this has changed.
+  /// Reads where code is mapped now. Returns whether these places differ from those that the
+  /// previous call found.
   bool read() noexcept {
     count_ = 0;
     std::uint64_t hash = 0;
@@ -82,7 +85,8 @@ class code_ranges {
   }
 
   bool contains(std::uint64_t address) const noexcept {
-    // Most words of a stack are numbers far from any code.
+    // Most words of a stack are numbers below or above the addresses of all code, for which no
+    // search is needed.
     if (count_ == 0 || address < ranges_[0].begin || address >= ranges_[count_ - 1].end) {
       return false;
     }
@@ -102,7 +106,8 @@ class code_ranges {
   }
 
  private:
-  /// Code of further files is ignored: a stack ends where it reaches such code.
+  /// Maximum number of ranges. Code in further ranges is ignored, so a recorded stack ends at the
+  /// first call from such code.
   static constexpr std::size_t capacity = 1024;
 
   struct range {

@@ -85,8 +85,9 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
              (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
               (held_by(process.word_at(of.address + writer_after_phase)) ||
                held_by(process.word_at(of.address + writer_after_writers))))) {
-    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. If readers
-    // hold the lock, it does not contain their ids, so the wait is reported as one for a condition.
+    // In this branch, the thread waits for a robust mutex, for a mutex of musl, or for a
+    // reader-writer lock that a writer holds. A reader-writer lock that readers hold does not
+    // contain their ids, so a wait for it is reported as a wait for a condition.
   } else if (operation == FUTEX_WAIT_BITSET && value != 0 &&
              process.has_thread(static_cast<std::uint32_t>(value)) &&
              process.word_at(of.address) == value) {

@@ -4,7 +4,7 @@
 // library needs no unwinder. Return addresses and pointers into the stack itself are all that an
 // unwinder reads. All other words are set to 0 in memory, because a stack also contains the
 // program's data, such as passwords and texts, which must not get into a file. So a file of stacks
-// needs not be deleted after its first use, and snapshots and copies of a run contain the stacks
+// need not be deleted after its first use, and snapshots and copies of a run contain the stacks
 // too. Its mode is 0600 nevertheless, because addresses help an attacker of the running process.
 #ifndef LOTUS_WAITS_STACK_WORDS_HPP
 #define LOTUS_WAITS_STACK_WORDS_HPP
@@ -42,7 +42,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The top of a thread's stack. Not thread-safe. Trivially destructible.
+/// A copy of the top part of a thread's stack. Not thread-safe. Trivially destructible.
 class stack_words {
  public:
   static constexpr std::size_t max_words = 1024;
@@ -57,8 +57,8 @@ class stack_words {
     sp_ = call.sp;
     count_ = 0;
     if (sp_ == 0 || sp_ % sizeof(std::uint64_t) != 0) return;
-    // The kernel copies parts completely or not at all, and the stack may end within the size of
-    // the copy. So each page is a part of its own.
+    // The kernel copies each element of `parts` completely or not at all, and the stack may end
+    // before `words_` is full. So each page of the stack is an element of its own.
     constexpr std::size_t max_parts = sizeof(words_) / page + 1;
     iovec parts[max_parts] = {};
     std::size_t used = 0;
@@ -78,7 +78,7 @@ class stack_words {
   std::uint64_t pc() const noexcept { return pc_; }
 
   /// Sets all words to 0 that are neither addresses of code nor addresses within the copy. Returns
-  /// a hash of what is left.
+  /// a hash of the words that remain.
   std::uint64_t keep_addresses(const code_ranges& code) noexcept {
     std::uint64_t hash = hash_with(hash_with(count_, pc_), sp_);
     for (std::size_t i = 0; i < count_; ++i) {
@@ -98,7 +98,7 @@ class stack_words {
   }
 
   /// Writes the line "stack", at most max_text bytes. Must be called after keep_addresses().
-  /// Returns its length.
+  /// Returns the length of the line.
   std::size_t put(std::uint32_t id, char* text) const noexcept {
     char* to = text;
     for (const char c : {'s', 't', 'a', 'c', 'k', ','}) *to++ = c;
@@ -123,7 +123,8 @@ class stack_words {
     return count_ * sizeof(std::uint64_t);
   }
 
-  /// Whether the word is an address in the copy, or the one at which the copy ends.
+  /// Whether the word is an address in the copied part of the stack, or the address at which that
+  /// part ends.
   bool is_in_copy(std::uint64_t word) const noexcept {
     return word >= sp_ && word - sp_ <= bytes();
   }

@@ -24,7 +24,8 @@ struct entered_call {
   std::uint64_t sp = 0;  ///< the thread's stack pointer; 0: unknown
   std::uint64_t pc = 0;  ///< the thread's program counter; 0: unknown
 
-  /// Reads the line. Returns false if the thread was running, or if the line has another format.
+  /// Parses a line of /proc/PID/task/TID/syscall. Returns false if the thread was running, or if
+  /// the line has another format.
   bool parse(const char* line) noexcept {
     char* end = nullptr;
     number = strtol(line, &end, 10);

@@ -76,7 +76,7 @@ class wait_file {
  private:
   static constexpr std::size_t name_bytes = 96;
 
-  /// Whether so many more bytes need another block of the disk and the disk is nearly full.
+  /// Whether the disk is nearly full and appending this number of bytes needs another block of it.
   bool is_disk_short(std::size_t bytes) const noexcept {
     constexpr std::uint64_t block = 4096;
     constexpr std::uint64_t left_for_logs = std::uint64_t{1} << 19;
@@ -84,7 +84,7 @@ class wait_file {
     if ((size + bytes + block - 1) / block == (size + block - 1) / block) return false;
     struct statvfs disk {};
     if (fstatvfs(file_.number(), &disk) != 0) return false;
-    // A file system without a limit has 0 blocks.
+    // For a file system whose size is not limited, the kernel reports a size of 0 blocks.
     return disk.f_blocks != 0 && std::uint64_t{disk.f_bavail} * disk.f_frsize < left_for_logs;
   }
 

@@ -22,7 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are collected here and then written to a file together.
+/// Collects lines that are later written to a file together.
 template <std::size_t Bytes>
 struct text_lines {
   char text[Bytes];
@@ -130,9 +130,10 @@ class wait_objects {
     return places_[at];
   }
 
-  /// Sets the time before which there is no other lookup. The first lookups, which find most locks
-  /// of a program, take at most one part in 500 of the time; the later ones are rare, because a
-  /// program may wait for ever new locks on its heap.
+  /// Sets the time at which the next variable may be looked up. After each of the first lookups,
+  /// which find most locks of a program, the pause is 500 times as long as the lookup. After later
+  /// lookups it is 2 s, because a program may wait for more and more new locks on its heap, which
+  /// are no variables.
   void plan_next_lookup(std::int64_t began_ns) noexcept {
     constexpr std::uint32_t first_lookups = 16;
     constexpr std::int64_t later_pause_ns = 2'000'000'000;

@@ -52,7 +52,8 @@ class call_files {
     return read_again(tid, line);
   }
 
-  /// Reads the file again; must be called directly after read() for the same thread.
+  /// Reads a second time the file that read() has just read. Must be called directly after read(),
+  /// for the same thread.
   template <std::size_t Bytes>
   int read_again(std::uint32_t tid, char (&line)[Bytes]) noexcept {
     const ssize_t got = pread(entries_[tid % capacity].file.number(), line, Bytes - 1, 0);
@@ -152,8 +153,9 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
   if (stack != nullptr) stack->copy(call);
-  // The file also contains the thread's stack pointer. If its contents have not changed, the thread
-  // is still in the wait that was described, and the copy of the stack belongs to it.
+  // The file /proc/self/task/<tid>/syscall contains the thread's system call and stack pointer. If
+  // the contents of this file have not changed, the thread is still in the wait that was described,
+  // and the copy of its stack belongs to this wait.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }

@@ -40,8 +40,8 @@ class wait_stacks {
 
   void close() noexcept { file_.close(); }
 
-  /// Returns where to copy the stack of the next sample; null if none is wanted. The first samples
-  /// all have stacks, so that short recordings have some of each wait.
+  /// Returns the buffer for the stack of the next sample; null if the stack of that sample is not
+  /// wanted. The first samples all have stacks, so that short recordings have some of each wait.
   stack_words* next(random_bits& bits) noexcept {
     constexpr std::uint32_t all_until = 64;
     constexpr std::uint32_t later_one_of = 4;
@@ -49,9 +49,10 @@ class wait_stacks {
     return samples_ < all_until || bits.below(later_one_of) == 0 ? &stack_ : nullptr;
   }
 
-  /// Writes the copied stack, or which of the written stacks it equals.
+  /// Writes which stack belongs to a sample. If the file does not contain the copied stack yet,
+  /// writes the stack itself first.
   /// @param time_ns, tid  time and thread of the sample in the file of waits.
-  /// @param folder  place of the file of waits.
+  /// @param folder  directory and settings of the file of waits.
   void write(std::int64_t time_ns, std::uint32_t tid, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
     const std::uint32_t id = number(false);
@@ -60,19 +61,23 @@ class wait_stacks {
     flush();
   }
 
-  /// Writes that the next states are those of all threads at this time.
+  /// Writes the line "moment": the calls of write_state() that follow record what each thread does
+  /// at this time.
   void write_moment(std::int64_t time_ns, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
     lines_.add("moment,%lld\n", static_cast<long long>(time_ns));
     flush();
   }
 
-  /// Returns where to copy the stack for write_state().
+  /// Returns the buffer to which the caller must copy a waiting thread's stack before it calls
+  /// write_state().
   stack_words& stack() noexcept { return stack_; }
 
   /// Writes what a thread does at this moment.
-  /// @param wait  what it waits for; null: it is running. If it waits, its stack has been copied.
-  /// @param since_ns  since when it waits for a batch, in ns since the epoch; 0: it does not.
+  /// @param wait  what the thread waits for; null: the thread is running. If it waits, the caller
+  /// has copied its stack to stack().
+  /// @param since_ns  since when the thread waits for a batch, in ns since the epoch; 0: it does
+  /// not wait for a batch.
   void write_state(std::uint32_t tid, const thread_wait* wait, std::int64_t since_ns,
                    const char* name, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
@@ -110,7 +115,8 @@ class wait_stacks {
     return static_cast<std::size_t>(hash >> 1) % capacity;  // the lowest bit is always set
   }
 
-  /// Makes the file ready for lines. Returns false if that fails.
+  /// Opens or creates the file of stacks if lines cannot be appended to it now. Returns false if
+  /// that fails, or if writing failed less than a second ago.
   bool prepare(const wait_folder& folder) noexcept {
     lines_.bytes = 0;
     now_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
@@ -125,8 +131,9 @@ class wait_stacks {
     return file_.begin(folder_);
   }
 
-  /// Returns the number of the copied stack. If the stack is new, adds its line. Returns 0 if there
-  /// is no copy, or if it cannot be written now.
+  /// Returns the number by which the file of stacks identifies the copied stack. If the file does
+  /// not contain the stack yet, also adds the stack's line. Returns 0 if no stack was copied, or if
+  /// the stack cannot be written now.
   /// @param always  whether to write a new stack even if there were many recently.
   std::uint32_t number(bool always) noexcept {
     if (stack_.empty()) return 0;
@@ -148,7 +155,8 @@ class wait_stacks {
     return last_id_;
   }
 
-  /// Allows bursts of new stacks, but limits how many there are per second.
+  /// Returns whether a new stack may be written now. Allows bursts of new stacks, but limits their
+  /// average number per second.
   bool take_credit() noexcept {
     const std::uint64_t earned =
         std::min<std::uint64_t>((now_ns_ - credited_ns_) * credit_per_s / second_ns, max_credit);
@@ -161,10 +169,12 @@ class wait_stacks {
     return true;
   }
 
-  /// Reads where code is mapped if this is unknown or may have changed, and adds lines about it.
+  /// Reads again where code is mapped, if the last reading is long enough ago. If the mappings
+  /// differ from those in the file, adds lines about them.
   void find_code() noexcept {
-    // Programs load most libraries when they begin. Of a process with very many mappings, reading
-    // them takes at most one part in 500 of the time, and usually one in 4000.
+    // Programs load most libraries when they begin. Reading the mappings of a process that has very
+    // many takes long, so the pause before the next reading is at least 500 times, usually 4000
+    // times, as long as the last reading.
     const bool is_unknown = !code_.contains(stack_.pc());
     const std::uint64_t usual_ns =
         std::min(std::max((now_ns_ - began_ns_) / 4, second_ns / 10), 10 * second_ns);

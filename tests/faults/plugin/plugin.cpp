@@ -1,4 +1,5 @@
-// A plugin that records. It is built with hidden visibility, once for each PLUGIN_NAME.
+// A plugin that records. It is built several times, each time with another PLUGIN_NAME, and with
+// hidden visibility.
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,8 +8,8 @@
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-// If the host sets PLUGIN_LOADS_FOR_MS, this records a scope while dlopen() loads the plugin.
-// During that time dlopen() holds the lock of the dynamic loader.
+// If the host sets PLUGIN_LOADS_FOR_MS, this variable's initialization records a scope while
+// dlopen() loads the plugin. During that time, dlopen() holds the lock of the dynamic loader.
 const bool recorded_while_loaded = [] {
   const char* ms = getenv("PLUGIN_LOADS_FOR_MS");
   if (ms == nullptr) return false;

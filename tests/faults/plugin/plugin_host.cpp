@@ -32,7 +32,7 @@ namespace {
 
 /// Blocks the means by which the shared objects of a process find their common session: some
 /// addresses, /proc or memfd_create(), as listed in `denied`. Some containers block these too.
-/// Exits with 77 if the process has no permission to do so.
+/// Exits with 77 if the process has no permission to block them.
 void deny(const char* denied) {
   if (denied == nullptr) return;
   const char* says_to = getenv("PLUGIN_HOST_SAYS_TO");
@@ -143,7 +143,7 @@ int main(int, char** argv) {
   }
 #endif
   if (what == "plugin_starts") {
-    // The second plugin looks for a session and finds none; then the first plugin starts one.
+    // The second plugin looks for a session and finds none. Then the first plugin starts a session.
     second.record(5);
     if (!first.start(log_file)) return 1;
     first.record(10);

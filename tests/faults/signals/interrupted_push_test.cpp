@@ -33,13 +33,14 @@ std::uintptr_t aggregate_storing() {
   return lotus::detail::aggregates_of(*lotus::detail::this_ring).storing.load();
 }
 
-/// Single-steps this thread until it has stored one more record, or has jumped out of a handler.
-/// Then the stepping must end, because a step while signals are blocked would kill the process. All
-/// members are static, because signal handlers use this class.
+/// Single-steps the calling thread until it has stored one more record or has jumped out of a
+/// handler. The stepping must not continue after that: a step while signals are blocked would kill
+/// the process. All members are static, because signal handlers use this class.
 struct steps {
   static inline volatile bool stepping = false;
   static inline place_of_storing storing = record_storing;
-  /// Number of steps inside the storing code that remain before `act` is called.
+  /// Number of steps that remain inside the code that stores a record. When it is 0, `act` is
+  /// called.
   static inline volatile int until = 0;
   static inline volatile bool stored = false;
   static inline volatile bool acted = false;
@@ -204,8 +205,9 @@ TEST_CASE("a thread keeps recording after a handler leaves another handler's pus
   REQUIRE(lotus::start(options_for(run)));
   record_once();
   steps::install(false);
-  // Simulates a handler that interrupts another handler while that one stores a record: sets the
-  // pointer that an inner handler would find, and then jumps out of both handlers.
+  // Simulates a handler that interrupts another handler while the other handler stores a record.
+  // The code sets `storing_nested`, the pointer that the inner handler would find, and then jumps
+  // out of both handlers.
   lotus::detail::thread_ring& ring = *lotus::detail::this_ring;
   steps::begin(record_storing, 2, [] {
     lotus::detail::this_ring->storing_nested.store(lotus::detail::stack_pointer());

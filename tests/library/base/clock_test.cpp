@@ -23,8 +23,8 @@ class simulated_machine {
     true_ns_ += ns;
     ticks_ += ns * ticks_per_ns_;
   }
-  /// Simulates that the machine is suspended for `ns`. On some machines the counter stops meanwhile
-  /// (`counter_stands`), on others it continues.
+  /// Simulates that the machine is suspended for `ns`. If `counter_stands`, the counter stops
+  /// during the suspension, as on some machines; otherwise it continues, as on others.
   void sleep_ns(double ns, bool counter_stands) {
     true_ns_ += ns;
     asleep_ns_ += ns;

@@ -13,8 +13,8 @@ using lotus::detail::lazy_lookup;
 
 namespace {
 
-// Returns whether `body` returns immediately. If it waited for another thread's lookup, it would
-// take about a second.
+// Returns whether `body` returns quickly. If `body` waited for a lookup that another thread is
+// executing, it would take about a second.
 template <class Body>
 bool at_once(Body&& body) {
   const auto start = std::chrono::steady_clock::now();

@@ -150,8 +150,8 @@ TEST_CASE("a process that stops and starts has one information file per director
   });
   CHECK(status == 0);
   CHECK(count_named(read_logs(run.path()), "SOne") == 48);
-  // The process has created a new information file each time it recorded in this directory again
-  // after a recording in the other one.
+  // The process has created a new information file in `run` each time it recorded there again after
+  // a recording in `other`.
   CHECK(count_files(run.path(), ".lotus_info_") == 5);
   CHECK(count_files(other.path(), ".lotus_info_") == 5);
   std::string reported;

@@ -93,7 +93,7 @@ std::size_t count_of(const std::vector<std::string>& lines, const std::string& k
                     [&](const std::string& line) { return line.rfind(kind + ',', 0) == 0; }));
 }
 
-/// Writes a stack that is different for each number.
+/// Writes a stack to the file of stacks. Each `number` gives a different stack.
 void write(wait_stacks& stacks, planted_stack& planted, std::size_t number,
            const wait_folder& place) {
   planted.words[5] = planted.address(number % stack_words::max_words);

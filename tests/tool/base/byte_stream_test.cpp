@@ -41,8 +41,8 @@ TEST_CASE("gzip that expands beyond its limit is rejected with advice to gunzip 
   const temp_dir dir;
   const std::string zeros(mebibyte, '\0');
   CHECK_THROWS_WITH(bytes_of(gzip_of(dir, zeros)), Catch::Contains("gunzip it"));
-  // The reader limits the ratio of the length to the compressed length, so an uncompressed file of
-  // this length is accepted.
+  // The reader limits how much a file expands, not how long it is. So it must accept an
+  // uncompressed file of the same length.
   std::string plain;
   for (std::size_t i = 0; i < mebibytes; ++i) plain += zeros;
   CHECK(bytes_of(dir.file("a", plain)) == plain.size());

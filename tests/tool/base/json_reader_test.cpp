@@ -81,7 +81,7 @@ TEST_CASE("numbers that are not integers are passed on as text") {
     std::string all;
   };
   const temp_dir dir;
-  // The third number crosses the end of the stream's buffer.
+  // The buffer of the stream ends in the middle of the third number.
   const std::string blanks((std::size_t{128} << 10U) - 20, ' ');
   byte_stream in(dir.file("a.json", "[-2, 2.5e-3," + blanks + "1712195495519689.047, 7, -0]"));
   number_log numbers;

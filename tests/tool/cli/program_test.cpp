@@ -1,4 +1,4 @@
-// Tests the program's exit statuses, and its output to stdout and stderr.
+// Tests the exit statuses of lotus-tool, and its output to stdout and stderr.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Runs the program in a shell; stdout and stderr go to files in `dir`.
+/// Runs lotus-tool in a shell; its stdout and stderr go to files in `dir`.
 result call(const temp_dir& dir, const std::string& arguments) {
   const std::string command = std::string("'") + LOTUS_TOOL_PROGRAM + "' " + arguments + " >'" +
                               dir.path() + "/out' 2>'" + dir.path() + "/err'";

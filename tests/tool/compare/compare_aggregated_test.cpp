@@ -18,8 +18,8 @@ std::string section(const std::string& name, int count, int ns) {
          std::to_string(ns) + ':' + n + "\nend,5.0,1\n";
 }
 
-/// Writes runs into the folder `side`; their calls take about `ns`. `ns` must be below 64, because
-/// up to there each bucket of the aggregates contains exactly one duration.
+/// Writes `runs` runs into the folder `side`; each call takes about `ns`. `ns` must be below 64:
+/// only up to there, each bucket of the aggregates contains exactly one duration.
 void write_runs(const temp_dir& dir, const std::string& side, int runs, int ns) {
   for (int i = 0; i < runs; ++i) {
     const std::string to = side + '/' + std::to_string(i) + '/';

@@ -21,7 +21,8 @@ std::vector<std::string> versions() {
   return found;
 }
 
-/// Whether a value may differ between versions: texts for people, and the folder's path.
+/// Returns whether the value of `key` may differ between versions of the tool: the value is a text
+/// for people, or the path of the folder.
 bool may_change(const std::string& key) {
   return key == "dir" || key == "screen" || key == "sentence" || key == "text" || key == "why" ||
          key == "title" || key == "throughput" || key == "assumptions" || key == "before" ||
@@ -52,7 +53,8 @@ void check_keys(const json& then, const json& now, const std::string& place) {
   }
 }
 
-/// Checks that every value of `then` is in `now`, except for texts for people.
+/// Checks that `now` contains every value of `then`, the output of an earlier version. Values that
+/// may_change() permits to differ are not compared.
 void check_values(const json& then, const json& now, const std::string& place) {
   INFO(place);
   if (then.is_object()) {
@@ -92,8 +94,8 @@ TEST_CASE("samples: the figures of logs of earlier versions are unchanged") {
       const json then = parse_json(read_file(folder + ".stats.json"));
       const json now = printed({"stats", folder, "--json", "--strict"});
       check_values(then, now, folder);
-      // These are exactly the numbers of calls that recorder.cpp recorded. They also show that the
-      // sample run is not empty.
+      // The numbers of calls must be exactly those that recorder.cpp recorded. This also shows that
+      // the sample run is not empty.
       const json& of = now["runs"][0];
       CHECK(of["ops"]["SRead"]["count"].integer() == 24);
       CHECK(of["aggregated"]["SToken"]["count"].integer() == 2400);

@@ -101,8 +101,8 @@ TEST_CASE("of a stage and its operation with the same gain, only the operation i
   INFO(capped.text);
   CHECK(contains(capped.text, "Huffman 2x faster"));
   CHECK_FALSE(contains(capped.text, "stage Decode 2x faster"));
-  // If the operation is only 40 % of the stage's work, making the whole stage faster gains more. So
-  // both are suggested.
+  // The operation Huffman now takes only 40 % of the time of the stage Decode, so making the whole
+  // stage faster gains more. diagnose must suggest both.
   chain.stages[1].inside_share = 0.4;
   chain.stages[2].service = constant(1);
   const answer part = diagnose(chain);
@@ -121,7 +121,8 @@ TEST_CASE(
   CHECK(held.verdict() == "prefetch-bound");
   CHECK(contains(held.text, "4 batches in flight instead of 2"));
   CHECK_FALSE(suggests(held, "threads"));
-  // The threads of Decode limit this pipeline, although its queues are bounded too.
+  // The threads of Decode limit this pipeline, although the queues between its stages are bounded
+  // too.
   chain.stages[1].threads = 1;
   chain.budget = 0;
   const answer queues = diagnose(chain);
@@ -218,8 +219,8 @@ TEST_CASE("all rates of --details cover the whole run") {
   INFO(r.out);
   CHECK(r.status == 0);
   CHECK(contains(r.out, "measured throughput"));
-  // The throughput in steady state must not be shown here: it leaves out the start-up, so it may
-  // exceed the capacity of the workers.
+  // The output must not contain the throughput in steady state: it leaves out the start-up, so it
+  // may exceed the capacity of the workers.
   CHECK_FALSE(contains(r.out, "steady"));
   CHECK(contains(r.out, " batches/s, "));
   CHECK(contains(r.out, " samples/s"));

@@ -33,7 +33,8 @@ class channel {
     closed_ = true;
     changed_.notify_all();
   }
-  /// Waits for a number and removes it. Returns nullopt after the last one.
+  /// Waits for a number, removes it from the queue and returns it. Returns nullopt if the queue is
+  /// empty and closed.
   std::optional<int> take() {
     std::unique_lock guard{mutex_};
     changed_.wait(guard, [this] { return closed_ || !numbers_.empty(); });

@@ -118,7 +118,7 @@ TEST_CASE("a slow consumer makes a run consumer-bound") {
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
   trace t;
   // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch
-  // immediately, but at most three batches are in flight. A step takes 45 ms.
+  // immediately, but at most three batches are in flight. A step takes 30 ms.
   std::int64_t free[2] = {0, 0};
   std::int64_t given[43] = {};
   std::int64_t now = 0;
@@ -140,7 +140,8 @@ TEST_CASE("a run is order-bound if the consumer waits while later batches are re
   CHECK(d["preprocessing_capacity"].number() == Approx(2000.0 / 55));
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 30));
   CHECK(d["head_of_line_share"].number() > 0.5);
-  // One suggestion must be only to deliver batches in any order, without more workers.
+  // One suggestion must be to deliver batches in any order without a change of the number of
+  // workers.
   bool alone = false;
   for (const char* const list : {"moves", "possible"}) {
     for (const json& move : d[list].array()) {
@@ -261,8 +262,8 @@ TEST_CASE("--fail-if fails if any of several runs has no verdict") {
   dir.file("three/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   CHECK(run({"diagnose", dir.path()}).status == 0);
   CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
-  // If the verdict of one run is the one after --fail-if, the command fails with status 3, even if
-  // other runs have no verdict.
+  // If one run has the verdict that --fail-if names, the command fails with status 3, even if other
+  // runs have no verdict.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "consumer-bound"}).status == 3);
 }
 

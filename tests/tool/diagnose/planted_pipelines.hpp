@@ -41,7 +41,8 @@ struct planted {
   std::string shape;
   planted_logs logs;
   std::set<std::string> checks;  ///< ids of the checks that must fail
-  /// Ids of the checks that may fail but need not, because the case is near their limit.
+  /// Ids of the checks that may fail but need not, because the pipeline is close to the limits of
+  /// these checks.
   std::set<std::string> may;
   /// True results of the default loader's stages, which the tool's results are compared with.
   std::vector<stage_truth> stages;

@@ -30,8 +30,8 @@ inline double any(generator& random, double low, double high) {
 
 /// Returns durations with a random median from the given range and a random sigma.
 inline durations any_spread(generator& random, double low_ms, double high_ms, double max_sigma) {
-  // These are two statements, because the order in which function arguments are evaluated is
-  // unspecified.
+  // `median_ms` is computed in a statement of its own, because the order in which function
+  // arguments are evaluated is unspecified.
   const double median_ms = any(random, low_ms, high_ms);
   return spread(median_ms, any(random, 0.0, max_sigma));
 }

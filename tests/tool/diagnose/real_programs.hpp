@@ -14,7 +14,8 @@
 
 namespace lotus::tool_test {
 
-/// The program's own measurements of its bottleneck; its parent process reads them.
+/// Total time and number of calls of the work that is the program's bottleneck, as the program
+/// itself measures them. The parent process, which runs the test, reads them.
 struct measured {
   std::atomic<std::int64_t> ns{0};
   std::atomic<std::int64_t> times{0};
@@ -35,10 +36,12 @@ struct real_program {
   const char* name;
   std::function<void()> record;
   std::set<std::string> checks;  ///< ids of the checks that must fail
-  /// Ids of the checks that may fail but need not, because the case is near their limit.
+  /// Ids of the checks that may fail but need not, because the program is close to the limits of
+  /// these checks.
   std::set<std::string> may;
   std::string verdict;  ///< expected verdict; "" if several are possible
-  /// Number of threads that do the measured work; 0: the capacity is not compared.
+  /// Number of threads that do the work whose time the program measures in `work`; 0: the test does
+  /// not compare the capacity.
   int slots = 0;
   std::function<void()> before = nullptr;  ///< function that is called before the recording begins
   std::uint32_t ring_records = lotus::options{}.ring_records;

@@ -18,7 +18,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Clears `work`, then runs a program in a new process.
+/// Points `work` to new memory for measurements, then runs a program in a new process.
 void record(const real_program& program, const std::string& folder) {
   void* const page =
       mmap(nullptr, sizeof(measured), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -67,7 +67,7 @@ class simulation {
         workers_[w].done_ns = now_;
         --at_work_[workers_[w].stage];
       }
-      // All events of one moment are handled before threads react to them.
+      // The simulation handles all events of one moment before threads react to them.
       if (events_.empty() || events_.top().first > now_) progress();
     }
     tell();

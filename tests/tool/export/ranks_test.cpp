@@ -75,7 +75,7 @@ void write_ranks(const temp_dir& dir, bool shared) {
   }
 }
 
-/// Real processes that wait for each other in every step.
+/// Forked processes, one per rank, that wait for each other in every step.
 class real_ranks {
  public:
   real_ranks() {

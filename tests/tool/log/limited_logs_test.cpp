@@ -171,7 +171,7 @@ TEST_CASE("snapshot copies a running process's run, and the copy has its own ver
   std::this_thread::sleep_for(300ms);
   child.end();
   CHECK(diagnosis(snapshot).at("batches") == before);
-  // If several runs had been found, the output would contain a list "runs".
+  // If the tool had found several runs in the folder, the output would contain a list "runs".
   CHECK_FALSE(diagnosis(around.path()).contains("runs"));
 }
 

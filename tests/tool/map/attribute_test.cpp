@@ -256,7 +256,7 @@ TEST_CASE("for the data of Figure 6, no CPU time is lost and each operation gets
     const auto& config = json["configs"][0];
     double sum = config["outside"]["CPU Time"].number();
     for (const auto& op : config["ops"].members()) sum += op.value["CPU Time"].number();
-    // Computes the sum independently, from the second column of the file.
+    // Computes the total CPU time independently, as the sum of the second column of the file.
     double expected = 0;
     std::ifstream in(table);
     std::string line;

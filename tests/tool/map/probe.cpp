@@ -240,7 +240,7 @@ void run_fork_in_region() {
 }
 
 void run_handler(double ms) {
-  // Loads the profiler's library now, because the handler must not load it.
+  // This first scope loads the profiler's library, because the signal handler must not load it.
   { LOTUS_SCOPE("First"); }
   struct sigaction action {};
   action.sa_handler = [](int) { LOTUS_SCOPE("Handler"); };

@@ -60,7 +60,7 @@ TEST_CASE("map record samples all processes of a run, and join uses their logs")
   CHECK(contains(read_file(page),
                  R"("functions":[["(anonymous namespace)::hot_beta|lotus_map_probe")"));
   CHECK(contains(read_file(page), R"({"name":"cpu-clock, seconds")"));
-  // These values come from the run's samples, not from a mapping.
+  // The values on the page must come from the samples of the run, not from a mapping.
   CHECK(contains(read_file(page), R"("of_run":true,"unit":"CPU seconds")"));
 #endif
 }

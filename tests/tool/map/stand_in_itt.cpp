@@ -93,8 +93,8 @@ extern "C" void __itt_api_init(itt_global* global, int groups) {
   }
 }
 
-// If a program did not pass its table, it would find this function by its name. The function must
-// not be called.
+// A program that does not pass its function table would find this function by its name. The
+// function must not be called.
 extern "C" void __itt_resume() {
   note("resume before init");
 }

@@ -96,7 +96,7 @@ void families() {
     asm volatile("" : "+r"(too_much));
     if (kept(malloc(too_much)) != nullptr || kept(calloc(too_much, 3)) != nullptr) abort();
     void* const block = kept(malloc(40));
-    // Volatile hides this intended misuse from g++.
+    // `volatile` hides from g++ that realloc is used incorrectly, which is intended here.
     void* (*volatile reallocate)(void*, std::size_t) = realloc;
     if (reallocate(block, too_much) != nullptr) abort();
     free(block);

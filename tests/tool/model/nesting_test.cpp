@@ -63,8 +63,8 @@ bool same(const operation& a, const operation& b) {
   return a.start_ns == b.start_ns && a.duration_ns == b.duration_ns && a.name == b.name;
 }
 
-/// Finds callers by their definition: the caller is the last operation before this one that is
-/// still open and does not end earlier.
+/// Finds callers by their definition: the caller of an operation is the last operation before it in
+/// `ops` that is still open when it begins and does not end earlier than it.
 struct defined_calls {
   std::vector<operation> ops;  // sorted by ordered()
   std::vector<std::optional<std::size_t>> parent;
@@ -115,8 +115,8 @@ TEST_CASE("an operation's caller is the innermost one that contains it, despite 
       ++ended;
       for (std::size_t i = 0; i < right.ops.size(); ++i) {
         if (!same(right.ops[i], call.what)) continue;
-        // If several operations have the same times and name, their callers show which one was
-        // meant.
+        // If several operations have the same times and name as `call`, the one with the same
+        // callers is the right one.
         const optional_index<std::uint32_t> caller =
             right.parent[i] ? optional_index<std::uint32_t>(right.ops[*right.parent[i]].name)
                             : std::nullopt;

@@ -14,8 +14,8 @@ namespace {
 constexpr std::int64_t ms = 1'000'000;
 constexpr int batches = 100;
 
-/// Plants a worker that is blocked for 10 ms per batch, on a machine of two CPUs.
-/// @param unrecorded_ns  CPU time per batch of threads without markers.
+/// Writes the logs of a worker that is blocked for 10 ms per batch, on a machine of two CPUs.
+/// @param unrecorded_ns  CPU time that threads without markers use per batch.
 /// @param others  number of CPUs that other programs use.
 void plant(const temp_dir& dir, std::int64_t unrecorded_ns, int others = 0) {
   planted_logs logs;

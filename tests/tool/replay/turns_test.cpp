@@ -86,7 +86,8 @@ TEST_CASE("an idle CPU takes over a waiting thread after half a turn") {
   // The third thread waits for the CPU of the first one. The CPU of the second thread is idle from
   // 2 to 4.25 ms, which is half a time slice, and then takes over the third thread.
   check_ends(ends(law_of(2, 4.5), {{0, 10}, {0, 2}, {0, 3}}), {10, 2, 7.25});
-  // If the thread gets its time slice before that, the idle CPU does not take it over.
+  // Here the third thread gets a time slice at 4 ms, before the idle CPU has waited for half a time
+  // slice. So the idle CPU does not take the thread over.
   check_ends(ends(law_of(2, 4), {{0, 10}, {0, 3.5}, {0, 1}}), {11, 3.5, 5});
 }
 

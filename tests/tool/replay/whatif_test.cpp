@@ -92,7 +92,8 @@ TEST_CASE("predictions for workers, prefetch, faster work and steps are right") 
     CAPTURE(words);
     const double error = said(a, words) / b.rate() - 1;
     worst = std::max(worst, std::abs(error));
-    // A recording of one worker does not show how several workers would share the batches.
+    // A recording of one worker does not show how several workers would share the batches, so a
+    // larger error is allowed.
     CHECK(std::abs(error) < (a.workers == 1 && b.workers > 1 ? 0.06 : 0.02));
   }
   std::cout << "worst error " << 100 * worst << " %\n";
@@ -126,7 +127,7 @@ TEST_CASE("if the number of CPUs is unknown, more workers yield a range") {
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["changes"][0]["low"].number() <= was);
   CHECK(more["changes"][0]["high"].number() > 1.8 * was);
-  // If the user gives the number of CPUs, the workers share these.
+  // If the user specifies the number of CPUs, the simulated workers must share these CPUs.
   const json none = ask(loader, {"--workers", "4", "--recorded-cpus", "2"});
   CHECK(none["changes"][0]["batches_per_s"].number() == Approx(was).epsilon(0.1));
   const json enough = ask(loader, {"--workers", "4", "--recorded-cpus", "8"});
@@ -195,7 +196,8 @@ TEST_CASE("larger batches take proportionally longer") {
   const json answer = ask(loader, {"--batch-size", "2x"});
   CHECK(answer["changes"][0]["batches_per_s"].number() ==
         Approx(answer["baseline"]["batches_per_s"].number() / 2).epsilon(0.05));
-  // The first batch and the last step take twice as long; otherwise, the run's length is unchanged.
+  // Only the first batch and the last step take twice as long; the length of the rest of the run is
+  // unchanged.
   CHECK(answer["changes"][0]["gain"].number() ==
         Approx(answer["baseline"]["run_ns"].number() / answer["changes"][0]["run_ns"].number()));
 }
@@ -280,7 +282,7 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
     CHECK_FALSE(contains(changes.out, "in Read instead"));
     const result misspelled = ask_logs(dir, {"--workers", "Dekode=2"});
     CHECK(contains(misspelled.err, "did you mean 'Decode'?"));
-    // An operation is not suggested, because only stages have threads.
+    // The message must not suggest the operation Inside, because only stages have threads.
     const result operation = ask_logs(dir, {"--workers", "Insid=2"});
     CHECK(operation.status == 1);
     CHECK(contains(operation.err, "no stage is named 'Insid'; these are: Read, Decode, Pack"));

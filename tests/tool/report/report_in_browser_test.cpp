@@ -19,8 +19,8 @@ namespace {
 void check_page(std::map<std::string, std::string>& found) {
   CHECK(found["errors"] == "none");
   CHECK(found["images"] == "0");
-  // There are seven scripts: data and code of the first screen, data and code of the rest, a
-  // library, and two scripts of the test.
+  // There are seven scripts: data and code of the first screen, data and code of the rest of the
+  // page, a library, and two scripts of the test.
   CHECK(found["scripts"] == "7");
   CHECK(found["heads_unexplained"] == "none");
   CHECK(found["wheel_zooms"] == "true");

@@ -177,12 +177,13 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
   INFO(r.out << r.err);
   check_screen(r.out);
   const result details = shell(dir, "lotus-tool diagnose demo --details");
-  // The commands to run next come at the end, without the one that has just been run.
+  // The commands under "Next:" must come at the end. The command that has just been run must not be
+  // among them.
   CHECK(details.out.find(r.out.substr(0, r.out.find("\nNext:"))) == 0);
   CHECK(contains(details.out, "optimize first"));
   CHECK(details.out.find("optimize first") < details.out.find("\nNext:"));
   CHECK_FALSE(contains(details.out, "--details"));
-  // A suggestion of the first screen is not repeated.
+  // The details must not repeat the suggestions of the first screen.
   CHECK_FALSE(contains(details.out, "First: "));
   CHECK_FALSE(contains(details.out, "or: "));
 }

@@ -104,7 +104,8 @@ TEST_CASE("a second run in the same directory is not mixed with the first") {
   const result r = recorded(dir, "right", "stats run");
   INFO(r.out << r.err);
   CHECK(contains(r.err, "2 runs in this folder; showing the newest (--all-runs shows all)"));
-  // This run has 30 batches with one call of Decode each; the first run had 20 calls of Decode.
+  // The newest run has 30 batches with one call of Decode each; the first run had 20 calls of
+  // Decode.
   CHECK(contains(joined(r.out), "Decode 30 "));
   CHECK(contains(joined(shell(dir, "lotus-tool diagnose run").out), "30 batches"));
   const result all = shell(dir, "lotus-tool stats run --all-runs");

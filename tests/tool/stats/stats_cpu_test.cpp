@@ -51,7 +51,7 @@ TEST_CASE("stats shows CPU time of operations, stages, batches, waits and steps"
   const result table = run({"stats", dir.path()});
   CHECK(contains(table.out, "waits for CPU"));
   CHECK(contains(run({"stats", dir.path(), "--csv"}).out, ",cpu_ns,run_queue_ns,blocked_ns"));
-  // If the time in the run queue is unknown, the number must be missing instead of 0.
+  // If the log does not contain the time in the run queue, the number must be missing instead of 0.
   thread_logs unsplit = worker;
   unsplit.side_log.clear();
   unsplit.off_cpu(60, 40, "");

@@ -76,7 +76,8 @@ TEST_CASE("the latency of a batch begins with the first item that became part of
   thread_logs decode;
   thread_logs pack;
   for (std::int64_t i = 0; i < 30; ++i) {
-    // Writes two items that take 10 ms each in Decode, and Pack, which begins 4 ms later.
+    // Writes two items, which take 10 ms each in Decode. Pack begins 4 ms after the second item has
+    // ended.
     for (std::int64_t item = 2 * i; item < 2 * i + 2; ++item) {
       decode.stage("Decode", 10 * item, 10, item);
       pack.side_log += "takes,," + std::to_string(begin_ns + (20 * i + 24) * ms) + ',' +

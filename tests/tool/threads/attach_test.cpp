@@ -139,8 +139,8 @@ TEST_CASE("attach says that it has no permission to look at the process of anoth
   running_program sleeps({planted, "sleeps", "20000"});
   const pid_t child = fork();
   if (child == 0) {
-    // If the test runs as root, this child gives up its privileges and looks at a process of root.
-    // Any other user looks at process 1, which belongs to root.
+    // If the test runs as root, this child process gives up its privileges and then attaches to a
+    // process of root. For any other user, it attaches to process 1, which belongs to root.
     const bool is_root = geteuid() == 0;
     if (is_root && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(77);
     const result seen =

@@ -203,7 +203,8 @@ PLANTED_FUNCTION void sleeps() {
   }
 }
 
-/// Has a profiler of its own, whose signals must arrive although the program is sampled.
+/// A program with its own profiler. The profiler's signals must arrive although lotus-tool samples
+/// the program.
 PLANTED_FUNCTION int profiled() {
   static volatile sig_atomic_t ticks = 0;
   struct sigaction action {};
@@ -217,7 +218,8 @@ PLANTED_FUNCTION int profiled() {
   const std::clock_t used = std::clock() - before;
   const itimerval off{};
   setitimer(ITIMER_PROF, &off, nullptr);
-  // The profiler's signal arrives after each 10 ms of CPU time; half of these signals are enough.
+  // The profiler sends a signal after each 10 ms of CPU time. The program succeeds if at least half
+  // of these signals arrive.
   return ticks >= used / (CLOCKS_PER_SEC / 100) / 2 ? 0 : 1;
 }
 

@@ -36,7 +36,7 @@ struct sampled_pools {
   json threads = parse_json("{}");
 
   bool has_cpu_samples() const { return threads["sampling"]["cpu_interval_ns"].integer() != 0; }
-  /// Returns the first entry in main's list of waits.
+  /// Returns the first entry in the list of what the main thread waited for.
   json wait() const { return group_of(threads, "main")["blocked"].array().front(); }
 };
 
@@ -56,8 +56,8 @@ sampled_pools sample_once(const temp_dir& dir, const std::string& program,
   return done;
 }
 
-/// Samples a program. Repeats this if other programs occupied the CPUs, because main then waited
-/// for a CPU instead of for the other threads.
+/// Samples a program. Repeats this up to twice if other programs occupied the CPUs, because the
+/// main thread then waited for a CPU instead of for the other threads.
 sampled_pools sample(const temp_dir& dir, const std::string& program, const std::string& what) {
   constexpr double long_wait = 0.2;
   sampled_pools done = sample_once(dir, program, what);

@@ -28,7 +28,8 @@ struct sampled {
   json threads = parse_json("{}");
 };
 
-/// Runs shell commands with `lotus-tool run`, and returns what it found out about their threads.
+/// Runs shell commands with `lotus-tool run`, and returns what lotus-tool found out about the
+/// threads of the commands.
 sampled sample(const temp_dir& dir, const std::string& commands, const std::string& before = "") {
   const std::string script = dir.file("script.sh", commands + "\n");
   const std::string out = dir.path() + "/out";

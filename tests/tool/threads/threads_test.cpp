@@ -45,7 +45,7 @@ sampled_run sample(const temp_dir& dir, const std::string& program, bool has_sam
 
 const std::string planted = PLANTED_THREADS;
 
-/// Whether the kernel permits sampling of the CPU, which some containers forbid.
+/// Returns whether the kernel permitted lotus-tool to sample the CPU. Some containers forbid this.
 bool cpu_was_sampled(const sampled_run& run) {
   return run.threads["sampling"]["cpu_interval_ns"].integer() != 0;
 }
@@ -117,7 +117,8 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   const double awake = 1 - main["run_queue"].number();
   CHECK(std::abs(main_us / 1e6 - main["seconds"].number() * awake) < 0.05);
 
-  // The markers belong around the call of Loader::next and before the call of make_batch.
+  // lotus-tool must suggest markers around the call of Loader::next and before the call of
+  // make_batch.
   const std::string source =
       read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
   const auto line_of = [&source](const std::string& text) {

@@ -162,12 +162,13 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   live_folder short_one(place.path().string(), "lotustrace_log", 10'000'000'000);
   short_one.look(now_ns());
   short_one.look(now_ns() + 60'000'000'000);
-  // The process has ended, so its last seconds must remain visible.
+  // The process has ended, so the folder must keep the records of the last seconds before its end,
+  // even if it is read a minute later.
   CHECK(held(short_one) == found);
 }
 
 TEST_CASE("every record of a process that drains all the time is seen once") {
-  // A small ring is overwritten while top reads it.
+  // The second ring is so small that the process overwrites it while top reads it.
   const std::uint32_t ring_records = GENERATE(8192U, 16U);
   const lotus::log_format format = GENERATE(from_range(formats));
   const support::temp_directory place;

@@ -128,7 +128,7 @@ TEST_CASE("top shows verdict, rates, stages, operations and slowest batches of t
   CHECK(r.status == 0);
   CHECK(contains(r.out, "preprocessing-bound"));
   CHECK(contains(r.out, "90 %"));  // share of the consumer's time that it waited
-  // This is the rate over the window; the run has 500 batches in total.
+  // The printed rate must be that of the window; the run has 500 batches in total.
   CHECK(batches_per_s(r.out) == Approx(100).epsilon(0.2));
   CHECK(contains(r.out, "\n  Decode "));
   CHECK(contains(r.out, "\n  Crop%1B "));  // an escape sequence must not reach the terminal

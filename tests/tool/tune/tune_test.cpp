@@ -52,7 +52,7 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   const json j = parse_json(r.out);
   // Runs with all 24 settings give 52 batches/s with 1 worker, and 193 to 195 with at least 4
   // workers and a prefetch of at least 2. The consumer cannot receive more. With a prefetch of 1,
-  // this takes 8 workers.
+  // this throughput requires 8 workers.
   const double start = j["runs"][0]["batches_per_s"].number();
   CHECK(j["batches_per_s"].number() > 0.95 * 3.73 * start);
   CHECK(j["best"]["workers"].integer() >= 4);
@@ -62,7 +62,8 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   CHECK(j["runs"][0]["predicted"].is_null());
   CHECK(j["runs"][1]["predicted"].number() > 2 * start);
   CHECK(contains(j["command"].text(), "tuned_program "));
-  // Other commands can analyze the recordings of tune, and diagnose names the same limit.
+  // Other commands can analyze the runs that tune has recorded. For the fastest run, diagnose must
+  // name the same limit as tune.
   CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
   const json* fastest = nullptr;
   for (const json& trial : j["runs"].array()) {
@@ -114,7 +115,8 @@ TEST_CASE("tune runs the best order, without having tried it before") {
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   // If batches are delivered in order, one slow batch in eight holds up all workers: 46 batches/s
-  // with 2 workers, and 56 with 4. In any order, the workers never wait: 69 and 138 batches/s.
+  // with 2 workers, and 56 with 4. If they are delivered in any order, the workers never wait: 69
+  // batches/s with 2 workers, and 138 with 4.
   const json j = parse_json(r.out);
   CHECK(j["best"]["order"].integer() == 0);
   CHECK(j["best"]["workers"].integer() == 4);

@@ -154,7 +154,7 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
     }
   }
   CHECK(events["queue"] == "2000=-5 ");
-  // The two operations overlap, so there are two tracks with this name.
+  // The two operations named Load overlap, so there must be two tracks with this name.
   CHECK(std::count_if(names.begin(), names.end(),
                       [](const auto& track) { return track.second == "Load"; }) == 2);
   CHECK(events["Load"] ==
@@ -201,7 +201,7 @@ TEST_CASE("a speedscope profile is balanced and in order, and its frames add up"
   const auto document = parse_json(r.out);
   const auto& frames = document["shared"]["frames"];
   CHECK(document["$schema"].text() == "https://www.speedscope.app/file-format-schema.json");
-  // These are 7 operations, and the preprocessing, wait and step without numbers.
+  // The frames are 7 operations, and the preprocessing, wait and step, whose names have no numbers.
   CHECK(frames.size() == 7 + 3);
   REQUIRE(document["profiles"].size() == 5);
   // The viewer must show the name of the run, and first a thread that builds batches, not the

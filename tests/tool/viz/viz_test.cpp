@@ -242,7 +242,7 @@ TEST_CASE("a parent is written before its children, even from a log in order of 
   std::string log;
   for (int batch = 0; batch < 3; ++batch) {
     const std::int64_t at = batch * 100'000'000;
-    // These are more operations than the reader keeps in memory while it sorts.
+    // The loop writes more operations than the reader keeps in memory while it sorts.
     for (std::int64_t i = 0; i < 9000; ++i) {
       const std::int64_t start = at + i * 1000;
       log += "SFirst," + std::to_string(start) + ",400\n";

@@ -141,7 +141,7 @@ TEST_CASE("--op draws only the chosen operations, and all batches") {
   const result nonsense = run({"viz", dir.path(), "-o", out, "--op", "Nonsense"});
   CHECK(nonsense.status == 1);
   CHECK(contains(nonsense.err, "there are Loader, Crop"));
-  // Crop occurs in the run, but outside of the window.
+  // Crop occurs in the run, but not in the last millisecond, which is the window.
   const result elsewhere = run({"viz", dir.path(), "-o", out, "--op", "Crop", "--last", "1ms"});
   CHECK(elsewhere.status == 0);
   CHECK(contains(elsewhere.err, "no operation of that name in this part of the run"));

@@ -97,7 +97,8 @@ PLANTED void read_frame() {
     }                                    \
     no_tail_call();                      \
   }
-// Not a constant, so that the compiler does not build a function for this depth.
+// `deep` is volatile, so that the compiler does not know the depth of the calls and cannot build
+// special functions for it.
 static volatile int deep = 2;
 OUTER(lock_decoder)
 OUTER(await_change)
@@ -216,7 +217,7 @@ static bool has_snapshot(const std::filesystem::path& run) {
   return false;
 }
 
-/// Waits for a batch that never arrives. Ends the process after the snapshot.
+/// Waits for a batch that never arrives. Ends the process when the library has taken a snapshot.
 [[noreturn]] static void hang(const std::filesystem::path& run, double seconds) {
   std::thread worker([] {
     {

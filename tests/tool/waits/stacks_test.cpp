@@ -26,7 +26,7 @@ namespace tool = lotus::tool;
 
 namespace {
 
-/// The functions that wait for each reason in the test program.
+/// For each reason for waiting, the function of the test program that waits for this reason.
 const std::map<std::string, std::string> waiting_functions{{"lock", "lock_decoder"},
                                                            {"condition", "await_change"},
                                                            {"sleep", "pause_reader"},
@@ -71,7 +71,8 @@ std::vector<std::string> stack_files(const std::string& folder) {
   return found;
 }
 
-/// How many stacks there are, and how many reach the function that waits, and its callers.
+/// Number of all stacks, of those that contain the function that waits, and of those that also
+/// contain the callers of this function.
 struct reached {
   int all = 0;
   int function = 0;
@@ -117,7 +118,7 @@ std::map<std::string, reached> reached_functions(const std::string& folder) {
   return found;
 }
 
-/// Returns the entry for a reason in what an operation was blocked on.
+/// Returns the entry for `reason` in the list of what an operation was blocked on.
 json entry_of(const std::string& folder, const std::string& operation, const std::string& reason) {
   for (const json& one : stats(folder)["runs"][0]["ops"][operation]["blocked_on"].array()) {
     if (one["reason"].text() == reason) return one;
@@ -237,7 +238,7 @@ TEST_CASE("damaged lines of stacks are reported in one line, and nothing else is
   REQUIRE(files.size() == 1);
   const std::string good = stats(run_of(dir))["runs"][0]["ops"].canonical();
   const std::string text = read_file(files[0]);
-  // As if the process had been killed while it wrote the last line.
+  // Makes the file end as if the process had been killed while it wrote the last line.
   fs::resize_file(files[0], text.size() - 3);
   CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
   std::ofstream(files[0]) << text << "stack,1,zz,1,1,\nstack,1,1,1,ffff,\nnothing\n"
@@ -311,7 +312,7 @@ TEST_CASE("a snapshot because of a hang shows which function hangs, and what all
       CHECK(contains(read_file(unpacked), "threads when the snapshot was taken\n  (left out)"));
       CHECK_FALSE(contains(read_file(unpacked), "stuck_decoder"));
     }
-    // The program's other folders are no snapshots.
+    // The program's run directory is not a snapshot, so it has no list of threads at a snapshot.
     CHECK_FALSE(stats(run_of(dir))["runs"][0].has("threads_at_snapshot"));
   }
 }

@@ -41,7 +41,7 @@ namespace {
 constexpr int workers = 3;
 
 std::atomic<bool> stopping{false};
-// Threads that wake others must continue until the others have ended.
+// A thread that wakes other threads must continue until these threads have ended.
 std::atomic<bool> fed_have_ended{false};
 std::mutex truth_mutex;
 std::map<std::string, std::int64_t> truth_ns;

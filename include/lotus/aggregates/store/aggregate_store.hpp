@@ -104,7 +104,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close(): the thread adds its calls without the slow path again.
+  /// Reverses close(): from now on the thread again adds its calls without the slow path.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
@@ -118,13 +118,15 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// Ends the thread's aggregates; the thread's next call begins new ones.
+  /// Declares the thread's aggregates finished: no call is added to them any more. The thread's
+  /// next call begins new aggregates.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// Discards the aggregates of a forked child, because they belong to its parent.
+  /// Called in a forked child. Discards the aggregates that the child copied from its parent,
+  /// because the parent itself writes them to files.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);

@@ -24,7 +24,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The logs that were deleted because of the limits.
+/// Number, size and last write of the logs that were deleted because they exceeded the limits of
+/// size or age.
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;

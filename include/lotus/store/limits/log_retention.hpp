@@ -30,7 +30,7 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // Returns the smaller of two limits, of which 0 means unlimited.
+    // Returns the smaller of two limits; a limit of 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };

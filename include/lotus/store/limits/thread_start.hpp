@@ -22,7 +22,7 @@ namespace detail {
 /// when it is first needed.
 class thread_start {
  public:
-  /// Returns true if the thread certainly started later than the time `ticks`.
+  /// Returns whether the calling thread certainly started later than the time `ticks`.
   LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
     if (!known_) find(clock);
     return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;

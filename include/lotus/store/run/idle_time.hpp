@@ -27,8 +27,8 @@ class idle_time_of_lines {
   idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
       : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
 
-  /// Adds a line. Returns false if the line is not about CPUs; then no further line is about CPUs
-  /// either.
+  /// Adds the idle time in a line of /proc/stat, if the line is about one of the CPUs `cpus`.
+  /// Returns false if the line is not about CPUs; then no further line is about CPUs either.
   bool add(const char* line) noexcept {
     if (std::strncmp(line, "cpu", 3) != 0) return false;
     if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs
@@ -45,7 +45,8 @@ class idle_time_of_lines {
 
   /// Number of CPUs whose times are in the sum.
   int counted() const noexcept { return counted_; }
-  /// The sum in clock ticks of the system; there are _SC_CLK_TCK of them per second.
+  /// The sum of the idle times, in clock ticks of the system, of which there are _SC_CLK_TCK per
+  /// second.
   std::uint64_t clock_ticks() const noexcept { return clock_ticks_; }
 
  private:

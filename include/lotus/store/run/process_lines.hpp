@@ -52,7 +52,8 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // Not printed by %f, which would use the decimal separator of the program's locale.
+    // The limit is not printed by %f, because %f would use the decimal separator of the program's
+    // locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
@@ -126,7 +127,8 @@ class process_lines {
     add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// Adds the namespace in which the ids of processes and threads are unique.
+  /// Adds a line that identifies the namespace in which the ids of processes and threads are
+  /// unique.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);

@@ -141,7 +141,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return ring;
   }
 
-  /// Returns a block for the aggregates of a thread; see add_ring().
+  /// Returns a block for the aggregates of a thread; null if there is no memory.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
     const locked hold{lock_};
     int error = 0;

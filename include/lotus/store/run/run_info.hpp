@@ -41,9 +41,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, one into the past and one into the future, at which recorded spans may
-/// end according to the information file; see span_distance. covers() is thread-safe; callers of
-/// the other functions hold a lock.
+/// How far from the time of recording recorded spans may end, according to the information file:
+/// one distance into the past and one into the future; see span_distance. covers() is thread-safe;
+/// callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -56,7 +56,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether this span ends within the stored distance, so that the file needs no new line.
+  /// Whether a span that ends at the distance `end` from now lies within the stored distances, so
+  /// that the information file needs no new line for it.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -135,7 +136,8 @@ class run_info {
     return name_ns_;
   }
 
-  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
+  /// Adds a line "cpu" if threads now read their CPU clocks at other moments (see cpu_watching)
+  /// than the file states.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
@@ -179,14 +181,14 @@ class run_info {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
-  /// Whether this span ends within a distance that the file already states. Thread safety: any
-  /// thread, without a lock.
+  /// Whether a span that ends at the distance `end` from now lies within the distances that the
+  /// file already states. Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
   /// Adds a line "back", which tells readers how far from the time of recording spans may end,
   /// unless covers() shows that an earlier line suffices for this span. Call this function before
-  /// the span is recorded. If the line cannot be written, the next such span
-  /// tries again.
+  /// the span is recorded. If the line cannot be written, the call for the next span that no line
+  /// covers tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.

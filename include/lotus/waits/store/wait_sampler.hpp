@@ -76,8 +76,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
 
-  /// Begins again in a forked child, which has no sampler thread and must not use the parent's
-  /// file.
+  /// Called in a forked child, which has no sampler thread and must not use the parent's file:
+  /// begins again, with the threads of the child.
   void become_child() noexcept {
     file_.close();
     calls_.close_all();
@@ -145,7 +145,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   void begin_locked() noexcept {
     objects_.forget();
     stacks_.begin();
-    // If sampling is off, the thread counts as running, so that keep_running() does not start it.
+    // If sampling is off, the sampler's thread counts as running, so that keep_running() does not
+    // start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
@@ -220,7 +221,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     wait_.holder = 0;
   }
 
-  /// Finds the place of the files.
+  /// Looks up the directory and the name for the files of waits and of stacks.
   void find_folder() noexcept {
     files_.put_info_name(folder_.info);
     folder_.directory = files_.directory();
@@ -231,12 +232,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t chosen = 0;
     producers_.for_each([&](const producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      // Each thread has the same chance (reservoir sampling).
+      // Each thread has the same chance of being chosen (reservoir sampling).
       if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
     });
     return chosen;
   }
 
+  /// Writes a sample of the waiting thread `tid` to the file of waits.
+  /// @param ticks  time of the sample.
   /// @param tries  number of threads that were chosen until one was found that had not ended.
   /// @param has_stack  whether the thread's stack was copied.
   void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries, bool has_stack) noexcept {
