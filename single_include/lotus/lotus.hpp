@@ -310,8 +310,9 @@ struct kept_function {
 /// one, so all of them stay reachable.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// An optional function that is called with the folder as a const std::string&, a std::string_view
-/// or a const char*. Copies share the function. Thread safety is that of std::shared_ptr.
+/// A callback that may be empty. Its function receives the path of a folder as a const
+/// std::string&, a std::string_view or a const char*. Copies of a folder_listener share the
+/// function. Thread safety is that of std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;
@@ -685,7 +686,7 @@ struct services {
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
-  /// Like end_task(), but only for allocations.
+  /// Like end_task(), but only records the span's allocations.
   /// @param begun_as  the tag with which the span began.
   void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
   /// Registers the annotation functions for PyTorch's profiler.
@@ -910,8 +911,8 @@ struct alignas(64) ring_gate {
   /// path. Written while producer::guard is held.
   std::atomic<std::uint64_t> limit{0};
   /// The position at which the ring is full. If full rings drop records, `limit` is at first the
-  /// position at which the ring is half full; there the drain thread is woken, and `limit` is set
-  /// to last_limit. See slow_path::push_or_drop().
+  /// position at which the ring is half full; when the thread has filled that half, it wakes the
+  /// drain thread and sets `limit` to last_limit. See slow_path::push_or_drop().
   std::atomic<std::uint64_t> last_limit{0};
   /// The limit for the records that signal handlers store in the interrupt lane; see `limit`.
   std::atomic<std::uint64_t> interrupt_limit{0};
@@ -1589,7 +1590,8 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// True after this shared object has found no collector; then call_collector() is not needed.
+/// True once this shared object has looked for a collector and found none, and always on systems
+/// that lotus does not support. call_collector() need not be called then.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
@@ -1688,7 +1690,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CALL_HPP
 
-// Measures consecutive operations, with one clock reading between two; used by compose.hpp.
+// Measures consecutive operations: the end of one operation and the start of the next share one
+// reading of the clock. Used by compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -2074,8 +2077,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// These functions find begin() and end() as a range-based for does: as members, through
-// std::begin() and std::end() (declared by <string_view>), or by argument-dependent lookup.
+// begin_of() and the functions below it find begin() and end() as a range-based for does: as
+// members, through std::begin() and std::end() (declared by <string_view>), or by
+// argument-dependent lookup.
 using std::begin;
 using std::end;
 template <class Source>
@@ -2394,14 +2398,15 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Runs the block once, on systems that lotus does not support.
+/// The version of this class for systems that lotus does not support: it runs the block of a
+/// LOTUS_MAP_REGION once.
 class map_region {
  public:
-  /// Ignores the name: nothing is collected on this system.
+  /// Ignores the name, because no data is collected on a system that lotus does not support.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  /// Returns true only the first time.
+  /// Returns true in the first call and false in the second, so that the block runs once.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:
@@ -2775,14 +2780,14 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes this thread, when it next begins or ends a span, also store a record with the self time of
-/// the counted calls that no earlier record contains.
+/// Requests a record with the self time of those counted calls of this thread that no record
+/// reports yet. The thread stores that record when it next begins or ends a span.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
 /// aggregate().
-/// @param taken  whether aggregate() has already added `call`; then only calls that ended in signal
-///   handlers which interrupted aggregate() are added.
+/// @param taken  whether aggregate() has already added `call`. If so, this function adds only the
+///   calls that ended in signal handlers while aggregate() was running.
 LOTUS_DETAIL_RARE void aggregate_slow(aggregate_call call, bool taken) noexcept;
 
 /// Begins a call of an operation that is counted. Returns a value that the caller must pass to
@@ -2796,8 +2801,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Ends a call and adds it to the sums of its operation. After this function returns, every reader
-/// sees the call, even if the process is killed.
+/// Ends a call of an operation that is counted, and adds the call to the sums of that operation.
+/// After this function returns, every reader sees the call, even if the process is killed.
 /// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: any thread and signal handler. Cost: see
 /// bench/scope_bench.cpp.
@@ -4064,7 +4069,8 @@ class lazy_lookup {
     return find_locked(find);
   }
 
-  /// Returns the value, or `meanwhile` if another thread is looking it up.
+  /// Like get(), but does not wait if another thread is looking up the value: returns `meanwhile`
+  /// instead.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -4098,7 +4104,7 @@ class lazy_lookup {
   }
 
   std::atomic<bool> found_{false};
-  /// Id of the process that is looking up the value, or has found it.
+  /// Id of the process that is looking up the value or has found it; 0 before the first lookup.
   std::atomic<pid_t> finder_{0};
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
@@ -4121,8 +4127,9 @@ struct at_forks {
   /// after it.
   mutex loader;
 
-  /// Functions that the fork handlers call before and after a fork, with `loader` held and signals
-  /// blocked; null until there is a session. All are set together while `loader` is held.
+  /// Functions that the fork handlers call before and after a fork, while the lock `loader` is held
+  /// and signals are blocked; null until there is a session. All three are set together, while the
+  /// lock `loader` is held.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
@@ -4131,13 +4138,15 @@ struct at_forks {
   /// Null until there is a session.
   bool (*in_own_process)() noexcept = nullptr;
 
-  /// Id of the process that is registering the handlers; `registered` afterwards.
+  /// Id of the process that is registering the fork handlers; 0 before the registration, and the
+  /// constant `registered` after it.
   std::atomic<pid_t> registering{0};
   /// How many times the fork handlers are registered (see register_at_forks()). Each fork
   /// determines the number by counting how often they are called.
   unsigned times_registered = 0;
-  /// Whether the fork in progress has called the function `before`. If not, no session existed
-  /// then, but the program's own fork handlers may create one before the fork ends.
+  /// Whether the fork in progress has called the function `before`. If it has not, no session
+  /// existed at that moment, but the program's own fork handlers may create one before the fork
+  /// ends.
   bool before_was_called = false;
   sigset_t signals_before{};  ///< signal mask that the forking thread had
 
@@ -4250,8 +4259,8 @@ inline void* map_memory(std::size_t bytes) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Makes the kernel fill these pages with zeros in every child process. Returns false if the kernel
-/// cannot do that (Linux before 4.14).
+/// Makes the kernel fill the pages of this memory with zeros in every child process. Returns false
+/// if the kernel cannot do that (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   // The value of MADV_WIPEONFORK, which older system headers do not define.
   constexpr int wipe_on_fork = 18;
@@ -4321,8 +4330,8 @@ namespace detail {
 /// Moves a new descriptor to a number that the program does not use. Otherwise, if the program was
 /// started with descriptor 0, 1 or 2 closed, the library's file could get that number, and the
 /// program would print into the file. The new number is high if possible, and never below 3.
-/// Returns the new descriptor, which is close-on-exec. On failure closes `fd` and returns -1 with
-/// errno.
+/// Returns the new descriptor, which is close-on-exec. On failure, closes `fd`, sets errno and
+/// returns -1.
 inline int move_to_high_fd(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -4642,8 +4651,9 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Possible addresses of the page; it is created at the first free one. Every kernel can map these
-/// addresses, even with three levels of page tables, and AddressSanitizer does not use them.
+/// Addresses at which the meeting page may be; it is created at the first of them that is free.
+/// Every kernel can map these addresses, even with three levels of page tables, and
+/// AddressSanitizer does not use them.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
@@ -4658,7 +4668,7 @@ inline bool is_readable(const void* address) noexcept {
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
 
-/// Returns the page of this process, or null if it has none.
+/// Returns the meeting page of this process; null if no page was created yet.
 inline meeting_page* find_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -4669,8 +4679,9 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Creates the page. Returns null if all addresses are in use, or if the kernel (before 4.17)
-/// cannot report whether an address is in use. Only one thread at a time may call this function.
+/// Creates the meeting page of this process. Returns null if all addresses are in use, or if the
+/// kernel (before 4.17) cannot report whether an address is in use. Only one thread at a time may
+/// call this function.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -5062,8 +5073,8 @@ inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// The file of samples of the built-in sampler (sampling/sample_layout.hpp).
 inline constexpr char samples_file_start[] = ".lotus_samples_";
-/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. After
-/// this beginning, its name is the same as that of the process's information file.
+/// The file of wait samples (waits/wait_reasons.hpp), which show what threads waited for. The rest
+/// of its name is the same as in the name of the process's information file.
 inline constexpr char waits_file_start[] = ".lotus_waits_";
 /// The file of stacks (waits/stack_words.hpp), which records in which calls threads waited. Its
 /// name ends like that of the process's information file.
@@ -5214,8 +5225,9 @@ struct clock_anchor {
 /// CLOCK_MONOTONIC.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  readings of the two clocks, the first one read first, so
-  ///   that preemption between the readings makes the difference smaller, never larger.
+  /// @param boottime_ns, monotonic_ns  readings of CLOCK_BOOTTIME and CLOCK_MONOTONIC.
+  ///   CLOCK_BOOTTIME must be read first: then a pause between the two readings makes their
+  ///   difference smaller, never larger.
   /// @return how long the machine was suspended since the last call, in ns, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
@@ -5272,8 +5284,8 @@ namespace detail {
 /// Trivially copyable, so that it can be stored in a ring file. Thread safety: none.
 class clock_map {
  public:
-  /// A greater difference between the map's time and the wall clock counts as a step of the wall
-  /// clock.
+  /// If the map's time and the wall clock differ by more than this, the difference counts as a step
+  /// of the wall clock.
   static constexpr std::int64_t step_ns = 1'000'000;
 
   /// Begins the map at the anchor `first`. The anchor `second`, read a millisecond or more later,
@@ -5483,7 +5495,8 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The thread blocks all signals, because the program's signals must go to its own threads.
+    // The new thread inherits a mask that blocks all signals, because signals for the program must
+    // be handled by the program's own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -5847,7 +5860,8 @@ inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
 /// Finds the two functions that resume and pause. Each row of `names` is a pair of functions that
-/// must be used together. Pairs whose functions are strict (see uprof_calls) come first.
+/// must be used together. The pairs whose functions return only after collecting was switched on or
+/// off come first.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -5988,8 +6002,8 @@ inline bool is_own_thread(pid_t tid) noexcept {
   return false;
 }
 
-/// Calls `each(pid_t)` for every thread of this process except the calling one and the library's
-/// own.
+/// Calls `each(pid_t)` for every thread of this process except the calling thread and the threads
+/// that the library has started.
 template <class Each>
 void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {
@@ -6151,7 +6165,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Records at which addresses code is mapped from files now: the program and its shared objects.
+  /// Records at which addresses the code of the program and of its shared objects is mapped now.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -6192,7 +6206,8 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records the current time on both clocks (see clock_record) again, and closes the file.
+  /// Records once more what time it is on the clock of samples and on that of logs, and closes the
+  /// file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
@@ -6309,7 +6324,7 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   return a;
 }
 
-/// Opens an event. Returns a descriptor or -errno.
+/// Opens a sampling event for a thread. Returns a descriptor or -errno.
 /// @param cpu  number of the processor; -1: all processors, which is allowed if attr.inherit is 0.
 inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
   const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
@@ -6318,8 +6333,8 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// The ring of an event, mapped into memory. It is never copied or destroyed; its owner calls
-/// unmap(). Not thread-safe. A forked child does not inherit the mapping.
+/// The ring buffer of a sampling event, mapped into memory. It is never copied or destroyed; its
+/// owner calls unmap(). Not thread-safe. A forked child does not inherit the mapping.
 class perf_ring {
  public:
   /// Maps the ring of event `fd` with `pages` pages (a power of two), or with fewer if the kernel's
@@ -6533,7 +6548,7 @@ class sampling_events {
   }
 
   /// Opens an event with a ring of its own. Call this function before other events are opened, so
-  /// that `fds_` and `ring_` have the same index. Returns 0 or errno.
+  /// that the event in `fds_` and its ring in `ring_` have the same index. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -6717,9 +6732,9 @@ class sampler {
     }
   }
 
-  /// In a forked child, replaces the sampler by a new one. The child does not inherit the rings,
-  /// and must not enable or disable its parent's events. Those events still sample the child's work
-  /// as part of the thread that forked it.
+  /// In a forked child, resets this object, so that it samples the child and no longer the parent.
+  /// The child does not inherit the rings, and must not enable or disable its parent's events.
+  /// Those events still sample the child's work as part of the thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -7017,7 +7032,8 @@ struct stack_walk {
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
-  // ThreadSanitizer calls signal handlers as plain functions, so no frame is interrupted.
+  // ThreadSanitizer calls signal handlers as plain functions, so the stack does not show which code
+  // a signal interrupted. Therefore the code at `place` counts as interrupted.
   return place != 0;
 #else
   stack_t other{};
@@ -7220,7 +7236,8 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
-/// A thread's time off the CPU that is recorded already. Only that thread uses the object.
+/// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
+/// object.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.
@@ -7418,8 +7435,9 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// Called before a region inside this one begins. Writes the counts so far under this region's
-/// name, because callgrind assigns all counts since the last dump to the name of the next dump.
+/// Called before a region that is nested in this region begins. Makes callgrind write its counts so
+/// far under this region's name, because callgrind assigns all counts since the last dump to the
+/// name of the next dump.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -7731,7 +7749,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The profilers that LOTUS_ANNOTATE requests and that are present.
+/// The profilers that the environment variable LOTUS_ANNOTATE requests and that the library has
+/// found.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
@@ -8131,7 +8150,8 @@ class name_table {
     return p;
   }
 
-  /// Creates an entry in `memory`, which must have room for a name_entry and both texts.
+  /// Creates an entry in `memory`, which must have room for a name_entry, followed by the texts
+  /// `name` and `line`.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
@@ -8225,8 +8245,8 @@ class own_process {
     }
   }
 
-  /// 1 in this process and 0 in children, because the kernel clears the page that contains it; null
-  /// if the kernel cannot do that.
+  /// Points to a value that is 1 in this process and 0 in its children, because the kernel fills
+  /// the page that contains the value with zeros in every child. Null if the kernel cannot do that.
   mark* mark_ = nullptr;
   pid_t pid_ = 0;
 };
@@ -8272,8 +8292,8 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      // If a parent cannot be created, opening the directory below fails too, and that error is
-      // reported.
+      // If a parent directory cannot be created, the attempt to open the whole path further down
+      // fails too, and its error is returned.
       if (made != 0 && error != EEXIST) break;
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
@@ -8398,7 +8418,7 @@ enum class field_coding : std::uint8_t {
   one_more,  ///< the number plus one; 0 means that there is no number
 };
 
-/// Where a line contains a number: after its prefix, or in column A or B of a side-log line.
+/// Where a line contains a number: after the line's prefix, or in column A or B of a side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
 /// Describes one number of a record. If all members are zero, the record has no such number.
@@ -8829,7 +8849,8 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t v
   return out + count;
 }
 
-/// Writes `value` in decimal and returns the end. May write up to 24 bytes in all.
+/// Writes `value` in decimal and returns the end of the text. Up to 24 bytes from `out` on may be
+/// overwritten, even if the text is shorter.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
   constexpr std::uint64_t e8 = 100'000'000;
   std::uint64_t rest[2];
@@ -9090,9 +9111,9 @@ class heap_account {
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// Begins a recording, and forgets operations that began during the previous recording and have
-  /// not ended. The state of the heap is recorded later, by the first operation, because recording
-  /// it needs a lock that the caller of this function already holds.
+  /// Prepares for a new recording: forgets operations that began during the previous recording and
+  /// have not ended. The state of the heap is recorded later, by the first operation, because
+  /// recording it needs a lock that the caller of this function already holds.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -9106,7 +9127,8 @@ class heap_account {
     heap_reported_.store(false, std::memory_order_relaxed);
   }
 
-  /// Calls begin_recording() if the recording began before find() had found the library.
+  /// Calls begin_recording() if the current recording began before find() had found
+  /// liblotus_memory.so.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
@@ -9161,7 +9183,8 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// Adapts to a forked child, where liblotus_memory.so counts units from 0 again.
+  /// Called in a forked child, where liblotus_memory.so counts units from 0 again: resets the
+  /// number of units after which the held memory is recorded next.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:
@@ -9329,8 +9352,8 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
 /// A schedule and the number of the program's current step. Not thread-safe.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Starts at step 0. Returns false, after reporting the reason, if the schedule has no active
-  /// steps or options::log_file is too long.
+  /// Begins to apply a schedule, at step 0. Returns false, after reporting the reason, if the
+  /// schedule has no active steps or options::log_file is too long.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -9343,8 +9366,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // The text is freed, because location_ contains what is needed of it. The session is never
-    // destroyed, so leak checkers would report the memory of the text.
+    // The text of log_file is freed, because location_ already contains its directory and prefix.
+    // The session is never destroyed, so leak checkers would report the memory of the text.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -9370,8 +9393,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// Fills the notice that the current range of steps was recorded. Returns whether the caller must
-  /// call the listener in the notice.
+  /// Fills in the notice with which step() and stop() report that the current range of steps was
+  /// recorded. Returns whether the caller must call the listener in the notice.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -9487,8 +9510,9 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every complete chunk: the sums of an aggregate, or the
-  /// counts of one range of durations.
+  /// Calls `each(header, at)` for every complete chunk, which begins at the address `at` and has
+  /// this header. A chunk contains the sums of an aggregate, or its counts for one range of
+  /// durations.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
@@ -9779,7 +9803,8 @@ struct aggregate_memory {
   std::uint32_t chain = 0;
   std::uint32_t aggregates = 0;  ///< number of aggregates of this thread
   std::size_t blocks = 0;
-  /// Whether the blocks are no longer used: the recording has ended, or a parent process owns them.
+  /// Whether the thread no longer uses the blocks, because the recording has ended or because this
+  /// process is a forked child and the blocks belong to its parent.
   bool retired = false;
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
@@ -9821,7 +9846,7 @@ struct aggregate_memory {
     }
   }
 
-  /// Calls `each(aggregates_block&)` for every block, beginning with the last one.
+  /// Calls `each(aggregates_block&)` for every block, beginning with the block that was added last.
   void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
@@ -9909,8 +9934,8 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The chunk must be
-  /// complete, because readers can see it from then on.
+  /// Fills in the chunk's header and adds the chunk to the block's used bytes. The caller must have
+  /// written the rest of the chunk already, because readers can see the chunk from this call on.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
@@ -10025,7 +10050,8 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
 /// The users whose files in a directory this process may change: files of other users are refused.
 class file_owners {
  public:
-  /// Returns the calling user, and for root also the owner of the directory.
+  /// Returns the users whose files the calling user may change: the calling user itself and, if
+  /// that is root, also the owner of the directory.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();
@@ -10109,7 +10135,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The run's directory in which a process writes its logs, and the properties of new logs there.
+/// The directory in which a process writes its logs, and the properties of the logs that are
+/// created there: prefix of the name, format, owner and permissions.
 struct log_folder {
   int directory;  ///< borrowed descriptor of the run's directory, or -errno
   const char* prefix;
@@ -10231,8 +10258,8 @@ namespace detail {
 /// Returns the nanoseconds per tick, multiplied by 2^32, as an average over the whole clock map.
 /// Steps of the wall clock do not affect the result.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  // Minimum length of the interval: the clock readings at its ends are inexact by some ns, which
-  // would falsify the rate over a shorter interval.
+  // Minimum length of the interval over which the rate is computed: the clock readings at its two
+  // ends are inexact by some ns, which would falsify the rate of a shorter interval.
   constexpr std::uint64_t min_ns = 50'000'000;
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
@@ -10438,9 +10465,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
       reap(retire);
       p = find_free(fits);
     }
-    // Free producers that this thread may not reuse may be usable by a later thread. So a new
-    // producer is added, unless there are too many such producers: then one of them is reused
-    // anyway, so that the list does not grow forever.
+    // If this thread may reuse none of the free producers, a new one is added, because later
+    // threads may reuse the free ones. If there are too many free ones already, one of them is
+    // reused anyway, so that the list does not grow forever.
     if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -10757,8 +10784,8 @@ struct log_name {
     return true;
   }
 
-  /// Removes a number of at most 18 digits from the text's beginning. Returns false if there is
-  /// none.
+  /// Reads a number of at most 18 digits at `p`, and moves `p` to the character after the number.
+  /// Returns false if there is no digit at `p`.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
@@ -10790,7 +10817,7 @@ inline std::uint32_t log_number(const ring_block& ring, const log_position& at) 
 /// later.
 class log_appender {
  public:
-  /// @param logs       the ring's logs; borrowed. A log is opened when needed, and stays open.
+  /// @param logs  the ring's logs; borrowed. begin() opens a log, which then stays open.
   /// @param ring_file  descriptor of the ring file, if `ring` is a copy; then commits are also
   ///   written to it.
   /// @param ring_at    position of the ring in that file.
@@ -10875,17 +10902,18 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // The records come from the copy, so they were only in memory until now. Therefore this commit
-    // also reduces the ring's count of records in memory.
+    // The appended records come from a copy of the ring, so they were only in memory until now.
+    // Therefore this commit also reduces the number of records in memory that is stored in the
+    // ring.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Removes the bytes of an append that a crash interrupted. If there are more than
-  /// max_append_bytes, another process appended them, and none are removed. Call this before any
-  /// append.
+  /// Removes the bytes of an append that a crash interrupted. If a log has grown by more than
+  /// max_append_bytes, another process has appended to it, and nothing is removed from it. Call
+  /// this before any append.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -10899,8 +10927,8 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      // Close the log, because it may have been renamed to a part, and nothing must be appended to
-      // parts.
+      // Closes the log, because it may have been renamed to a part, to which nothing must be
+      // appended.
       logs_[i].file.close();
     }
   }
@@ -10925,9 +10953,9 @@ class log_appender {
     return error;
   }
 
-  /// Stores a commit in the ring, and in the ring file if there is one. The index of the current
-  /// commit is written after the commit itself, so that it always refers to a completely written
-  /// commit.
+  /// Stores a commit in the ring and, if the ring is a copy of a ring in a ring file, also in that
+  /// file. The index of the current commit is written after the commit itself, so that it always
+  /// refers to a completely written commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -10961,7 +10989,8 @@ class log_appender {
     checked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    // If the folder cannot be opened, begin() tries to open the log again, and reports failures.
+    // If the folder cannot be opened, the log counts as renamed: begin() then tries to open the log
+    // again, and returns the error.
     if (folder < 0) return true;
     put_name(role, log_number(ring_, at));
     struct stat named {};
@@ -11144,7 +11173,7 @@ class line_filler {
   }
 
   /// Appends the buffer's contents to the sink (the logs). Returns 0, or the sink's error; after an
-  /// error, nothing is left of the append.
+  /// error, the log contains none of the bytes that were being appended to it.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -11330,7 +11359,7 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    // Threads without an rseq area watch this number, and read their clocks when it changes.
+    // Threads without an rseq area watch the number runs_, and read their clocks when it changes.
     __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);
   }
 
@@ -11950,7 +11979,8 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      // Reads the member as a byte, because the byte of a damaged file may not be a valid bool.
+      // Reads the member `appending` as a byte, because in a damaged file this byte may not be a
+      // valid bool.
       unsigned char appending = 0;
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
@@ -12088,7 +12118,8 @@ class dead_ring_file {
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether another process is recovering the file, or has recovered it since it was opened here.
+  /// Whether another process is recovering the file, or has recovered it since this object opened
+  /// it.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
@@ -12890,7 +12921,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 
 /// Appends the records of one ring of a dead process to the logs of the ring's thread.
 /// @param info  name of the dead process's information file.
-/// @return 0, ETIME, or an error that file_error_text() can describe.
+/// @return 0; ETIME if the time limit was reached; or an error that file_error_text() can describe.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -13078,7 +13109,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// Recovers all records, without a time limit and without reports.
+/// Recovers all records in the ring files of dead processes in `directory`, without a time limit
+/// and without calling a report function.
 /// @param prefix  only ring files whose logs have this prefix; null: all files.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
@@ -13225,7 +13257,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
         location_->directory);
   }
 
-  /// Recovers leftovers for step_ns. Returns whether more of them remain.
+  /// Recovers leftovers until none remain or the time step_ns has passed. Returns whether any
+  /// remain.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -13444,7 +13477,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The logs that were deleted because of the limits.
+/// Number, size and last write of the logs that were deleted because they exceeded the limits of
+/// size or age.
 struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
@@ -13745,7 +13779,7 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // Returns the smaller of two limits, of which 0 means unlimited.
+    // Returns the smaller of two limits; a limit of 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };
@@ -13847,8 +13881,8 @@ class idle_time_of_lines {
   idle_time_of_lines(const cpu_set_t* cpus, std::size_t cpus_bytes) noexcept
       : cpus_(cpus), cpus_bytes_(cpus_bytes) {}
 
-  /// Adds a line. Returns false if the line is not about CPUs; then no further line is about CPUs
-  /// either.
+  /// Adds the idle time in a line of /proc/stat, if the line is about one of the CPUs `cpus`.
+  /// Returns false if the line is not about CPUs; then no further line is about CPUs either.
   bool add(const char* line) noexcept {
     if (std::strncmp(line, "cpu", 3) != 0) return false;
     if (line[3] < '0' || line[3] > '9') return true;  // the sum over all CPUs
@@ -13865,7 +13899,8 @@ class idle_time_of_lines {
 
   /// Number of CPUs whose times are in the sum.
   int counted() const noexcept { return counted_; }
-  /// The sum in clock ticks of the system; there are _SC_CLK_TCK of them per second.
+  /// The sum of the idle times, in clock ticks of the system, of which there are _SC_CLK_TCK per
+  /// second.
   std::uint64_t clock_ticks() const noexcept { return clock_ticks_; }
 
  private:
@@ -14000,7 +14035,8 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // Not printed by %f, which would use the decimal separator of the program's locale.
+    // The limit is not printed by %f, because %f would use the decimal separator of the program's
+    // locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
@@ -14074,7 +14110,8 @@ class process_lines {
     add("command %s\n", line<max_of_command>{command}.text);
   }
 
-  /// Adds the namespace in which the ids of processes and threads are unique.
+  /// Adds a line that identifies the namespace in which the ids of processes and threads are
+  /// unique.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);
@@ -14117,9 +14154,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// The largest distances, one into the past and one into the future, at which recorded spans may
-/// end according to the information file; see span_distance. covers() is thread-safe; callers of
-/// the other functions hold a lock.
+/// How far from the time of recording recorded spans may end, according to the information file:
+/// one distance into the past and one into the future; see span_distance. covers() is thread-safe;
+/// callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -14132,7 +14169,8 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether this span ends within the stored distance, so that the file needs no new line.
+  /// Whether a span that ends at the distance `end` from now lies within the stored distances, so
+  /// that the information file needs no new line for it.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -14211,7 +14249,8 @@ class run_info {
     return name_ns_;
   }
 
-  /// Adds a line if threads now read their CPU clocks at other moments (cpu_watching) than before.
+  /// Adds a line "cpu" if threads now read their CPU clocks at other moments (see cpu_watching)
+  /// than the file states.
   void report_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
@@ -14255,14 +14294,14 @@ class run_info {
     if (next_cpu_time_ns_ != 0 && clock_ns(CLOCK_MONOTONIC) >= next_cpu_time_ns_) add_cpu_time();
   }
 
-  /// Whether this span ends within a distance that the file already states. Thread safety: any
-  /// thread, without a lock.
+  /// Whether a span that ends at the distance `end` from now lies within the distances that the
+  /// file already states. Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
   /// Adds a line "back", which tells readers how far from the time of recording spans may end,
   /// unless covers() shows that an earlier line suffices for this span. Call this function before
-  /// the span is recorded. If the line cannot be written, the next such span
-  /// tries again.
+  /// the span is recorded. If the line cannot be written, the call for the next span that no line
+  /// covers tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
@@ -14663,7 +14702,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return ring;
   }
 
-  /// Returns a block for the aggregates of a thread; see add_ring().
+  /// Returns a block for the aggregates of a thread; null if there is no memory.
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
     const locked hold{lock_};
     int error = 0;
@@ -14868,7 +14907,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// Reverses close(): the thread adds its calls without the slow path again.
+  /// Reverses close(): from now on the thread again adds its calls without the slow path.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
@@ -14882,13 +14921,15 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// Ends the thread's aggregates; the thread's next call begins new ones.
+  /// Declares the thread's aggregates finished: no call is added to them any more. The thread's
+  /// next call begins new aggregates.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// Discards the aggregates of a forked child, because they belong to its parent.
+  /// Called in a forked child. Discards the aggregates that the child copied from its parent,
+  /// because the parent itself writes them to files.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
@@ -15290,7 +15331,7 @@ namespace detail {
 /// when it is first needed.
 class thread_start {
  public:
-  /// Returns true if the thread certainly started later than the time `ticks`.
+  /// Returns whether the calling thread certainly started later than the time `ticks`.
   LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
     if (!known_) find(clock);
     return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
@@ -15503,8 +15544,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- Writing records to logs.
 
-  /// Writes all records that p's thread has completely stored to the thread's logs. Returns 0 or
-  /// errno; records that could not be written stay in the ring or in memory.
+  /// Writes to the logs of p's thread all records that the thread has completely stored in its
+  /// ring. Returns 0 or errno; records that could not be written stay in the ring or in memory.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -15526,8 +15567,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Whether the disk was full at the last drain, a moment ago. Then it is not worthwhile to drain
-  /// again already: a failing drain takes about 20 us.
+  /// Whether the last drain found the disk full, less than retry_ns ago. Callers then do not drain
+  /// again yet, because a failing drain takes about 20 us.
   bool is_disk_full() const noexcept {
     constexpr std::int64_t retry_ns = 10'000'000;
     const std::int64_t failed_ns = disk_full_ns_.load(std::memory_order_relaxed);
@@ -15556,7 +15597,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return sum;
   }
 
-  /// Deletes the logs that exceed their limits.
+  /// Deletes the oldest logs of the run if its logs exceed the limits of size or age that the
+  /// program has chosen.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
@@ -15568,8 +15610,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- Functions for a forked child. The rings and their records belong to its parent.
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // If a signal handler that had interrupted the storing of a record forked, the interrupted code
-    // will write to the ring after the handler. So the ring's address must stay mapped.
+    // The process may have been forked by a signal handler that had interrupted the storing of a
+    // record. Then the interrupted code continues in the child after the handler and writes to the
+    // ring, so the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -15609,7 +15652,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
-  /// CLOCK_MONOTONIC when a drain found the disk full; 0: the last drain did not.
+  /// Time of CLOCK_MONOTONIC, in ns, at which the last drain found the disk full; 0 if the last
+  /// drain did not.
   std::atomic<std::int64_t> disk_full_ns_{0};
   std::atomic<std::uint32_t> own_logs_{0};  ///< number of threads so far that got logs of their own
   kept_logs kept_logs_;
@@ -15658,7 +15702,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// record. If a second handler interrupts the first one here, the second handler's record is
   /// dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // The limit is 0 while recording is off, and before the first record, when there is no ring.
+    // interrupt_limit is 0 while recording is off, and as long as the thread has no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -15693,7 +15737,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return aggregates_.add(p, call) || lose(p);
   }
 
-  /// Attaches a ring if recording is on and the thread has none.
+  /// Gives the thread a ring if recording is on and the thread has none.
   void get_ring(producer& p) noexcept {
     if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;
@@ -15895,7 +15939,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 // library needs no unwinder. Return addresses and pointers into the stack itself are all that an
 // unwinder reads. All other words are set to 0 in memory, because a stack also contains the
 // program's data, such as passwords and texts, which must not get into a file. So a file of stacks
-// needs not be deleted after its first use, and snapshots and copies of a run contain the stacks
+// need not be deleted after its first use, and snapshots and copies of a run contain the stacks
 // too. Its mode is 0600 nevertheless, because addresses help an attacker of the running process.
 #ifndef LOTUS_WAITS_STACK_WORDS_HPP
 #define LOTUS_WAITS_STACK_WORDS_HPP
@@ -15909,7 +15953,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Adds a number to a hash of several numbers.
+/// Returns a hash of several numbers: `hash`, which is the hash of all numbers but the last,
+/// combined with the last one, `number`.
 inline std::uint64_t hash_with(std::uint64_t hash, std::uint64_t number) noexcept {
   hash = (hash ^ number) * 0x9E3779B97F4A7C15ULL;
   return hash ^ hash >> 32;
@@ -15954,10 +15999,12 @@ LOTUS_DETAIL_COLD inline void for_each_code(function_ref<void(const code_part&)>
   });
 }
 
-/// The addresses of all code from files. Not thread-safe. Trivially destructible.
+/// The addresses at which this process has mapped code from files. Not thread-safe. Trivially
+/// destructible.
 class code_ranges {
  public:
-  /// Reads where code is mapped now. Returns whether this has changed.
+  /// Reads where code is mapped now. Returns whether these places differ from those that the
+  /// previous call found.
   bool read() noexcept {
     count_ = 0;
     std::uint64_t hash = 0;
@@ -15976,7 +16023,8 @@ class code_ranges {
   }
 
   bool contains(std::uint64_t address) const noexcept {
-    // Most words of a stack are numbers far from any code.
+    // Most words of a stack are numbers below or above the addresses of all code, for which no
+    // search is needed.
     if (count_ == 0 || address < ranges_[0].begin || address >= ranges_[count_ - 1].end) {
       return false;
     }
@@ -15996,7 +16044,8 @@ class code_ranges {
   }
 
  private:
-  /// Code of further files is ignored: a stack ends where it reaches such code.
+  /// Maximum number of ranges. Code in further ranges is ignored, so a recorded stack ends at the
+  /// first call from such code.
   static constexpr std::size_t capacity = 1024;
 
   struct range {
@@ -16075,7 +16124,8 @@ struct entered_call {
   std::uint64_t sp = 0;  ///< the thread's stack pointer; 0: unknown
   std::uint64_t pc = 0;  ///< the thread's program counter; 0: unknown
 
-  /// Reads the line. Returns false if the thread was running, or if the line has another format.
+  /// Parses a line of /proc/PID/task/TID/syscall. Returns false if the thread was running, or if
+  /// the line has another format.
   bool parse(const char* line) noexcept {
     char* end = nullptr;
     number = strtol(line, &end, 10);
@@ -16237,7 +16287,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The top of a thread's stack. Not thread-safe. Trivially destructible.
+/// A copy of the top part of a thread's stack. Not thread-safe. Trivially destructible.
 class stack_words {
  public:
   static constexpr std::size_t max_words = 1024;
@@ -16252,8 +16302,8 @@ class stack_words {
     sp_ = call.sp;
     count_ = 0;
     if (sp_ == 0 || sp_ % sizeof(std::uint64_t) != 0) return;
-    // The kernel copies parts completely or not at all, and the stack may end within the size of
-    // the copy. So each page is a part of its own.
+    // The kernel copies each element of `parts` completely or not at all, and the stack may end
+    // before `words_` is full. So each page of the stack is an element of its own.
     constexpr std::size_t max_parts = sizeof(words_) / page + 1;
     iovec parts[max_parts] = {};
     std::size_t used = 0;
@@ -16273,7 +16323,7 @@ class stack_words {
   std::uint64_t pc() const noexcept { return pc_; }
 
   /// Sets all words to 0 that are neither addresses of code nor addresses within the copy. Returns
-  /// a hash of what is left.
+  /// a hash of the words that remain.
   std::uint64_t keep_addresses(const code_ranges& code) noexcept {
     std::uint64_t hash = hash_with(hash_with(count_, pc_), sp_);
     for (std::size_t i = 0; i < count_; ++i) {
@@ -16293,7 +16343,7 @@ class stack_words {
   }
 
   /// Writes the line "stack", at most max_text bytes. Must be called after keep_addresses().
-  /// Returns its length.
+  /// Returns the length of the line.
   std::size_t put(std::uint32_t id, char* text) const noexcept {
     char* to = text;
     for (const char c : {'s', 't', 'a', 'c', 'k', ','}) *to++ = c;
@@ -16318,7 +16368,8 @@ class stack_words {
     return count_ * sizeof(std::uint64_t);
   }
 
-  /// Whether the word is an address in the copy, or the one at which the copy ends.
+  /// Whether the word is an address in the copied part of the stack, or the address at which that
+  /// part ends.
   bool is_in_copy(std::uint64_t word) const noexcept {
     return word >= sp_ && word - sp_ <= bytes();
   }
@@ -16407,7 +16458,7 @@ class wait_file {
  private:
   static constexpr std::size_t name_bytes = 96;
 
-  /// Whether so many more bytes need another block of the disk and the disk is nearly full.
+  /// Whether the disk is nearly full and appending this number of bytes needs another block of it.
   bool is_disk_short(std::size_t bytes) const noexcept {
     constexpr std::uint64_t block = 4096;
     constexpr std::uint64_t left_for_logs = std::uint64_t{1} << 19;
@@ -16415,7 +16466,7 @@ class wait_file {
     if ((size + bytes + block - 1) / block == (size + block - 1) / block) return false;
     struct statvfs disk {};
     if (fstatvfs(file_.number(), &disk) != 0) return false;
-    // A file system without a limit has 0 blocks.
+    // For a file system whose size is not limited, the kernel reports a size of 0 blocks.
     return disk.f_blocks != 0 && std::uint64_t{disk.f_bavail} * disk.f_frsize < left_for_logs;
   }
 
@@ -16455,7 +16506,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines that are collected here and then written to a file together.
+/// Collects lines that are later written to a file together.
 template <std::size_t Bytes>
 struct text_lines {
   char text[Bytes];
@@ -16563,9 +16614,10 @@ class wait_objects {
     return places_[at];
   }
 
-  /// Sets the time before which there is no other lookup. The first lookups, which find most locks
-  /// of a program, take at most one part in 500 of the time; the later ones are rare, because a
-  /// program may wait for ever new locks on its heap.
+  /// Sets the time at which the next variable may be looked up. After each of the first lookups,
+  /// which find most locks of a program, the pause is 500 times as long as the lookup. After later
+  /// lookups it is 2 s, because a program may wait for more and more new locks on its heap, which
+  /// are no variables.
   void plan_next_lookup(std::int64_t began_ns) noexcept {
     constexpr std::uint32_t first_lookups = 16;
     constexpr std::int64_t later_pause_ns = 2'000'000'000;
@@ -16730,8 +16782,9 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
              (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
               (held_by(process.word_at(of.address + writer_after_phase)) ||
                held_by(process.word_at(of.address + writer_after_writers))))) {
-    // This is a robust mutex, a mutex of musl, or a reader-writer lock held by a writer. If readers
-    // hold the lock, it does not contain their ids, so the wait is reported as one for a condition.
+    // In this branch, the thread waits for a robust mutex, for a mutex of musl, or for a
+    // reader-writer lock that a writer holds. A reader-writer lock that readers hold does not
+    // contain their ids, so a wait for it is reported as a wait for a condition.
   } else if (operation == FUTEX_WAIT_BITSET && value != 0 &&
              process.has_thread(static_cast<std::uint32_t>(value)) &&
              process.word_at(of.address) == value) {
@@ -16780,7 +16833,8 @@ class call_files {
     return read_again(tid, line);
   }
 
-  /// Reads the file again; must be called directly after read() for the same thread.
+  /// Reads a second time the file that read() has just read. Must be called directly after read(),
+  /// for the same thread.
   template <std::size_t Bytes>
   int read_again(std::uint32_t tid, char (&line)[Bytes]) noexcept {
     const ssize_t got = pread(entries_[tid % capacity].file.number(), line, Bytes - 1, 0);
@@ -16880,8 +16934,9 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   if (!call.parse(before)) return sample_result::runs;
   describe_wait(call, wait);
   if (stack != nullptr) stack->copy(call);
-  // The file also contains the thread's stack pointer. If its contents have not changed, the thread
-  // is still in the wait that was described, and the copy of the stack belongs to it.
+  // The file /proc/self/task/<tid>/syscall contains the thread's system call and stack pointer. If
+  // the contents of this file have not changed, the thread is still in the wait that was described,
+  // and the copy of its stack belongs to this wait.
   if (files.read_again(tid, after) != 0 || std::strcmp(before, after) != 0) {
     return sample_result::runs;
   }
@@ -16918,8 +16973,8 @@ class wait_stacks {
 
   void close() noexcept { file_.close(); }
 
-  /// Returns where to copy the stack of the next sample; null if none is wanted. The first samples
-  /// all have stacks, so that short recordings have some of each wait.
+  /// Returns the buffer for the stack of the next sample; null if the stack of that sample is not
+  /// wanted. The first samples all have stacks, so that short recordings have some of each wait.
   stack_words* next(random_bits& bits) noexcept {
     constexpr std::uint32_t all_until = 64;
     constexpr std::uint32_t later_one_of = 4;
@@ -16927,9 +16982,10 @@ class wait_stacks {
     return samples_ < all_until || bits.below(later_one_of) == 0 ? &stack_ : nullptr;
   }
 
-  /// Writes the copied stack, or which of the written stacks it equals.
+  /// Writes which stack belongs to a sample. If the file does not contain the copied stack yet,
+  /// writes the stack itself first.
   /// @param time_ns, tid  time and thread of the sample in the file of waits.
-  /// @param folder  place of the file of waits.
+  /// @param folder  directory and settings of the file of waits.
   void write(std::int64_t time_ns, std::uint32_t tid, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
     const std::uint32_t id = number(false);
@@ -16938,19 +16994,23 @@ class wait_stacks {
     flush();
   }
 
-  /// Writes that the next states are those of all threads at this time.
+  /// Writes the line "moment": the calls of write_state() that follow record what each thread does
+  /// at this time.
   void write_moment(std::int64_t time_ns, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
     lines_.add("moment,%lld\n", static_cast<long long>(time_ns));
     flush();
   }
 
-  /// Returns where to copy the stack for write_state().
+  /// Returns the buffer to which the caller must copy a waiting thread's stack before it calls
+  /// write_state().
   stack_words& stack() noexcept { return stack_; }
 
   /// Writes what a thread does at this moment.
-  /// @param wait  what it waits for; null: it is running. If it waits, its stack has been copied.
-  /// @param since_ns  since when it waits for a batch, in ns since the epoch; 0: it does not.
+  /// @param wait  what the thread waits for; null: the thread is running. If it waits, the caller
+  /// has copied its stack to stack().
+  /// @param since_ns  since when the thread waits for a batch, in ns since the epoch; 0: it does
+  /// not wait for a batch.
   void write_state(std::uint32_t tid, const thread_wait* wait, std::int64_t since_ns,
                    const char* name, const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
@@ -16988,7 +17048,8 @@ class wait_stacks {
     return static_cast<std::size_t>(hash >> 1) % capacity;  // the lowest bit is always set
   }
 
-  /// Makes the file ready for lines. Returns false if that fails.
+  /// Opens or creates the file of stacks if lines cannot be appended to it now. Returns false if
+  /// that fails, or if writing failed less than a second ago.
   bool prepare(const wait_folder& folder) noexcept {
     lines_.bytes = 0;
     now_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
@@ -17003,8 +17064,9 @@ class wait_stacks {
     return file_.begin(folder_);
   }
 
-  /// Returns the number of the copied stack. If the stack is new, adds its line. Returns 0 if there
-  /// is no copy, or if it cannot be written now.
+  /// Returns the number by which the file of stacks identifies the copied stack. If the file does
+  /// not contain the stack yet, also adds the stack's line. Returns 0 if no stack was copied, or if
+  /// the stack cannot be written now.
   /// @param always  whether to write a new stack even if there were many recently.
   std::uint32_t number(bool always) noexcept {
     if (stack_.empty()) return 0;
@@ -17026,7 +17088,8 @@ class wait_stacks {
     return last_id_;
   }
 
-  /// Allows bursts of new stacks, but limits how many there are per second.
+  /// Returns whether a new stack may be written now. Allows bursts of new stacks, but limits their
+  /// average number per second.
   bool take_credit() noexcept {
     const std::uint64_t earned =
         std::min<std::uint64_t>((now_ns_ - credited_ns_) * credit_per_s / second_ns, max_credit);
@@ -17039,10 +17102,12 @@ class wait_stacks {
     return true;
   }
 
-  /// Reads where code is mapped if this is unknown or may have changed, and adds lines about it.
+  /// Reads again where code is mapped, if the last reading is long enough ago. If the mappings
+  /// differ from those in the file, adds lines about them.
   void find_code() noexcept {
-    // Programs load most libraries when they begin. Of a process with very many mappings, reading
-    // them takes at most one part in 500 of the time, and usually one in 4000.
+    // Programs load most libraries when they begin. Reading the mappings of a process that has very
+    // many takes long, so the pause before the next reading is at least 500 times, usually 4000
+    // times, as long as the last reading.
     const bool is_unknown = !code_.contains(stack_.pc());
     const std::uint64_t usual_ns =
         std::min(std::max((now_ns_ - began_ns_) / 4, second_ns / 10), 10 * second_ns);
@@ -17160,8 +17225,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     if (!awake_.exchange(true, std::memory_order_relaxed)) thread_.wake();
   }
 
-  /// Begins again in a forked child, which has no sampler thread and must not use the parent's
-  /// file.
+  /// Called in a forked child, which has no sampler thread and must not use the parent's file:
+  /// begins again, with the threads of the child.
   void become_child() noexcept {
     file_.close();
     calls_.close_all();
@@ -17229,7 +17294,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   void begin_locked() noexcept {
     objects_.forget();
     stacks_.begin();
-    // If sampling is off, the thread counts as running, so that keep_running() does not start it.
+    // If sampling is off, the sampler's thread counts as running, so that keep_running() does not
+    // start it.
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
@@ -17304,7 +17370,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     wait_.holder = 0;
   }
 
-  /// Finds the place of the files.
+  /// Looks up the directory and the name for the files of waits and of stacks.
   void find_folder() noexcept {
     files_.put_info_name(folder_.info);
     folder_.directory = files_.directory();
@@ -17315,12 +17381,14 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     std::uint32_t chosen = 0;
     producers_.for_each([&](const producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      // Each thread has the same chance (reservoir sampling).
+      // Each thread has the same chance of being chosen (reservoir sampling).
       if (tid != 0 && bits_.below(++threads_) == 0) chosen = tid;
     });
     return chosen;
   }
 
+  /// Writes a sample of the waiting thread `tid` to the file of waits.
+  /// @param ticks  time of the sample.
   /// @param tries  number of threads that were chosen until one was found that had not ended.
   /// @param has_stack  whether the thread's stack was copied.
   void write(std::uint32_t tid, std::uint64_t ticks, std::uint32_t tries, bool has_stack) noexcept {
@@ -17598,7 +17666,7 @@ class snapshot_place {
     if (parent_ >= 0) close(parent_);
   }
 
-  /// Returns 0, or errno if the place cannot be opened.
+  /// Returns 0, or the errno with which opening the folder for snapshots failed.
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 
@@ -17708,8 +17776,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Function with which a process adds its own current aggregates to a snapshot of its run. Without
-/// it, they are copied from the process's ring file.
+/// Function with which a process adds its own current aggregates to a snapshot of its run. If a
+/// process passes no function, its aggregates are copied from its ring file.
 struct own_aggregates {
   void* of = nullptr;
   /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
@@ -17739,7 +17807,7 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Creates a snapshot of a run, as a folder that it deletes again if the snapshot cannot be
+/// Creates a snapshot of a run in a new folder, and deletes the folder if the snapshot cannot be
 /// completed.
 class snapshot_folder {
  public:
@@ -17987,7 +18055,8 @@ class snapshot_folder {
   /// Permissions of folders: users who may read the files in a folder may also enter the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// Appends a file in `from` to the file of the same name in `folder`; ignores an unreadable file.
+  /// Appends a file in the folder `from` to the file of the same name in `folder`. Does nothing if
+  /// the file in `from` cannot be read.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name,
                                     mode_t mode) const noexcept {
     struct stat status {};
@@ -18007,7 +18076,8 @@ class snapshot_folder {
     return to < 0 ? -to : copy(fd, bytes, to);
   }
 
-  /// Copies the first `bytes` bytes to the descriptor `to`, and closes `to`. Returns 0 or errno.
+  /// Copies the first `bytes` bytes of the file `fd` to the file `to`, and closes the descriptor
+  /// `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
     char buffer[copy_bytes];
@@ -18205,7 +18275,8 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
-    // First, because what threads do now is what a snapshot of a hang must show.
+    // Records first what each thread does now, because a snapshot of a hanging program must show
+    // where its threads hang.
     waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);
@@ -18398,7 +18469,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is recorded, the information file must state how far from now it ends:
+    // Before the span is recorded, the information file must state how far the span ends from now:
     // readers of the logs need this distance to know how far lines may be out of order.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
@@ -18774,7 +18845,7 @@ class LOTUS_DETAIL_PER_MODULE session {
         "recorded in it: use fork()");
   }
 
-  /// If no operation has begun yet, the heap's state is recorded under the name of this tag.
+  /// The tag under whose name the state of the heap is recorded if no operation has begun yet.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
