@@ -1,17 +1,25 @@
-// Tests a process that cannot allocate memory: it must continue and record as much as possible.
+// Tests a process that cannot allocate memory: it must continue and record as much as possible, and
+// lose nothing if the kernel kills it therefore.
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <utility>
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
+#include "shared_page.hpp"
 #include "support.hpp"
 
 using support::count_named;
@@ -19,6 +27,79 @@ using support::options_for;
 using support::read_logs;
 using support::recover_all;
 using support::status_of_child;
+
+namespace {
+
+/// A control group with a memory limit, of version 1 or 2, for one process. Is deleted at the end.
+class memory_group {
+ public:
+  explicit memory_group(std::size_t bytes) {
+    const std::string name = "/lotus_test_" + std::to_string(getpid());
+    for (const auto& [root, limit] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                      std::pair{"/sys/fs/cgroup", "memory.max"}}) {
+      const support::fs::path path = root + name;
+      if (mkdir(path.c_str(), 0700) != 0) continue;
+      if (write(path / limit, std::to_string(bytes))) {
+        path_ = path;
+        // Otherwise, memory may be swapped out instead.
+        write(path / (path_.parent_path().filename() == "memory" ? "memory.swappiness"
+                                                                 : "memory.swap.max"),
+              "0");
+        return;
+      }
+      rmdir(path.c_str());
+    }
+  }
+  ~memory_group() {
+    if (exists()) rmdir(path_.c_str());
+  }
+  memory_group(const memory_group&) = delete;
+  memory_group& operator=(const memory_group&) = delete;
+
+  bool exists() const { return !path_.empty(); }
+  /// Moves the calling process into the group.
+  bool enter() const { return write(path_ / "cgroup.procs", std::to_string(getpid())); }
+
+ private:
+  static bool write(const support::fs::path& file, const std::string& text) {
+    std::ofstream to{file};
+    to << text << std::flush;
+    return to.good();
+  }
+
+  support::fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("no record is lost when the kernel kills a process at its control group's memory limit") {
+  const support::temp_directory run;
+  const memory_group group{std::size_t{48} << 20};
+  if (!group.exists()) return lotus_test::skip("cannot make a control group with a memory limit");
+  support::shared_page ended{(run.path() / "ended").string()};
+  const int status = status_of_child([&] {
+    if (!group.enter()) _exit(1);
+    lotus::start(options_for(run));
+    for (std::size_t i = 0;; ++i) {
+      for (int scopes = 0; scopes < 1000; ++scopes) {
+        { LOTUS_SCOPE("allocate"); }
+        ended[0].fetch_add(1, std::memory_order_relaxed);
+      }
+      constexpr std::size_t bytes = std::size_t{256} << 10;
+      // The memory is never freed.
+      std::memset(static_cast<char*>(std::malloc(bytes)), 1, bytes);
+    }
+  });
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGKILL);
+  const std::uint64_t scopes = ended[0];
+  CHECK(scopes > 100'000);
+  recover_all(run);
+  const std::uint64_t logged = count_named(read_logs(run.path()), "Sallocate");
+  // A scope may have ended that was not counted before the kill.
+  CHECK(logged >= scopes);
+  CHECK(logged <= scopes + 1);
+}
 
 TEST_CASE("an operation whose name gets no memory is recorded as (unnamed), with one message") {
   const support::temp_directory run;
