@@ -284,13 +284,15 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
 }
 
 std::string waiting_text(const run_blocked_on& joined, const std::string& name,
-                         std::int64_t blocked_ns, std::int64_t wall_ns) {
+                         std::optional<std::int64_t> blocked_ns, std::int64_t total_ns,
+                         double min_blocked) {
   constexpr std::uint64_t min_samples = 10;
   const blocked_list* const list = joined.of('S' + name);
-  if (list == nullptr || list->samples < min_samples || wall_ns <= 0) return {};
-  const double blocked = static_cast<double>(blocked_ns) / static_cast<double>(wall_ns);
-  if (blocked < 0.5) return {};
-  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked) + '.';
+  if (list == nullptr || list->samples < min_samples || total_ns <= 0) return {};
+  const double blocked =
+      static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
+  if (blocked < min_blocked) return {};
+  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
 }
 
 }  // namespace lotus::tool
