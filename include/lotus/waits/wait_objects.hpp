@@ -56,15 +56,12 @@ class wait_objects {
   }
 
   /// Returns the number of the global variable at this address. If the variable is new, also adds
-  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if the last
-  /// lookup, which is slow, was less than 2 s ago.
+  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if there were too
+  /// many lookups, which are slow: at most 16 at once and one more every 2 s.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
-    constexpr std::int64_t between_ns = 2'000'000'000;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (looked_up_ns_ != 0 && now_ns - looked_up_ns_ < between_ns) return 0;
-    looked_up_ns_ = now_ns;
+    if (!may_look_up()) return 0;
     char path[4096];
     const std::uint64_t base = module_of(address, path);
     if (base == 0) {
@@ -82,7 +79,7 @@ class wait_objects {
   void forget() noexcept {
     std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
-    looked_up_ns_ = 0;
+    lookups_ = {};
   }
 
   /// Describes in `text` the file of a descriptor: by a path, "pipe:[4711]", or the peer of a
@@ -105,6 +102,13 @@ class wait_objects {
 
  private:
   static constexpr std::size_t capacity = 1024;
+  static constexpr std::uint32_t max_lookups = 16;
+
+  /// Limits lookups of variables.
+  struct lookup_limit {
+    std::uint32_t used = 0;
+    std::int64_t since_ns = 0;  ///< when `used` was last decreased (CLOCK_MONOTONIC)
+  };
 
   struct known {
     std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
@@ -119,13 +123,27 @@ class wait_objects {
 
   known& find(std::uint64_t key) noexcept {
     if (count_ >= capacity / 2) {
-      const std::int64_t looked_up_ns = looked_up_ns_;
+      const lookup_limit lookups = lookups_;
       forget();
-      looked_up_ns_ = looked_up_ns;
+      lookups_ = lookups;
     }
     auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
     while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) % capacity;
     return places_[at];
+  }
+
+  /// Counts a lookup if the limit allows it. The first lookups of a recording find the locks that
+  /// its threads use most, so they must not wait for each other.
+  bool may_look_up() noexcept {
+    constexpr std::int64_t between_ns = 2'000'000'000;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - lookups_.since_ns >= between_ns) {
+      if (lookups_.used > 0 && lookups_.since_ns != 0) --lookups_.used;
+      lookups_.since_ns = now_ns;
+    }
+    if (lookups_.used == max_lookups) return false;
+    ++lookups_.used;
+    return true;
   }
 
   void add(known& place, std::uint64_t key) noexcept {
@@ -189,7 +207,7 @@ class wait_objects {
   known places_[capacity] = {};
   std::size_t count_ = 0;
   std::uint32_t last_id_ = 0;
-  std::int64_t looked_up_ns_ = 0;  ///< time of the last lookup of a variable (CLOCK_MONOTONIC)
+  lookup_limit lookups_{};
 };
 
 }  // namespace detail
