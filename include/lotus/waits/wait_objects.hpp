@@ -22,7 +22,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Collects lines that are later written to a file together.
+/// Lines that are collected here and then written to a file together.
 template <std::size_t Bytes>
 struct text_lines {
   char text[Bytes];
@@ -56,16 +56,14 @@ class wait_objects {
   }
 
   /// Returns the number of the global variable at this address. If the variable is new, also adds
-  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if too many
-  /// variables were looked up recently, because a lookup is slow.
+  /// the line that defines it to `to`. Returns 0 if there is no such variable, or if there were too
+  /// many lookups, which are slow: at most 16 at once and one more every 2 s.
   std::uint32_t of_variable(std::uint64_t address, wait_lines& to) noexcept {
     known& place = find(address);
     if (place.key != 0) return place.id;
-    const std::int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
-    if (began_ns < next_lookup_ns_) return 0;
+    if (!may_look_up()) return 0;
     char path[4096];
     const std::uint64_t base = module_of(address, path);
-    plan_next_lookup(began_ns);
     if (base == 0) {
       place = {address, 0};
       ++count_;
@@ -81,8 +79,7 @@ class wait_objects {
   void forget() noexcept {
     std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
-    lookups_ = 0;
-    next_lookup_ns_ = 0;
+    lookups_ = {};
   }
 
   /// Describes in `text` the file of a descriptor: by a path, "pipe:[4711]", or the peer of a
@@ -105,6 +102,13 @@ class wait_objects {
 
  private:
   static constexpr std::size_t capacity = 1024;
+  static constexpr std::uint32_t max_lookups = 16;
+
+  /// Limits lookups of variables.
+  struct lookup_limit {
+    std::uint32_t used = 0;
+    std::int64_t since_ns = 0;  ///< when `used` was last decreased (CLOCK_MONOTONIC)
+  };
 
   struct known {
     std::uint64_t key = 0;  ///< hash of a text, or address; 0: free
@@ -119,10 +123,8 @@ class wait_objects {
 
   known& find(std::uint64_t key) noexcept {
     if (count_ >= capacity / 2) {
-      const std::int64_t next_lookup_ns = next_lookup_ns_;
-      const std::uint32_t lookups = lookups_;
+      const lookup_limit lookups = lookups_;
       forget();
-      next_lookup_ns_ = next_lookup_ns;
       lookups_ = lookups;
     }
     auto at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 54);
@@ -130,17 +132,18 @@ class wait_objects {
     return places_[at];
   }
 
-  /// Sets the time at which the next variable may be looked up. After each of the first lookups,
-  /// which find most locks of a program, the pause is 500 times as long as the lookup. After later
-  /// lookups it is 2 s, because a program may wait for more and more new locks on its heap, which
-  /// are no variables.
-  void plan_next_lookup(std::int64_t began_ns) noexcept {
-    constexpr std::uint32_t first_lookups = 16;
-    constexpr std::int64_t later_pause_ns = 2'000'000'000;
-    const std::int64_t ended_ns = clock_ns(CLOCK_MONOTONIC);
-    next_lookup_ns_ = lookups_ < first_lookups ? ended_ns + 500 * (ended_ns - began_ns)
-                                               : ended_ns + later_pause_ns;
-    if (lookups_ < first_lookups) ++lookups_;
+  /// Counts a lookup if the limit allows it. The first lookups of a recording find the locks that
+  /// its threads use most, so they must not wait for each other.
+  bool may_look_up() noexcept {
+    constexpr std::int64_t between_ns = 2'000'000'000;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - lookups_.since_ns >= between_ns) {
+      if (lookups_.used > 0 && lookups_.since_ns != 0) --lookups_.used;
+      lookups_.since_ns = now_ns;
+    }
+    if (lookups_.used == max_lookups) return false;
+    ++lookups_.used;
+    return true;
   }
 
   void add(known& place, std::uint64_t key) noexcept {
@@ -209,8 +212,7 @@ class wait_objects {
   known places_[capacity] = {};
   std::size_t count_ = 0;
   std::uint32_t last_id_ = 0;
-  std::uint32_t lookups_ = 0;        ///< number of lookups of variables, at most 16
-  std::int64_t next_lookup_ns_ = 0;  ///< CLOCK_MONOTONIC before which no variable is looked up
+  lookup_limit lookups_{};
 };
 
 }  // namespace detail

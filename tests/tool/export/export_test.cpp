@@ -85,6 +85,41 @@ TEST_CASE("export writes the tables of a run as CSV") {
         "0,here,,1,,\"\",Other,1,7,7,7,7,7,7\n");
 }
 
+TEST_CASE("export writes what operations, waits and preprocessing were blocked on") {
+  const temp_dir dir;
+  write_run(dir, "");
+  const auto sample = [](std::int64_t at_ms, const std::string& rest) {
+    return "look," + at(at_ms) + ',' + rest + ",7000000\n";
+  };
+  dir.file(".lotus_waits_1_a", "object,1,decoder_mutex\nobject,2,/data/train.tar\n" +
+                                   sample(20, "2,lock,1,5540,1") + sample(30, "2,lock,1,5540,1") +
+                                   sample(40, "2,file,2,0,0") + sample(50, "2,lock,1,5540,0") +
+                                   sample(30, "1,condition,0,77,0"));
+  const temp_dir to;
+  const result r = export_as(dir, "csv", to.path() + "/tables");
+  CHECK(r.err.empty());
+  REQUIRE(r.status == 0);
+  const std::string columns =
+      "run,loader,part,name,reason,what,held_by,held_share,ns,share,samples,stack\n";
+  // The worker was blocked for 30 ms, all of them in Load and in Read. According to its log, the
+  // consumer was never off the CPU.
+  const std::string lock = ",lock,decoder_mutex (0x5540),waiting for a batch,1,22500000,0.75,3,\n";
+  const std::string file = ",file,/data/train.tar,,,7500000,0.25,1,\n";
+  CHECK(read_file(to.path() + "/tables/blocked_on.csv") ==
+        columns + "0,\"\",operation,Load" + lock + "0,\"\",operation,Load" + file +
+            "0,\"\",operation,Read" + lock + "0,\"\",operation,Read" + file +
+            "0,\"\",wait,,condition,0x77,,,0,1,1,\n0,\"\",preprocess," + lock +
+            "0,\"\",preprocess," + file);
+  const std::string database = to.path() + "/run.db";
+  if (export_as(dir, "sqlite", database).status == 2) lotus_test::skip("built without SQLite");
+  if (std::system("sqlite3 --version >/dev/null 2>&1") != 0) {
+    lotus_test::skip("sqlite3 is absent");
+  }
+  CHECK(query(database,
+              "select what, share, typeof(share) from blocked_on where name = \"Load\" limit 1") ==
+        "decoder_mutex (0x5540)|0.75|real\n");
+}
+
 TEST_CASE("no name becomes a formula in CSV, and a database has the unchanged name") {
   const temp_dir dir;
   thread_logs worker;

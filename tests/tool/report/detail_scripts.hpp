@@ -117,6 +117,28 @@ pageReady.then(function () { ready = true; });
 (function tick() { if (!ready) { ++ticked; setTimeout(tick); } })();
 </script>)";
 
+/// Reads what the table of operations shows in the column "blocked on", and presses it.
+inline constexpr const char* look_at_waits = R"(
+  var heads = Array.from(document.querySelectorAll("#ops thead th"));
+  var at = heads.findIndex(function (head) { return head.textContent === "blocked on"; });
+  var rows = function () { return Array.from(document.querySelectorAll("#ops tbody tr")); };
+  put("cells", rows().map(function (row) { return row.children[0].textContent + ": " + row.children[at].textContent; }).join("; "));
+  rows()[0].children[at].querySelector("button").click();
+  later = later.then(function () { return new Promise(function (done) { setTimeout(done, 600); }); }).then(function () {
+    put("panel", Array.from(document.querySelectorAll("#selection .waits summary, #selection .waits > p")).map(function (of) { return of.textContent; }).join("; "));
+    put("calls", Array.from(document.querySelectorAll("#selection .waits li")).map(function (of) { return of.textContent; }).join(" < "));
+    put("open", document.querySelector("#selection .waits details").open);
+    workbench.selection.operation("constructor");
+    put("others", document.querySelectorAll("#selection .waits").length);
+    heads[at].querySelector("button").click();
+    put("sorted", rows()[0].children[0].textContent);
+  });
+)";
+
+inline constexpr const char* look_for_waits = R"(
+  put("column", Array.from(document.querySelectorAll("#ops thead th")).some(function (head) { return head.textContent === "blocked on"; }));
+)";
+
 /// Returns every cell of the icicle chart: name, left end, width, and whether it is a function.
 inline constexpr const char* look_at_icicle = R"(
   var cells = Array.from(document.querySelectorAll("#icicle button"));

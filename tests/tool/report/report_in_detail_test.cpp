@@ -7,6 +7,7 @@
 #include "detail_scripts.hpp"
 #include "operating_scripts.hpp"
 #include "report_test.hpp"
+#include "tool/thread_logs.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -139,6 +140,49 @@ TEST_CASE("functions are drawn below an operation's self time") {
   found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_icicle));
   CHECK(found["cells"] == "Outer 0 66.7 0; Inner 0 40 22; Around 66.7 33.3 0; Filled 66.7 33.3 22");
   CHECK(found["note_shown"] == "false");
+}
+
+TEST_CASE(
+    "the table of operations shows what an operation was blocked on, and the panel all of it") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\ncpus 4 4\n"));
+  thread_logs worker;
+  worker.operation("Load", 5, 100);
+  worker.off_cpu(60, 40, "10");
+  worker.operation("Crop", 110, 5);
+  worker.operation("constructor", 120, 5);
+  worker.write(dir, "run/", 2);
+  const auto sample = [](std::int64_t at_ms, const std::string& rest) {
+    return "look," + std::to_string(begin_ns + at_ms * ms) + ",2," + rest + ",7000000\n";
+  };
+  dir.file("run/.lotus_waits_1_a", "object,1,<b>_mutex\n" + sample(20, "lock,1,5540,0") +
+                                       sample(30, "lock,1,5540,0") + sample(40, "lock,1,5540,0") +
+                                       sample(80, "sleep,0,0,0"));
+  const std::string page = report(dir, dir.path() + "/run");
+  // A recorded stack is named with the help of the program, which these logs do not have.
+  const json waits = page_data(page)["runs"][0]["blocked_on"];
+  REQUIRE(waits.array().size() == 1);
+  std::string text = read_file(page);
+  const std::string samples = "\"samples\":3}";
+  REQUIRE(contains(text, samples));
+  text.replace(text.rfind(samples), samples.size(),
+               "\"samples\":3,\"stack\":[\"std::mutex::lock\",\"Decoder::get\",\"main\"]}");
+  auto found = browse(dir, dir.file("with_stack.html", text), 1280, acting(look_at_waits));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["cells"] ==
+        "Load: waits for the lock &lt;b&gt;_mutex (75.0 %); Crop: ; constructor: ");
+  CHECK(contains(found["panel"],
+                 "waits for the lock &lt;b&gt;_mutex: 22.5 ms, 75.0 % of the blocked time (3 "
+                 "samples)"));
+  CHECK(contains(found["panel"], "sleeps: 7.5 ms, 25.0 % of the blocked time (1 sample)"));
+  CHECK(found["calls"] == "std::mutex::lock &lt; Decoder::get &lt; main");
+  CHECK(found["open"] == "true");
+  CHECK(found["others"] == "0");
+  CHECK(found["sorted"] == "Load");
+  found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(look_for_waits));
+  CHECK(found["errors"] == "none");
+  CHECK(found["column"] == "false");
 }
 
 TEST_CASE("a link keeps lanes collapsed") {

@@ -120,6 +120,40 @@ class recording_child {
 
 }  // namespace
 
+TEST_CASE("top shows what operations wait for, with and without batches") {
+  for (const bool with_batches : {true, false}) {
+    CAPTURE(with_batches);
+    const temp_dir dir;
+    const std::int64_t begin = now_ns() - 2'000'000'000;
+    std::string samples = "object,1,decoder_mutex\nobject,2,/data/train.tar\n";
+    if (with_batches) {
+      write_run(dir, "run", 200, 0);
+    } else {
+      std::string worker;
+      for (int i = 0; i < 200; ++i) {
+        worker += "SDecode," + std::to_string(begin + i * 10'000'000) + ",9000000\n";
+      }
+      dir.file("run/lotustrace_log_worker_pid_11", worker);
+    }
+    const auto sample = [&](int i, const std::string& rest) {
+      // Within Decode, which takes the first 6 or 9 ms of every 10 ms.
+      samples += "look," + std::to_string(begin + i * 10'000'000 + 3'000'000) + ",11," + rest +
+                 ",4000000\n";
+    };
+    for (int i = 0; i < 150; ++i) sample(i, "lock,1,5540,0");
+    for (int i = 150; i < 199; ++i) sample(i, "file,2,0,0");
+    dir.file("run/.lotus_waits_1_a", samples);
+    const result r = run({"top", dir.path(), "--once"});
+    CHECK(r.status == 0);
+    INFO(r.out);
+    const std::size_t at = r.out.find("\n  waits\n");
+    REQUIRE(at != std::string::npos);
+    const std::string waits = r.out.substr(at);
+    CHECK(contains(waits, "  Decode waits for the lock decoder_mutex during "));
+    CHECK(contains(waits, " of its time and waits for the"));
+  }
+}
+
 TEST_CASE("top shows verdict, rates, stages, operations and slowest batches of the last seconds") {
   const temp_dir dir;
   write_run(dir, "run", 500, 0);
@@ -175,7 +209,7 @@ TEST_CASE("repeated batch numbers are not mixed up at the beginning of the windo
     main += "SBatchWait" + number + std::to_string(taken) + ",2000\nSBatchConsumed" + number +
             std::to_string(taken + 3000) + ",1000\n";
   }
-  dir.file("lotustrace_log_worker_pid_11", worker);
+  dir.file("run/lotustrace_log_worker_pid_11", worker);
   dir.file("lotustrace_log_main_pid_10", main);
   for (const char* const window : {"2s", "1.5s", "600ms"}) {
     const result r = run({"top", dir.path(), "--once", "--window", window});

@@ -205,8 +205,13 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   for (const path_share& share : d.path.shares) {
     if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
     if (share.cpu && share.cpu->blocked_ns) {
-      d.largest_wait = waiting_text(d.blocked_on, share.name, *share.cpu->blocked_ns, share.ns);
-      if (!d.largest_wait.empty()) d.largest_wait_of = share.name;
+      constexpr double mostly = 0.5;
+      d.largest_wait =
+          waiting_text(d.blocked_on, share.name, share.cpu->blocked_ns, share.ns, mostly);
+      if (!d.largest_wait.empty()) {
+        d.largest_wait += '.';
+        d.largest_wait_of = share.name;
+      }
     }
     break;  // shares are sorted: the first one is the largest
   }

@@ -5,3 +5,4 @@ CREATE VIEW batches AS FROM 'tables/**/batches.parquet';
 CREATE VIEW stages AS FROM 'tables/**/stages.parquet';
 CREATE VIEW counters AS FROM 'tables/**/counters.parquet';
 CREATE VIEW aggregated AS FROM 'tables/**/aggregated.parquet';
+CREATE VIEW blocked_on AS FROM 'tables/**/blocked_on.parquet';

@@ -11,3 +11,5 @@ CREATE TEMPORARY VIEW counters USING parquet OPTIONS (
   path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'counters.parquet');
 CREATE TEMPORARY VIEW aggregated USING parquet OPTIONS (
   path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'aggregated.parquet');
+CREATE TEMPORARY VIEW blocked_on USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'blocked_on.parquet');

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-TABLES = 'runs', 'spans', 'batches', 'stages', 'counters', 'aggregated'
+TABLES = 'runs', 'spans', 'batches', 'stages', 'counters', 'aggregated', 'blocked_on'
 VIEWS = os.path.abspath(os.path.join(os.path.dirname(__file__), '../../../../tools/queries/tables'))
 
 

@@ -236,8 +236,8 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
       "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
-      "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
-      "program duckdb.");
+      "The tables are runs, spans, batches, stages, counters, aggregated and blocked_on. Parquet "
+      "needs the program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,

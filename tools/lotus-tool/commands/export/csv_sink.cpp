@@ -14,6 +14,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/csv.hpp"
+#include "base/text.hpp"
 #include "commands/export/row_sink.hpp"
 
 namespace lotus::tool {
@@ -40,6 +41,7 @@ void csv_sink::row(std::size_t table, const std::vector<cell>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line_ += ',';
     if (const auto* number = std::get_if<std::int64_t>(&cells[i])) line_ += std::to_string(*number);
+    if (const auto* real = std::get_if<double>(&cells[i])) line_ += json_number(*real);
     if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       line_ +=
           texts_ == csv_texts::exact ? csv_exact_field(*text) : csv_exact_field(csv_guarded(*text));

@@ -74,12 +74,12 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
                    diagnostic_log& diagnostics) {
   const std::unique_ptr<row_sink> sink = sink_for(options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const run_data run = read_run(runs[i], with_operations, diagnostics);
+    const run_data run = read_run(runs[i], {true, false, true}, diagnostics);
     if (run.empty() && run.aggregated.empty()) {
       diagnostics.warning(runs[i].dir + ": ignored: its logs contain nothing usable");
       continue;
     }
-    write_tables(static_cast<std::int64_t>(i), run, *sink);
+    write_tables(static_cast<std::int64_t>(i), run, *sink, diagnostics);
   }
   sink->commit();
 }

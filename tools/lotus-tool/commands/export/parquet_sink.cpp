@@ -56,12 +56,24 @@ std::string sql_text(std::string_view text) {
   return literal + '\'';
 }
 
+const char* duckdb_type(column_type type) {
+  switch (type) {
+    case column_type::integer:
+      return ": 'BIGINT'";
+    case column_type::real:
+      return ": 'DOUBLE'";
+    case column_type::text:
+      break;
+  }
+  return ": 'VARCHAR'";
+}
+
 std::string copy_statement(const table_definition& table, const scratch_folder& scratch) {
   const std::string path = scratch.file(table.name);
   std::string columns;
   for (const auto& [name, type] : table.columns) {
     if (!columns.empty()) columns += ", ";
-    columns += sql_text(name) + (type == column_type::text ? ": 'VARCHAR'" : ": 'BIGINT'");
+    columns += sql_text(name) + duckdb_type(type);
   }
   return "COPY (SELECT * FROM read_csv(" + sql_text(path + ".csv") +
          ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "

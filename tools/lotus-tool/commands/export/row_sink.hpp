@@ -13,7 +13,7 @@ namespace lotus::tool {
 
 /// The value of one cell; std::monostate is NULL. A text is UTF-8 and must stay valid only until
 /// row() returns.
-using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
+using cell = std::variant<std::monostate, std::int64_t, double, std::string_view>;
 
 template <class Integer>
 cell cell_of(const std::optional<Integer>& value) {
@@ -21,7 +21,7 @@ cell cell_of(const std::optional<Integer>& value) {
   return static_cast<std::int64_t>(*value);
 }
 
-enum class column_type : std::uint8_t { integer, text };
+enum class column_type : std::uint8_t { integer, real, text };
 
 struct table_definition {
   const char* name;

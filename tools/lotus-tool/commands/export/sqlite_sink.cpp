@@ -19,6 +19,21 @@
 #include "commands/export/row_sink.hpp"
 
 namespace lotus::tool {
+namespace {
+
+const char* sqlite_type(column_type type) {
+  switch (type) {
+    case column_type::integer:
+      return " INTEGER";
+    case column_type::real:
+      return " REAL";
+    case column_type::text:
+      break;
+  }
+  return " TEXT";
+}
+
+}  // namespace
 
 sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)
     : path_(std::move(path)) {
@@ -41,8 +56,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
     std::string columns;
     std::string placeholders;
     for (const auto& [name, type] : table.columns) {
-      columns += (columns.empty() ? "" : ", ") + std::string(name) +
-                 (type == column_type::text ? " TEXT" : " INTEGER");
+      columns += (columns.empty() ? "" : ", ") + std::string(name) + sqlite_type(type);
       placeholders += placeholders.empty() ? "?" : ", ?";
     }
     execute(std::string("CREATE TABLE ").append(table.name).append(" (" + columns + ")"));
@@ -69,6 +83,8 @@ void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
     const int at = static_cast<int>(i) + 1;
     if (const auto* number = std::get_if<std::int64_t>(&cells[i])) {
       sqlite3_bind_int64(insert, at, *number);
+    } else if (const auto* real = std::get_if<double>(&cells[i])) {
+      sqlite3_bind_double(insert, at, *real);
     } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
                         nullptr);  // null: SQLite does not copy the text

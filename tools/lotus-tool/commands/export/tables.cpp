@@ -21,11 +21,14 @@
 #include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/scaled_waits.hpp"
+#include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
 
-enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
+enum table : std::size_t { runs, spans, batches, stages, counters, aggregated, blocked };
 
 /// The process and thread that recorded a row. The texts point into run_processes, which must
 /// outlive this object.
@@ -35,9 +38,11 @@ struct recorded_by {
 
 class table_writer {
  public:
-  table_writer(std::int64_t number, const run_data& run, row_sink& sink)
+  table_writer(std::int64_t number, const run_data& run, row_sink& sink,
+               diagnostic_log& diagnostics)
       : number_(number),
         run_(run),
+        diagnostics_(diagnostics),
         sink_(sink),
         loader_(run.files->loader),
         processes_(run_processes::read(run.files->info_dir, run.files->earlier_info)) {
@@ -61,6 +66,7 @@ class table_writer {
     write_stages();
     write_counters();
     for (const log_file& file : run_.files->aggregated) write_aggregated(file);
+    write_blocked_on();
   }
 
  private:
@@ -190,8 +196,28 @@ class table_writer {
     }
   }
 
+  /// Writes what operations, waits for batches and preprocessing were blocked on.
+  void write_blocked_on() {
+    run_blocked_on joined = join_waits(run_, diagnostics_);
+    name_stacks(*run_.files, joined, diagnostics_);
+    const auto known = [](const std::string& text) {
+      return text.empty() ? cell() : cell(std::string_view(text));
+    };
+    for (const scaled_waits& of : scale_waits(run_, joined)) {
+      for (const blocked_on& one : of.by) {
+        const std::string stack = calls_text(one.calls);
+        sink_.row(blocked,
+                  {number_, std::string_view(loader_), std::string_view(part_name(of.part)),
+                   known(of.name), std::string_view(reason_word(one.reason)), known(one.what),
+                   known(one.held_by), one.held_by.empty() ? cell() : cell(one.held_share), one.ns,
+                   one.share, static_cast<std::int64_t>(one.samples), known(stack)});
+      }
+    }
+  }
+
   std::int64_t number_;
   const run_data& run_;
+  diagnostic_log& diagnostics_;
   row_sink& sink_;
   std::string loader_;
   run_processes processes_;
@@ -203,6 +229,7 @@ class table_writer {
 
 const std::vector<table_definition>& exported_tables() {
   constexpr auto integer = column_type::integer;
+  constexpr auto real = column_type::real;
   constexpr auto text = column_type::text;
   static const std::vector<table_definition> all{
       {"runs",
@@ -281,12 +308,26 @@ const std::vector<table_definition>& exported_tables() {
         {"p90_ns", integer},
         {"p99_ns", integer},
         {"max_ns", integer}}},
+      {"blocked_on",
+       {{"run", integer},
+        {"loader", text},
+        {"part", text},
+        {"name", text},
+        {"reason", text},
+        {"what", text},
+        {"held_by", text},
+        {"held_share", real},
+        {"ns", integer},
+        {"share", real},
+        {"samples", integer},
+        {"stack", text}}},
   };
   return all;
 }
 
-void write_tables(std::int64_t number, const run_data& run, row_sink& sink) {
-  table_writer(number, run, sink).write();
+void write_tables(std::int64_t number, const run_data& run, row_sink& sink,
+                  diagnostic_log& diagnostics) {
+  table_writer(number, run, sink, diagnostics).write();
 }
 
 }  // namespace lotus::tool

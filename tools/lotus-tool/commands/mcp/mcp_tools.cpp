@@ -111,7 +111,9 @@ const std::vector<mcp_tool>& tools() {
        "is_item, "
        "batch, epoch, start_ns, dur_ns); counters(run, host, rank, pid, loader, name, time_ns, "
        "value); aggregated(run, host, rank, pid, tid, loader, name, calls, total_ns, self_ns, "
-       "p50_ns, p90_ns, p99_ns, max_ns). At most 1,000 rows are returned.",
+       "p50_ns, p90_ns, p99_ns, max_ns); blocked_on(run, loader, part, name, reason, what, "
+       "held_by, "
+       "held_share, ns, share, samples, stack). At most 1,000 rows are returned.",
        R"({"type":"object","additionalProperties":false,"required":["query"],"properties":{)"
        R"("query":{"type":"string","description":"one SELECT statement"}}})"},
 #endif

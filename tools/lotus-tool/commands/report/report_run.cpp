@@ -34,6 +34,9 @@
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"
 #include "verdict/recorded_work.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/scaled_waits.hpp"
+#include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -132,6 +135,29 @@ void write_bottlenecks(json_writer& json, const judgement& judged) {
   json.end_array();
 }
 
+/// Writes what each operation was blocked on.
+/// @param joined  the samples, if the diagnosis has joined them with operations.
+void write_blocked_on(json_writer& json, const run_data& run, std::optional<run_blocked_on> joined,
+                      diagnostic_log& diagnostics) {
+  constexpr std::size_t max_entries = 5;
+  if (!joined) joined = join_waits(run, diagnostics);
+  name_stacks(*run.files, *joined, diagnostics);
+  json.newline().key("blocked_on").begin_array();
+  for (const scaled_waits& of : scale_waits(run, *joined)) {
+    if (of.part != waiting_part::operation) continue;
+    json.newline().begin_object().member("name", of.name).key("by").begin_array();
+    for (std::size_t i = 0; i < std::min(of.by.size(), max_entries); ++i) {
+      const blocked_on& one = of.by[i];
+      json.begin_object().member("text", wait_phrase(one, of.name)).member("ns", one.ns);
+      json.member("share", one.share).member("samples", one.samples);
+      write_calls(json, one.calls);
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
 void write_stages(json_writer& json, const run_data& run) {
   json.newline().key("stages").begin_array();
   for (const stage_stats& stage : describe_stages(run)) {
@@ -210,6 +236,10 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
   json.end_array();
   write_stages(json, run);
+  write_blocked_on(
+      json, run,
+      judged.found ? std::make_optional(std::move(judged.found->blocked_on)) : std::nullopt,
+      silent);
   json.newline().key("preprocess");
   write_box(json, values(quantity::preprocess));
   json.newline().key("waits_ns");

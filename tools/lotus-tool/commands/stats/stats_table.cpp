@@ -112,20 +112,14 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
 
 /// For operations that are blocked for more than a tenth of their time, prints the reasons.
 void print_blocked_on(const run_stats_result& run, std::ostream& out) {
-  constexpr std::uint64_t min_samples = 10;
   constexpr double min_share = 0.1;
   for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
-    const blocked_list* const waits = run.blocked_on.of(run.op(i).name);
-    if (waits == nullptr || waits->samples < min_samples) continue;
+    if (run.blocked_on.of(run.op(i).name) == nullptr) continue;
     const figures op = figures_of(run.op(i));
-    if (op.time.total_ns <= 0) continue;
-    const auto total_ns = static_cast<double>(op.time.total_ns);
-    const bool exact = op.cpu && op.cpu->blocked_ns;
-    const auto blocked_ns = static_cast<double>(exact ? *op.cpu->blocked_ns : waits->ns);
-    if (blocked_ns / total_ns < min_share) continue;
-    const std::string name = shown_name(op.name);
     const std::string text =
-        printable_line(name) + ' ' + wait_phrases(*waits, name, blocked_ns / total_ns);
+        waiting_text(run.blocked_on, shown_name(op.name),
+                     op.cpu ? op.cpu->blocked_ns : std::nullopt, op.time.total_ns, min_share);
+    if (text.empty()) continue;
     out << fitted(out, text, "  ", "    ") << '\n';
   }
 }

@@ -19,9 +19,12 @@
 #include "commands/top/consumer_times.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "log/shown_name.hpp"
+#include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/verdict.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -67,14 +70,10 @@ struct live_verdict {
   std::optional<verdict> is;
 };
 
-/// Diagnoses the last seconds as if they were a whole run. Returns no verdict if the result may be
-/// wrong because the run's beginning is missing: a long start-up, or batch numbers that contradict
-/// each other. The text contains no rates or shares, because the screen shows newer ones next to
-/// it.
-live_verdict judge(const run_files& files) {
-  diagnostic_log silent = diagnostic_log::silenced();
-  judgement judged =
-      diagnose_run(read_run(files, diagnosis_parts, silent), /*skip_batches=*/0, silent);
+/// Returns no verdict if the result may be wrong because the run's beginning is missing: a long
+/// start-up, or batch numbers that contradict each other. The text contains no rates or shares,
+/// because the screen shows newer ones next to it.
+live_verdict verdict_of(judgement& judged) {
   if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
@@ -90,6 +89,44 @@ live_verdict judge(const run_files& files) {
   if (*d.is == verdict::consumer_bound) return {name + "a faster loader would not help", d.is};
   if (!d.limit.empty()) return {name + d.limit, d.is};
   return {name + "no change is sure to help; `lotus-tool diagnose` examines the whole run", d.is};
+}
+
+std::vector<std::string> waits_of(const run_data& run, const run_blocked_on& joined) {
+  constexpr double min_blocked = 0.1;
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  for (const op_samples& op : run.ops) {
+    const blocked_list* const list = joined.of(op.name);
+    if (list == nullptr) continue;
+    std::int64_t total_ns = 0;
+    for (std::size_t f = 0; f < op.by_file.size(); ++f) total_ns += op.by_file[f].total_ns;
+    const std::optional<cpu_split>& cpu = op.details().cpu;
+    const std::optional<std::int64_t> blocked_ns = cpu ? cpu->blocked_ns : std::nullopt;
+    std::string text = waiting_text(joined, shown_name(op.name), blocked_ns, total_ns, min_blocked);
+    if (!text.empty()) found.emplace_back(blocked_ns.value_or(list->ns), std::move(text));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (auto& [ns, text] : found) texts.push_back(std::move(text));
+  return texts;
+}
+
+/// Diagnoses the last seconds as if they were a whole run. Sets the verdict only if they contain
+/// enough batches.
+void judge(const run_files& files, live_run& run) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  run_parts parts = diagnosis_parts;
+  parts.totals = true;
+  const run_data read = read_run(files, parts, silent);
+  if (run.now.batches < min_batches) {
+    run.waits = waits_of(read, join_waits(read, silent));
+    return;
+  }
+  judgement judged = diagnose_run(read, /*skip_batches=*/0, silent);
+  run.waits = waits_of(read, judged.found ? judged.found->blocked_on : join_waits(read, silent));
+  live_verdict is = verdict_of(judged);
+  run.verdict = std::move(is.sentence);
+  run.bound = is.is;
 }
 
 void add_calls(const seen_calls& calls, live_figures& to) {
@@ -305,11 +342,9 @@ void live_runs::update_run(const live_folder& folder, run_files files, std::uint
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
-  if (index != chosen || run.now.batches < min_batches || now_ns_ < run.next_verdict_ns) return;
+  if (index != chosen || now_ns_ < run.next_verdict_ns) return;
   const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
-  live_verdict judged = judge(files);
-  run.verdict = std::move(judged.sentence);
-  run.bound = judged.is;
+  judge(files, run);
   run.verdict_ns = now_ns_;
   judging_ns_ = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
   run.next_verdict_ns = now_ns_ + verdict_rest * judging_ns_;

@@ -61,6 +61,9 @@ std::string cut(std::string_view text, std::size_t columns) {
 
 constexpr std::size_t widest_name = 34;
 
+/// A verdict that is older than this is shown with its age.
+constexpr std::int64_t old_ns = 15'000'000'000;
+
 std::string name_of(std::string_view text) {
   return cut(printable_line(text), widest_name);
 }
@@ -201,6 +204,22 @@ part operations_part(const live_figures& now, const screen_state& state) {
   return found;
 }
 
+/// Returns what operations wait for, with the age of this information if it is old.
+part waits_part(const live_run& run, std::size_t columns) {
+  part found;
+  if (run.waits.empty() || run.now.operations.empty()) return found;
+  const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
+  found.lines.push_back("  waits" + (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago"));
+  constexpr std::size_t max_lines = 3;
+  for (const std::string& text : run.waits) {
+    for (const std::string& line : wrap(text, columns - 2, max_lines)) {
+      found.lines.push_back("  " + line);
+    }
+  }
+  found.least = 2;
+  return found;
+}
+
 part batches_part(const live_run& run, std::size_t columns) {
   part found;
   if (run.now.slowest.empty()) return found;
@@ -290,7 +309,6 @@ std::string verdict_of(const live_run& run) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
   }
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  constexpr std::int64_t old_ns = 15'000'000'000;
   return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + run.verdict;
 }
 
@@ -321,14 +339,15 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
         "last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now);
     for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
-    std::vector<part> parts{operations_part(run.now, state), stages_part(run.now, state.columns),
-                            batches_part(run, state.columns), runs_part(runs, state),
-                            counters_part(run.now, state.columns)};
+    std::vector<part> parts{
+        operations_part(run.now, state),       stages_part(run.now, state.columns),
+        batches_part(run, state.columns),      runs_part(runs, state),
+        counters_part(run.now, state.columns), waits_part(run, state.columns)};
     const std::size_t used_rows = lines.size() + (state.keys ? 1 : 0);
     share_out(parts, state.rows ? std::optional(*state.rows - std::min(used_rows, *state.rows))
                                 : std::nullopt);
     // The parts as they appear on the screen from top to bottom.
-    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {
+    for (const std::size_t p : {3U, 1U, 0U, 5U, 2U, 4U}) {
       const part& shown = parts[p];
       for (std::size_t i = 0; i < shown.given; ++i) {
         // If the line of the chosen run does not fit, it replaces the last line that fits.

@@ -16,10 +16,13 @@
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
+#include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
+#include "waits/join/log_waits.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -60,7 +63,9 @@ class stage_operations {
 /// Draws one log. Slices that partly overlap others are drawn on further tracks, see next_lane().
 class log_drawer {
  public:
-  log_drawer(const batch_slices& batches, trace_sink& sink) : batches_(batches), sink_(sink) {}
+  log_drawer(const batch_slices& batches, const log_waits& waits, std::size_t file,
+             const name_table& names, trace_sink& sink)
+      : batches_(batches), waits_(waits), file_(file), names_(names), sink_(sink) {}
 
   void draw_log(const run_data& run, std::size_t file, track where, bool operations, view& shown,
                 name_table& names) {
@@ -101,7 +106,20 @@ class log_drawer {
 
  private:
   void draw(const drawn_slice& slice, track where) {
-    if (slice.batch == nullptr) {
+    const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
+    if (slice.batch == nullptr && waits_.has(file_, slice.start_ns, end_ns)) {
+      const std::string name = shown_name(names_.name(slice.operation));
+      const std::string text = waits_.text(file_, slice.start_ns, end_ns, name);
+      sink_.slice({where,
+                   "op",
+                   name,
+                   slice.start_ns,
+                   slice.duration_ns,
+                   false,
+                   {},
+                   {},
+                   {{"blocked_on", text}}});
+    } else if (slice.batch == nullptr) {
       sink_.operation(where, slice.operation, slice.start_ns, slice.duration_ns);
     } else {
       batches_.draw(*slice.batch, where, sink_);
@@ -109,19 +127,22 @@ class log_drawer {
   }
 
   const batch_slices& batches_;
+  const log_waits& waits_;
+  std::size_t file_;
+  const name_table& names_;
   trace_sink& sink_;
   nesting_lanes<drawn_slice> lanes_;
 };
 
 }  // namespace
 
-void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
-              drawing_state& picture) {
+void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
+              const log_waits& waits, view& shown, drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
-    log_drawer log(batches, picture.sink);
+    log_drawer log(batches, waits, f, picture.names, picture.sink);
     log.draw_log(run, f, thread, operations, shown, picture.names);
     for (int lane = 1; log.next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};

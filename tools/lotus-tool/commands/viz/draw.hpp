@@ -12,6 +12,7 @@
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
+#include "waits/join/log_waits.hpp"
 
 namespace lotus::tool {
 
@@ -41,8 +42,9 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
 /// draws everything with its own tracks, such as counters. Slices that overlap partly, such as
 /// scopes that moved to another thread, are drawn on a further track below the thread's track.
 /// Throws input_error.
-void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
-              drawing_state& picture);
+/// @param waits  what threads waited for; operations with a sample have it as an argument.
+void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
+              const log_waits& waits, view& shown, drawing_state& picture);
 
 }  // namespace lotus::tool
 

@@ -32,6 +32,7 @@
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
 #include "verdict/diagnosis.hpp"
+#include "waits/join/log_waits.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -163,6 +164,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
 struct scanned_run {
   run_data data;
   std::optional<run_verdict> verdict;
+  log_waits waits;
 };
 
 /// Frees the memory of the operations, which only the diagnosis needs.
@@ -206,7 +208,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
       continue;
     }
     view shown(options.view, run);
-    draw_run(run, tracks[r], !options.coarse, shown, state);
+    draw_run(run, tracks[r], !options.coarse, scanned[r].waits, shown, state);
     if (scanned[r].verdict) draw_verdict(*scanned[r].verdict, run, tracks[r], state);
     reached = reached || shown.has_time(run.first_ns, run.last_ns);
     found_names = found_names || shown.found_names();
@@ -227,13 +229,15 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   std::int64_t base_ns = INT64_MAX;
   bool empty = true;
   for (const run_files& run : preprocessed.runs) {
-    auto& [data, verdict] = scanned.emplace_back(scanned_run{read_run(run, {}, diagnostics), {}});
+    auto& [data, verdict, waits] =
+        scanned.emplace_back(scanned_run{read_run(run, {}, diagnostics), {}, {}});
     if (has_verdict(options, data)) {
       diagnostic_log silent = diagnostic_log::silenced();
       data = read_run(run, diagnosis_parts, silent);
       verdict = find_verdict(data);
       forget_operations(data);
     }
+    if (!options.coarse) waits = log_waits::read(data, diagnostics);
     empty = empty && data.empty();
     if (!data.aggregated.empty()) {
       diagnostics.note(run.dir + ": " + no_window_text(data.aggregated));

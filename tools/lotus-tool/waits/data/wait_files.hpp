@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
 #define LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,6 +38,11 @@ struct process_waits {
 /// Returns the wait samples of each process of a run; empty if there are none. Reports damaged
 /// lines to `diagnostics`. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
+
+/// Returns the word of wait_reason_words, such as "lock".
+inline const char* reason_word(wait_reason reason) noexcept {
+  return lotus::detail::wait_reason_words[static_cast<std::size_t>(reason)];
+}
 
 /// Reads a word of wait_reason_words. Returns false if `word` is none.
 bool read_reason(std::string_view word, wait_reason& reason);

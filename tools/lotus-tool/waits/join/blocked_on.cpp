@@ -6,63 +6,23 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "log/process_info.hpp"
 #include "log/shown_name.hpp"
-#include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
-#include "waits/join/thread_logs.hpp"
+#include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
 namespace {
-
-// Waits for batches and preprocessing have no operation's name, so the code below uses these
-// numbers for them instead of the number of a name. Numbers of names are much smaller.
-constexpr std::uint32_t of_wait = UINT32_MAX;
-constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
-
-/// The time of a sample. join_waits() determines which operations a thread had open at this time.
-struct moment {
-  std::int64_t time_ns = 0;
-  std::size_t sample = 0;  ///< index in all samples
-  bool of_holder = false;  ///< true: the thread holds the lock; false: the thread waits
-};
-
-/// The operations that were open at the time of a sample.
-struct open_spans {
-  std::set<std::uint32_t> names;
-  std::int64_t holder_since_ns = INT64_MIN;  ///< start of the holder's innermost span
-  std::uint32_t holder = 0;
-  bool holder_known = false;
-};
-
-void visit(std::vector<moment>& moments, std::int64_t start_ns, std::int64_t end_ns,
-           std::uint32_t name, std::vector<open_spans>& open) {
-  auto at = std::lower_bound(moments.begin(), moments.end(), start_ns,
-                             [](const moment& m, std::int64_t ns) { return m.time_ns < ns; });
-  for (; at != moments.end() && at->time_ns < end_ns; ++at) {
-    open_spans& of = open[at->sample];
-    if (!at->of_holder) {
-      of.names.insert(name);
-    } else if (start_ns >= of.holder_since_ns) {
-      of.holder_since_ns = start_ns;
-      of.holder = name;
-      of.holder_known = true;
-    }
-  }
-}
 
 std::string address_text(std::uint64_t address) {
   std::ostringstream text;
@@ -170,12 +130,6 @@ class collector {
   std::map<std::pair<wait_reason, std::string>, group> groups_;
 };
 
-std::string held_name(const run_data& run, std::uint32_t name) {
-  if (name == of_wait) return "waiting for a batch";
-  if (name == of_preprocessing) return "preprocessing";
-  return shown_name(run.names.name(name));
-}
-
 }  // namespace
 
 std::string what_of(const wait_sample& sample) {
@@ -203,60 +157,24 @@ const blocked_list* run_blocked_on::of(std::string_view name) const {
 
 run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   run_blocked_on joined;
-  std::vector<process_waits> processes = read_waits(*run.files, diagnostics);
-  if (processes.empty()) return joined;
-  const thread_logs threads(run);
-  std::vector<const wait_sample*> samples;
-  std::vector<std::size_t> process_of;  // by index of the sample
-  // For each log, by its index: the times of samples at which the open operations of the log's
-  // thread must be found.
-  std::unordered_map<std::size_t, std::vector<moment>> moments;
-  for (const process_waits& process : processes) {
-    // Caches the logs of each thread.
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> logs;
-    const auto ask = [&](std::uint64_t tid, const moment& when) {
-      const auto [known, fresh] = logs.try_emplace(tid);
-      if (fresh) known->second = threads.of(tid, process.ending);
-      for (const std::size_t file : known->second) moments[file].push_back(when);
-    };
-    joined.processes.push_back(process.ending);
-    for (const wait_sample& sample : process.samples) {
-      const std::size_t number = samples.size();
-      samples.push_back(&sample);
-      process_of.push_back(joined.processes.size() - 1);
-      ask(sample.tid, {sample.time_ns, number, false});
-      if (sample.holder != 0) ask(sample.holder, {sample.time_ns, number, true});
-    }
-  }
-  for (auto& [file, of] : moments) {
-    std::stable_sort(of.begin(), of.end(),
-                     [](const moment& a, const moment& b) { return a.time_ns < b.time_ns; });
-  }
-  std::vector<open_spans> open(samples.size());
-  for (const batch_record& r : run.batches.records()) {
-    const auto at = moments.find(r.file.value());
-    if (at == moments.end() || r.is_marker()) continue;
-    if (r.kind != record_kind::wait && r.kind != record_kind::preprocessed) continue;
-    visit(at->second, r.start_ns, r.end_ns(),
-          r.kind == record_kind::wait ? of_wait : of_preprocessing, open);
-  }
-  for (auto& [file, of] : moments) {
-    run.for_each_operation(file, [&, &of = of](const operation& op) {
-      visit(of, op.start_ns, op.end_ns(), op.name, open);
-    });
-  }
+  const sampled_waits waits(
+      run, sampled_waits::operations_of::all_threads, run.names,
+      [&run](std::size_t file, const on_operation& visit) { run.for_each_operation(file, visit); },
+      diagnostics);
+  for (const process_waits& process : waits.processes()) joined.processes.push_back(process.ending);
   std::map<std::uint32_t, collector> collectors;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::string what = what_of(*samples[i]);
-    const std::string held_by = open[i].holder_known ? held_name(run, open[i].holder) : "";
-    for (const std::uint32_t name : open[i].names) {
-      collectors[name].add(*samples[i], process_of[i], what, held_by);
+  for (const sampled_wait& wait : waits.all()) {
+    const std::string what = what_of(*wait.sample);
+    const std::string held_by = waits.held_by(wait);
+    for (const std::uint32_t name : wait.open) {
+      collectors[name].add(*wait.sample, wait.process, what, held_by);
     }
   }
   for (auto& [name, of] : collectors) {
-    (name == of_wait            ? joined.waits
-     : name == of_preprocessing ? joined.preprocessing
-                                : joined.ops[std::string(run.names.name(name))]) = of.finish();
+    (name == sampled_wait::of_wait            ? joined.waits
+     : name == sampled_wait::of_preprocessing ? joined.preprocessing
+                                              : joined.ops[std::string(run.names.name(name))]) =
+        of.finish();
   }
   return joined;
 }
@@ -270,7 +188,7 @@ void write_list(json_writer& json, const std::vector<blocked_on>& list) {
   for (const blocked_on& one : list) {
     if (written++ == most) break;
     json.begin_object();
-    json.member("reason", lotus::detail::wait_reason_words[static_cast<std::size_t>(one.reason)]);
+    json.member("reason", reason_word(one.reason));
     if (!one.what.empty()) json.member("what", one.what);
     if (!one.held_by.empty()) {
       json.member("held_by", one.held_by).member("held_share", one.held_share);
@@ -366,13 +284,15 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
 }
 
 std::string waiting_text(const run_blocked_on& joined, const std::string& name,
-                         std::int64_t blocked_ns, std::int64_t wall_ns) {
+                         std::optional<std::int64_t> blocked_ns, std::int64_t total_ns,
+                         double min_blocked) {
   constexpr std::uint64_t min_samples = 10;
   const blocked_list* const list = joined.of('S' + name);
-  if (list == nullptr || list->samples < min_samples || wall_ns <= 0) return {};
-  const double blocked = static_cast<double>(blocked_ns) / static_cast<double>(wall_ns);
-  if (blocked < 0.5) return {};
-  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked) + '.';
+  if (list == nullptr || list->samples < min_samples || total_ns <= 0) return {};
+  const double blocked =
+      static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
+  if (blocked < min_blocked) return {};
+  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
 }
 
 }  // namespace lotus::tool

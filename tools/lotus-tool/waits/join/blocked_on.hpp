@@ -94,12 +94,14 @@ std::string wait_phrase(const blocked_on& of, const std::string& name);
 /// @param blocked  the share (0..1) of the operation's time during which it was blocked.
 std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked);
 
-/// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time.".
-/// Returns "" if the operation is not mostly blocked, or if fewer than 10 samples show that it
-/// waited.
+/// Returns a text such as "Read waits for the disk: /data/train.tar during 71 % of its time".
+/// Returns "" if the operation is blocked for less than the share `min_blocked` (0..1) of its time,
+/// or if fewer than 10 samples show that it waited.
 /// @param name  name of the operation, without the S that logs put before it.
+/// @param blocked_ns  the measured blocked time; nullopt: estimated from the samples.
 std::string waiting_text(const run_blocked_on& joined, const std::string& name,
-                         std::int64_t blocked_ns, std::int64_t wall_ns);
+                         std::optional<std::int64_t> blocked_ns, std::int64_t total_ns,
+                         double min_blocked);
 
 }  // namespace lotus::tool
 

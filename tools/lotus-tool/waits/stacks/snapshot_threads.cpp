@@ -165,7 +165,7 @@ void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread
     }
     json.member("running", !t.waits);
     if (t.waits) {
-      json.member("reason", lotus::detail::wait_reason_words[static_cast<std::size_t>(t.reason)]);
+      json.member("reason", reason_word(t.reason));
       if (!t.what.empty()) json.member("what", t.what);
       if (t.holder != 0) json.member("holder", t.holder);
     }

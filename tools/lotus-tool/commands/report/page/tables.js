@@ -58,7 +58,23 @@ function gainOf(op, run) {
   return attack ? attack.gain : undefined;
 }
 
-function operationColumns(all) {
+/** Returns what an operation was blocked on, the most frequent first: text, ns, share of its samples, samples, stack. */
+function waitsOf(name, run) {
+  const found = run.blocked_on.find((of) => of.name === name);
+  return found ? found.by : [];
+}
+
+/** @param {(name: string, run: any) => void} select */
+function blockedOnColumns(all, runOf, select) {
+  const first = (op) => waitsOf(shownName(op.name), runOf.get(op))[0];
+  if (!all.some((op) => first(op))) return [];
+  return [column("blocked on", "What it mostly waits for while it is blocked, and for which share of that time; press it to see the calls", (op) => {
+    const most = first(op);
+    return most ? linkTo(most.text + " (" + percent(most.share) + ")", () => select(shownName(op.name), runOf.get(op))) : "";
+  }, (op) => first(op) && first(op).ns)];
+}
+
+function operationColumns(all, select) {
   const runOf = new Map(report.runs.flatMap((run) => run.ops.map((op) => [op, run])));
   const share = (op) => {
     const ns = pathOf(op, runOf.get(op));
@@ -70,7 +86,7 @@ function operationColumns(all) {
   const gains = !all.some((op) => gain(op)) ? [] : [
     column("gain if 1.25× faster", "How many times as fast the whole run would be if this operation were 1.25 times as fast", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
   return [callsColumn, ...path, ...gains, histogramColumn((op) => operationColour(shownName(op.name))),
-    totalColumn, selfColumn, ...withCpu(all), ...spreadColumns, ...belowColumns,
+    totalColumn, selfColumn, ...withCpu(all), ...blockedOnColumns(all, runOf, select), ...spreadColumns, ...belowColumns,
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
 }
 
@@ -85,7 +101,7 @@ function showOperations(select) {
   byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
   byId("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
   showLeaks();
-  const columns = withMainColumns(operationColumns(all), ["of the critical path", "total"]);
+  const columns = withMainColumns(operationColumns(all, select), ["of the critical path", "total"]);
   return new SortedTable(byId("ops"), operationHead, columns, (op, run) => {
     const name = shownName(op.name);
     const button = linkTo(name, () => select(name, run));

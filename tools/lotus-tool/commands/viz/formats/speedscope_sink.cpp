@@ -94,6 +94,7 @@ void speedscope_sink::slice(const slice_event& event) {
       event.category != "cpu" && event.category != "path" && event.category != "verdict";
   if (event.instant || !is_thread_time) return;
   add_slice(event.where, frame_of(event.name), event.start_ns, event.duration_ns);
+  if (event.category == "op") operations_ns_.back() += event.duration_ns;
 }
 
 void speedscope_sink::async(const async_event& /*event*/) {}

@@ -29,9 +29,10 @@ struct event_text {
   std::string_view text;
 };
 
-/// A slice that is not an operation, or a point in time if `instant` is true. All slices of one
-/// kind have the same name, because viewers add up slices by name; numbers are given as arguments.
-/// Times are ns since the Unix epoch. The texts are valid only during the call.
+/// A slice that is not an operation or an operation with arguments, or a point in time if `instant`
+/// is true. All slices of one kind have the same name, because viewers add up slices by name;
+/// numbers are given as arguments. Times are ns since the Unix epoch. The texts are valid only
+/// during the call.
 struct slice_event {
   track where;
   std::string_view category;  ///< one of trace_sink::categories
@@ -82,7 +83,7 @@ class trace_sink {
   virtual void thread_below(track where, track of, std::string_view name, std::uint32_t order) = 0;
   /// Adds a track that belongs to the process and to no thread; the track has a number of its own.
   virtual void process_track(track where, std::string_view name, std::uint32_t order) = 0;
-  /// Writes a call of an operation.
+  /// Writes a call of an operation without arguments.
   /// @param name  number of the name in the name_table that the sink was created with.
   virtual void operation(track where, std::uint32_t name, std::int64_t start_ns,
                          std::int64_t duration_ns) = 0;

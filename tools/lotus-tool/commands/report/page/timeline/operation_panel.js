@@ -2,6 +2,28 @@
 "use strict";
 
 const slowestListed = 10;
+
+/** Returns what an operation was blocked on, each with the calls in which a thread waited most often. */
+function waitParts(waits) {
+  if (!waits.length) return [];
+  const list = element("div", undefined, "waits");
+  waits.forEach((of, i) => {
+    const title = of.text + ": " + humanTime(of.ns) + ", " + percent(of.share) + " of the blocked time (" +
+      grouped(of.samples) + (of.samples === 1 ? " sample)" : " samples)");
+    if (!of.stack) {
+      list.append(element("p", title));
+      return;
+    }
+    const entry = element("details");
+    entry.open = i === 0;
+    const calls = element("ol");
+    for (const call of of.stack) calls.append(element("li", call));
+    entry.append(element("summary", title), calls);
+    list.append(entry);
+  });
+  return [element("h4", "Blocked on"), list];
+}
+
 /** Returns the elements of the panel. @param {any} selection as TimelineSelection.operation() creates it @param actions
  * the functions that links in the panel call @param room width for pictures in pixels */
 function operationPanel(timeline, selection, actions, room) {
@@ -29,6 +51,7 @@ function operationPanel(timeline, selection, actions, room) {
       { marked: hit ? hit.row.duration(hit.i) : undefined, took: selection.took, axis: selection.axis, room },
       { choose: (took) => actions.selectDurations(name, took), look: (axis) => actions.lookAtDurations(axis) }));
   }
+  parts.push(...waitParts(waitsOf(name, timeline.run)));
   const box = element("div", undefined, "scroll");
   box.append(simpleTable("The slowest", [["slowest", "How long the call took; press it to go there"],
     ["start", "When the call began, after the start of the run"], ["thread", "The thread that it ran on"],

@@ -1,0 +1,77 @@
+// Finds the operations that were open when threads were sampled that waited.
+#ifndef LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
+#define LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/operation_names.hpp"
+#include "model/run_data.hpp"
+#include "waits/data/wait_files.hpp"
+
+namespace lotus::tool {
+
+/// A sample, and the operations that were open at its time.
+struct sampled_wait {
+  // Waits for batches and preprocessing have no operation's name. They have these numbers instead
+  // of the number of a name, because numbers of names are much smaller.
+  static constexpr std::uint32_t of_wait = UINT32_MAX;
+  static constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
+
+  const wait_sample* sample = nullptr;
+  std::size_t process = 0;                   ///< index in sampled_waits::processes()
+  std::set<std::uint32_t> open{};            ///< names of what the waiting thread had open
+  std::vector<std::size_t> logs{};           ///< indexes of the logs of the waiting thread
+  std::int64_t holder_since_ns = INT64_MIN;  ///< start of the innermost span of the lock's holder
+  std::uint32_t holder = 0;                  ///< name of this span
+  bool holder_known = false;
+};
+
+using on_operation = std::function<void(const operation&)>;
+
+/// All wait samples of a run.
+class sampled_waits {
+ public:
+  /// Of which threads the open operations are found. Those of the threads that hold locks are
+  /// always found.
+  enum class operations_of : std::uint8_t { all_threads, holders };
+
+  /// Throws input_error.
+  /// @param names  the names of the operations that `each_operation` passes; must outlive this
+  ///               object.
+  /// @param each_operation  calls a function for each operation of the log with the given index.
+  sampled_waits(const run_data& run, operations_of of, const name_table& names,
+                const std::function<void(std::size_t file, const on_operation&)>& each_operation,
+                diagnostic_log& diagnostics);
+
+  const std::vector<process_waits>& processes() const noexcept { return processes_; }
+  const std::vector<sampled_wait>& all() const noexcept { return waits_; }
+
+  /// Returns what held the lock: the name of an operation without S, "preprocessing", or "waiting
+  /// for a batch"; "" if unknown.
+  std::string held_by(const sampled_wait& wait) const;
+
+ private:
+  /// The time of a sample, at which the open operations of a thread must be found.
+  struct moment {
+    std::int64_t time_ns = 0;
+    std::size_t wait = 0;    ///< index in waits_
+    bool of_holder = false;  ///< true: the thread holds the lock; false: the thread waits
+  };
+
+  void visit(const std::vector<moment>& moments, std::int64_t start_ns, std::int64_t end_ns,
+             std::uint32_t name);
+
+  const name_table& names_;
+  std::vector<process_waits> processes_;
+  std::vector<sampled_wait> waits_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
