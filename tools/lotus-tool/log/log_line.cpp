@@ -14,7 +14,8 @@ const char* classify_batch(log_line& line) noexcept {
     if (line.name.substr(0, k.line_prefix.size()) != k.line_prefix) continue;
     const std::string_view rest = line.name.substr(k.line_prefix.size());
     if (rest.empty()) return "a batch record without a batch number";
-    // SBatchWaiter, for example, is the operation BatchWaiter and not a malformed record of a wait.
+    // A name such as SBatchWaiter has no '_' after "SBatchWait": it is the operation BatchWaiter
+    // and not a malformed record of a wait.
     if (rest.front() != '_') continue;
     std::uint64_t number = 0;
     std::size_t digits = 0;

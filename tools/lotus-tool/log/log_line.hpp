@@ -86,7 +86,8 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& va
       continue;
     }
     const auto n = static_cast<unsigned>(__builtin_ctzll(stop)) / 8U;
-    // The shift moves the n digits to the end of the eight bytes, after zero bytes.
+    // Only the first n of the eight bytes are digits. The shift moves them to the end of the word
+    // and puts zero bytes before them.
     if (n > 0) sum = sum * powers[n] + value_of_eight(word << (64U - 8U * n));
     value = sum;
     digits = static_cast<std::size_t>(p - begin) + n;
@@ -120,8 +121,9 @@ inline const char* skip_blanks(const char* p, const char* end, bool& skipped) no
   return p;
 }
 
-/// Recognizes batch records, such as SBatchWait_i. Call it only for names that begin with "SBatch".
-/// Returns nullptr, or a description of what is wrong with the name.
+/// Sets `line.kind` and `line.batch` if the line's name is that of a batch record, such as
+/// SBatchWait_7. Call it only for names that begin with "SBatch". Returns nullptr, or a description
+/// of what is wrong with the name.
 const char* classify_batch(log_line& line) noexcept;
 
 /// Returns the reason why parse_line() cannot read a line.

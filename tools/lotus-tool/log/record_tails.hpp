@@ -1,4 +1,5 @@
-// Collects in memory the lines that dead processes could not write, as tails of their logs.
+// Collects the lines that processes could not write to their logs because they died. The lines are
+// kept in memory, as tails of the logs.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 

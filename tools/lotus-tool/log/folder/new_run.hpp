@@ -37,8 +37,8 @@ class start_list {
   ~start_list();
 
   const std::string& path() const noexcept { return path_; }
-  /// Returns the directory and prefix of each recording's logs without repetitions, the most recent
-  /// last. Paths below the current directory are relative.
+  /// Returns the directory and prefix of each recording's logs. A pair that several recordings used
+  /// occurs once; the most recent is the last. Paths below the current directory are relative.
   std::vector<std::pair<std::string, std::string>> places() const;
 
  private:

@@ -23,7 +23,7 @@ struct time_window {
   }
 };
 
-/// The range of time that is read from a run, if the user requested only a part of the run.
+/// The time range that is read from a run of which the user requested only a part.
 struct read_window {
   /// The requested part and the margins before and after it.
   time_window read;
