@@ -45,11 +45,12 @@ struct exit_state {
 /// one program may run at a time.
 exit_state run_command(const command& what);
 
-/// Runs a program in three steps (constructor, go() and ended()), so that the caller can do
-/// something before the program starts and while it runs.
+/// Runs a program in three steps: the constructor forks, go() starts the program, and ended() waits
+/// for its end. The caller can do something between these steps.
 class child_process {
  public:
-  /// Forks; the child process waits for go(). Throws input_error.
+  /// Creates the child process with fork(). The child process executes the program only after go()
+  /// is called. Throws input_error if the process cannot be created.
   explicit child_process(const command& what);
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
@@ -59,7 +60,8 @@ class child_process {
   pid_t pid() const noexcept { return pid_; }
   /// Starts the program. Throws input_error if it cannot be executed.
   void go();
-  /// Waits up to `max_ms` (-1: forever) for the end of the program. Returns whether it has ended.
+  /// Waits up to `max_ms` milliseconds (-1: without limit) for the end of the program. Returns
+  /// whether the program has ended.
   bool ended(int max_ms);
   exit_state state() const noexcept { return state_; }
 

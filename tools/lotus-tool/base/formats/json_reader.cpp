@@ -53,7 +53,8 @@ class token_reader {
   static bool is_blank(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
   static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-  /// Skips blanks and returns the next byte without consuming it; nullopt at the end.
+  /// Skips blanks and returns the byte after them without consuming it; nullopt at the end of the
+  /// stream.
   std::optional<char> peek() {
     while (!in_.at_end()) {
       const std::string_view text = in_.buffered();
@@ -137,14 +138,15 @@ class token_reader {
   }
 
   bool number() {
-    // Fast path: nearly all numbers lie completely in the buffer and need not be copied.
+    // Fast path for nearly all numbers: if the whole number is in the buffer, it is read there
+    // without copying it.
     const std::string_view text = in_.buffered();
     std::size_t n = 0;
     while (n < text.size() && is_of_number(text[n])) ++n;
     if (n < text.size() && n > 0) {
       const std::string_view here = text.substr(0, n);
-      // Since a byte follows in the buffer, skip() does not refill the buffer, and `here` stays
-      // valid.
+      // The buffer has at least one more byte after the number. Therefore skip() does not refill
+      // the buffer, and `here` stays valid.
       const bool is_word = here == "-" && (text[n] == 'I' || text[n] == 'N');
       if (!is_word) return check_number(here, [this, n] { in_.skip(n); });
     }
