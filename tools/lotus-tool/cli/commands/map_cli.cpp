@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* mapping_file = "mapping_funcs.json";
 
-/// Adds the flags --json and --csv, which cannot be used together.
+/// Adds the flags --json and --csv to a command. The user can give only one of them.
 template <class Options>
 void add_printing(CLI::App& command, Options& options) {
   CLI::Option* json = command.add_flag_callback(
@@ -36,7 +36,8 @@ void add_printing(CLI::App& command, Options& options) {
   add_table_options(command);
 }
 
-/// Adds the option --rate; if it is not given, `rate_hz` keeps its value.
+/// Adds the option --rate to a command. If the user gives the option, its value is stored in
+/// `rate_hz`; otherwise `rate_hz` keeps its value.
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;

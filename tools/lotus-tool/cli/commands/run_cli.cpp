@@ -59,7 +59,8 @@ bool has_logs(const launched& run) {
   }
 }
 
-/// Prints what the threads did in a program that has no markers such as LOTUS_SCOPE.
+/// Prints what the threads of the program did. It is used for a program without markers such as
+/// LOTUS_SCOPE, for which `lotus-tool run` can only observe the threads.
 int report_threads(const run_options& options, const launched& run, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   attempt(diagnostics, "", [&] {

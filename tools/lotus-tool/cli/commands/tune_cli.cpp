@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The values of the options as the user typed them.
+/// Values of options of `lotus-tool tune`, as the user typed them. take_tune_texts() converts them.
 struct tune_texts {
   std::vector<std::string> set, environment, start;
   std::string seconds{"20s"};

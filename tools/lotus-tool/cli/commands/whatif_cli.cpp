@@ -18,7 +18,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Converts "NAME=2" to the pair of "NAME" and 2. Throws usage_error.
+/// Converts a text such as "NAME=2" or "NAME=2x" to the pair of "NAME" and 2. Throws usage_error if
+/// the text does not have this form.
 std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -34,7 +35,7 @@ std::size_t thread_count(double value, const std::string& option) {
   return static_cast<std::size_t>(value);
 }
 
-/// The values of the options as the user typed them.
+/// Values of options of `lotus-tool whatif`, as the user typed them. take_texts() converts them.
 struct whatif_texts {
   std::vector<std::string> workers, faster, without;
   std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;
