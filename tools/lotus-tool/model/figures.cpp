@@ -23,14 +23,14 @@ figure or_missing(const std::optional<Value>& value) {
   return value ? figure(*value) : figure();
 }
 
-/// Returns one member of `cpu`, such as the time that the threads were blocked; missing if CPU time
-/// was not measured.
+/// Returns one member of the operation's CPU times, such as the time that the threads were blocked.
+/// The result is a missing figure if CPU time was not measured.
 figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part) {
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
-/// Returns one member of `heap` divided by the number of calls, such as the allocated bytes per
-/// call.
+/// Returns one member of the operation's heap use, divided by the number of its calls, such as the
+/// allocated bytes per call. The result is a missing figure if allocations were not counted.
 figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
   if (!of.heap || of.time.count == 0) return {};
   return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);

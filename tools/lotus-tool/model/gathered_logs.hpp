@@ -1,4 +1,5 @@
-// Combines the logs of a run in a fixed order, while several threads read different logs.
+// Combines the data of a run's logs in a fixed order, so that results do not depend on timing,
+// while several threads each read another log.
 #ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 #define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
@@ -52,8 +53,8 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Combines the logs of a run into one run_data while they are read, so that only a few complete
-/// logs are in memory at a time.
+/// Combines the logs of a run into one run_data. It takes each log as soon as it was read, so that
+/// the data of only a few logs is in memory at a time.
 class gathered_logs {
  public:
   /// @param side  the side data of the run.
@@ -66,8 +67,8 @@ class gathered_logs {
   /// @param index  the index of the log; each index is added once.
   void take(std::size_t index, std::unique_ptr<log_data> log);
 
-  /// Returns the batch records. Call this after adding all logs. Rethrows the error of the first
-  /// log that could not be read.
+  /// Returns the batch records of all logs. Call this after all logs were added. If a log could not
+  /// be read, rethrows the error of the first such log.
   batch_records finish();
 
  private:
@@ -86,8 +87,8 @@ class gathered_logs {
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  // For each operation, by the id of its name: whether a thread that ran the operation has no CPU
-  // times.
+  // Indexed by the id of an operation's name: whether no CPU times are known for at least one
+  // thread that ran the operation.
   std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };

@@ -78,7 +78,8 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   if (wanted.by_arguments) arguments.emplace(side, file_id(index));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
-  // Count in local variables, because `to` may share a cache line with data of another thread.
+  // Count in local variables and not in `to`, because `to` may lie in the same cache line as data
+  // that another thread writes, which would make each addition slow.
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
@@ -130,7 +131,8 @@ void for_each_log(const run_files& run, Work&& work) {
   const auto work_on = [&] {
     for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
   };
-  // More threads would not be faster, because reading logs is limited by memory bandwidth.
+  // Use at most four threads. More would not be faster, because memory bandwidth limits how fast
+  // logs are read.
   const auto threads =
       std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
@@ -139,7 +141,9 @@ void for_each_log(const run_files& run, Work&& work) {
   for (std::thread& other : others) other.join();
 }
 
-/// Reads all logs. @param read  the time range of the run to read.
+/// Reads all logs of a run, several at a time, and returns the batch records. Stores all other data
+/// in `data`.
+/// @param read  the time range of the run to read.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
                         const time_window& read, run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
@@ -190,7 +194,8 @@ void describe_many(run_data& data) {
   }
 }
 
-/// Moves the data of the side logs into `data`. Adds the names in it to the names of the run.
+/// Moves the data of the side logs into `data.side`. Adds the names that occur in the side logs to
+/// the names of the run.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
   number.reserve(side.names.size());

@@ -20,8 +20,8 @@ struct track {
   std::uint32_t tid = 0;
 };
 
-/// Assigns unique 32-bit numbers: the wanted number if it is free, otherwise another one. Never
-/// assigns 0, which viewers treat as the idle process.
+/// Assigns 32-bit numbers, each only once: the number that the caller wants if it is still free,
+/// otherwise another one. Never assigns 0, because trace viewers treat 0 as the idle process.
 class number_pool {
  public:
   std::uint32_t take(std::uint64_t wanted);

@@ -23,7 +23,8 @@ struct call_times {
 
 struct called_operation {
   call_times all;
-  /// Times by caller. The key is the id of the caller's name; nullopt: no caller.
+  /// The calls of this operation by each caller. The key is the id of the caller's name; nullopt
+  /// stands for calls without a caller.
   std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 

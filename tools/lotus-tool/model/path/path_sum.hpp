@@ -22,7 +22,8 @@ class path_sum {
   explicit path_sum(const run_data& run, std::vector<path_activity>* activities = nullptr)
       : run_(run), activities_(activities) {}
 
-  /// @param file  the log of the thread that worked; nullopt if no thread did.
+  /// Adds the interval from start_ns to end_ns to the activity with this kind and name.
+  /// @param file  the log of the thread that worked in the interval; nullopt if no thread did.
   void add(path_kind kind, std::optional<std::uint32_t> name, std::int64_t start_ns,
            std::int64_t end_ns, optional_file file) {
     if (end_ns <= start_ns) return;

@@ -42,7 +42,8 @@ off_cpu_time::off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure meas
 }
 
 off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
-  // Find the first interval that ends after time_ns, usually near the result of the last call.
+  // Find the first interval that ends after time_ns. Try the result of the last call and the
+  // interval after it before searching all intervals.
   const std::size_t count = intervals_.size();
   const auto is_it = [&](std::size_t i) {
     return (i == 0 || intervals_[i - 1].end_ns <= time_ns) &&

@@ -11,8 +11,9 @@
 
 namespace lotus::tool {
 
-/// How much of the wall time of a span the thread ran, waited for a CPU or was blocked.
-/// `run_queue_ns` and `blocked_ns` are missing if it is unknown why the thread was off the CPU.
+/// How a span's wall time divides into time on the CPU, time waiting for a CPU and blocked time of
+/// its thread. `run_queue_ns` and `blocked_ns` are missing if it is unknown why the thread was off
+/// the CPU.
 struct cpu_split {
   std::int64_t cpu_ns = 0;                   ///< time during which the thread ran
   std::optional<std::int64_t> run_queue_ns;  ///< time during which the thread waited for a CPU
@@ -80,7 +81,7 @@ class off_cpu_time {
 
   std::vector<sums> sums_;
   cpu_measure measure_ = cpu_measure::unknown;
-  // The result of the last search in before(); the next search begins there.
+  // The index that the last call of before() found; the next call begins its search at this index.
   mutable std::size_t hint_ = 0;
 };
 

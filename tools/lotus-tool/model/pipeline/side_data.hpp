@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Converts a stored number to the number in the program. Programs use unsigned 64-bit numbers,
-/// which are stored as signed ones.
+/// Converts the number of a batch or item from the signed 64-bit type in which the tool stores it
+/// to the unsigned 64-bit number that the program used.
 constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
   return static_cast<std::uint64_t>(number);
 }

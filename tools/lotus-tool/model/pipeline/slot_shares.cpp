@@ -32,7 +32,8 @@ bool is_source(const std::vector<passage>& passages) {
   return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
 }
 
-/// Returns when a stage works: one range for each epoch, joined if the ranges overlap.
+/// Returns the time ranges in which a stage works: one range for each epoch. Ranges of epochs that
+/// overlap are joined to one.
 std::vector<window> windows_of(const std::vector<passage>& passages) {
   std::map<std::uint32_t, window> of_epoch;
   for (const passage& p : passages) {

@@ -118,7 +118,8 @@ class stage_reader {
     }
   }
 
-  /// Sets ready_ns and fetched_ns for the spans of one item or batch, which are sorted by start.
+  /// Sets passage::ready_ns and passage::fetched_ns for the spans of one item or batch. `spans`
+  /// must be sorted by start.
   void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const preprocessing_span& s = spans_[spans[i]];

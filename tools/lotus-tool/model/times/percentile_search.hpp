@@ -38,8 +38,8 @@ class percentile_search {
   /// Narrows the ranges. Call this after look() was called for all durations.
   void next();
 
-  /// Returns the percentile as defined by describe(), for a share given to the constructor.
-  /// Requires is_done().
+  /// Returns the percentile, as defined by describe(), for a share that was given to the
+  /// constructor. Call it only when is_done() returns true.
   double at(double share) const;
 
  private:
