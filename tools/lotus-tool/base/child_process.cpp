@@ -38,7 +38,8 @@ bool is_of_our_writing(int signal) noexcept {
   return signal == SIGPIPE || signal == SIGXFSZ;
 }
 
-// The process to which the signal handler forwards signals; if negative, a process group; 0: none.
+// Where the signal handler forwards signals: a process id; if negative, a process group; 0:
+// nowhere.
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
@@ -233,8 +234,8 @@ bool child_process::ended(int max_ms) {
 
 child_process::~child_process() {
   if (pid_ > 0) {
-    // If `target` is a process group, kill() also ends other processes of the group, which the
-    // program has started.
+    // If `target` is a process group, kill it even if the program itself has ended: the group may
+    // contain processes that the program has started.
     if (target < 0 || !reaped_) ::kill(target, SIGKILL);
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }

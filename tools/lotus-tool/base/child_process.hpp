@@ -19,8 +19,8 @@ struct command {
   /// File to which the program's stdout and stderr are appended; the program's stdin is then empty.
   /// If "", the program inherits stdin, stdout and stderr of this process.
   std::string output;
-  /// Used if `output` is "": descriptor of a file or pipe that becomes the program's stdout and
-  /// stderr; -1: none. The caller closes the descriptor.
+  /// Descriptor of a file or pipe that becomes the program's stdout and stderr if `output` is "";
+  /// -1: do not redirect them. The caller closes the descriptor.
   int output_to = -1;
 };
 
@@ -75,11 +75,12 @@ class child_process {
   exit_state state_;
 };
 
-/// Returns the signal that asked this process to end; 0 if there was none.
+/// Returns the signal that asked this process to end; 0 if no such signal has arrived.
 int interrupted_by() noexcept;
 
-/// While the object exists, SIGINT and the other signals that ask this process to end do not end
-/// it, even if it runs no program. The caller asks interrupted_by() whether one has arrived.
+/// While the object exists, SIGINT and the other signals that ask lotus-tool to end do not end
+/// lotus-tool, even if it runs no program. The caller asks interrupted_by() whether such a signal
+/// has arrived.
 class until_interrupted {
  public:
   until_interrupted();

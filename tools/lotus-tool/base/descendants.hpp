@@ -22,8 +22,9 @@ struct descendants_use {
 };
 
 /// All processes that this process has started, directly or indirectly, since the object was
-/// created, whatever their process groups and sessions. Finds orphans too, because the kernel makes
-/// this process their parent. There may be only one such object at a time.
+/// created, whatever their process groups and sessions. This includes processes whose parent has
+/// ended, because the kernel then makes this process their parent. Only one object of this class
+/// may exist at a time.
 class descendants {
  public:
   descendants();

@@ -43,7 +43,7 @@ double positive_number(const std::string& text, std::string_view unit, const std
 const CLI::App& command_named(const CLI::App& app, const std::string& word);
 
 /// Throws usage_error with a suggestion if the user gave an option that the called command does not
-/// have. Call it after parsing.
+/// have. Call it after CLI11 has parsed the command line.
 void check_options(const CLI::App& app);
 
 /// Throws usage_error if the first word of the command line is not a command of `app`. If the

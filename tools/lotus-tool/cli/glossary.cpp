@@ -205,7 +205,8 @@ constexpr entry entries[] = {
     {"per operation", "a hardware counter, summed over the functions of each operation"},
 };
 
-/// Whether `label` equals `known` or, if `known` ends in `*`, begins with the text before the `*`.
+/// Whether the label of a table fits the label `known` of an entry: the two are equal or, if
+/// `known` ends in `*`, `label` begins with the text before the `*`.
 bool fits(std::string_view label, std::string_view known) {
   if (known.empty() || known.back() != '*') return label == known;
   known.remove_suffix(1);

@@ -12,7 +12,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A command in the form that a user types, such as "map build", with its description.
+/// A command of lotus-tool: the words that the user types, such as "map build", and its CLI11
+/// object.
 struct named_command {
   std::string words;
   const CLI::App* app;
@@ -81,7 +82,8 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any.
+/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any
+/// text.
 std::string choices_of(const CLI::Option& option) {
   const std::string& text = option.get_option_text();
   return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");

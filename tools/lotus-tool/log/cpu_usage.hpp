@@ -12,8 +12,8 @@ namespace lotus::tool {
 struct cpu_reading {
   std::int64_t time_ns = 0;  ///< the moment, in ns since 1970
   std::int64_t cpu_ns = 0;   ///< CPU time of all threads of the process until then
-  /// How long the CPUs that the process may use had been idle, summed up over these CPUs; missing
-  /// if it is unknown.
+  /// How long the CPUs that the process may use had been idle until then, summed up over these
+  /// CPUs; nullopt if this is unknown.
   std::optional<std::int64_t> idle_ns{};
 };
 

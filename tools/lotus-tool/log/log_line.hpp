@@ -126,7 +126,7 @@ inline const char* skip_blanks(const char* p, const char* end, bool& skipped) no
 /// of what is wrong with the name.
 const char* classify_batch(log_line& line) noexcept;
 
-/// Returns the reason why parse_line() cannot read a line.
+/// Returns a description of the error in a line that parse_line() could not read.
 const char* blame(std::string_view text) noexcept;
 
 }  // namespace internal
@@ -149,9 +149,9 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   if (p == end || *p != ',') return nullptr;
   p = internal::skip_blanks(p + 1, end, line.blanks);
   p = internal::read_digits(p, end, duration, duration_digits);
-  // Numbers of up to 19 digits fit into 64 unsigned bits, so start and duration can be computed
-  // before their numbers of digits are checked. Without digits, `digits - 1` wraps around to a huge
-  // number, which fails the check.
+  // `start` and `duration` are exact for up to 19 digits, so the condition first checks the numbers
+  // of digits. If a number has no digits, its count of digits minus 1 wraps around to a huge
+  // number, which fails the check too.
   constexpr std::uint64_t limit = INT64_MAX;
   if (start_digits - 1 > 18 || duration_digits - 1 > 18 || start > limit ||
       duration > limit - start) {

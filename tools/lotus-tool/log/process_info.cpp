@@ -233,9 +233,9 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // The log whose number is the id of this thread belongs to this process, unless the process
-    // reports that the log of the thread has another number. In that case, the log with this number
-    // belongs to a thread in another container.
+    // Usually the number of a log is the id of its thread, so the log with the number `tid` belongs
+    // to this process. If the process reports that the log of this thread has another number, the
+    // log with the number `tid` belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

@@ -101,8 +101,8 @@ class run_processes {
 
   /// Returns the process whose logs have this number; null if there is none.
   const process_info* process_of(std::uint64_t number) const;
-  /// Returns which CPU times were measured for the logs with this number. If several recordings
-  /// wrote to these logs, returns the least detailed measurement.
+  /// Returns how the CPU times of the thread whose logs have this number were measured. If several
+  /// recordings wrote to these logs, returns the least detailed of their measurements.
   cpu_measure cpu_of(std::uint64_t number) const;
   /// Returns the parent process of `process` if the parent also recorded into this run; otherwise
   /// null.

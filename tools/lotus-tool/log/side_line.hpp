@@ -37,7 +37,7 @@ struct side_line {
   // Each of the following functions returns one number of the line. Call it only if lines of this
   // kind contain that number.
 
-  /// Returns the duration in ns, only for kinds with a measured duration.
+  /// Returns the duration in ns. Call it only for lines of a kind that has a measured duration.
   std::int64_t duration_ns() const noexcept { return columns[0]; }
   /// Returns the number of a stage or range; no_number if the line has none. In lines of the kind
   /// stage_number, this is an unsigned 64-bit number.

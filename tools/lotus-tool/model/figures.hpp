@@ -1,6 +1,6 @@
 // Defines the statistics of an operation or of a quantity (preprocess time, wait, delay, step).
-// Each single value, such as the mean, is called a figure. All outputs use the list of figures in
-// this file.
+// Each single value, such as the mean, is called a figure. This file has one list of all figures,
+// which all outputs use.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 

@@ -41,7 +41,8 @@ struct log_data {
   name_table names;
   // Statistics of operations, indexed by the id of the name in `names`.
   std::vector<log_op> ops;
-  // Like `ops`: the durations of each operation in blocks; empty if run_parts::blocks is false.
+  // The durations of each operation in blocks, indexed like `ops`; empty if run_parts::blocks is
+  // false.
   std::vector<value_blocks> blocks;
   std::vector<cpu_split> cpu;  // like `ops`: how the operations' time was spent; empty if unknown
   packed_operations packed;
@@ -82,8 +83,8 @@ class gathered_logs {
   diagnostic_log& diagnostics_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  // Logs that cannot be added yet, because a log before them is still being read; the key is the
-  // index of the log.
+  // Logs that were read but cannot be added yet, because a log with a lower index is still being
+  // read. The key is the index of the log.
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;

@@ -62,7 +62,7 @@ class packed_operations {
     last_start_ns_ = op.start_ns;
   }
 
-  /// Completes the last block. Call this after the last push().
+  /// Stores the last block, which is usually not full. Call this after the last push().
   void finish() {
     if (used_ > 0) close_block();
     open_.reset();

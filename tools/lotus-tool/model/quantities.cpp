@@ -78,6 +78,7 @@ class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
+  /// Adds an interval of the thread with the log `file`.
   /// @param whole_batch  whether the interval is a complete wait, batch or step. For such
   ///   intervals, CPU times are known even if the program read CPU clocks only at the ends of waits
   ///   and batches.

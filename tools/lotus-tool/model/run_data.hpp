@@ -56,7 +56,8 @@ class worker_shares {
     if (file + 1 == size_) return last_;
     return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
   }
-  /// @param file  the index of a log, which must be higher than in all earlier calls.
+  /// Sets the share of the worker with the log `file`.
+  /// @param file  the index of the log, which must be higher than in all earlier calls.
   void set(std::size_t file, const worker_share& share);
 
  private:

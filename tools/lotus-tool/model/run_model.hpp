@@ -122,8 +122,8 @@ class run_batches {
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
-  /// Returns the number of processes that consumed at the same time, such as the ranks of a
-  /// training on several GPUs.
+  /// Returns how many processes consumed batches at the same time, such as the ranks of a training
+  /// on several GPUs.
   std::size_t consumers() const noexcept { return consumers_; }
   /// Returns whether the consumers' waits are recorded. If they are not, steps cannot be measured,
   /// because they would contain waiting.

@@ -52,8 +52,8 @@ class batch_spans {
     std::size_t index;
   };
 
-  /// Finds the last batch that began at or before start_ns, and the range [from_ns_, to_ns_) of
-  /// start times with the same result.
+  /// Sets found_ to the last batch that began at or before start_ns, and [from_ns_, to_ns_) to the
+  /// range of start times for which this search has the same result.
   void find(std::int64_t start_ns) {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), start_ns,

@@ -86,7 +86,8 @@ int open_unreplaced(const std::string& path, const struct stat& status) {
 class gzip_stream {
  public:
   gzip_stream() {
-    // 15 selects the largest window; adding 16 selects the gzip format instead of the zlib format.
+    // In the argument 15 + 16, 15 selects the largest window, and 16 the gzip format instead of
+    // zlib's.
     ready_ = deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
              Z_OK;
     if (!ready_) throw input_error("zlib cannot be started");
@@ -264,8 +265,9 @@ void output_file::commit() {
     if (!*stream_) throw input_error("standard output: cannot be written");
     return;
   }
-  // Some file systems report errors only when a file is closed, but the lock must be held until the
-  // file is renamed. Therefore keep a duplicate of the descriptor, which shares the lock.
+  // Some file systems report write errors only when a file is closed, so close the file before it
+  // is renamed. The file must stay locked until it is renamed. Therefore keep a duplicate of its
+  // descriptor, which shares the lock.
   const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
   const int descriptor = std::exchange(descriptor_, -1);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;

@@ -26,8 +26,8 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if a function of json_events returned false, or after an error; the member
-  /// `wrong` then contains its description.
+  /// Reads the whole JSON text. Returns false if a function of json_events returned false, or if
+  /// the text is not valid JSON; `wrong` then contains the description of the error.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
@@ -282,8 +282,8 @@ class token_reader {
   std::string parts_;  ///< copy of a text or number that the buffer does not contain literally
 };
 
-/// Returns the description of an error of the library nlohmann/json, without the error code, the
-/// position and the input.
+/// Returns the description that the library nlohmann/json gives for an error, without the error
+/// code, the position and the input that it also contains.
 std::string reason_of(const json::exception& error) {
   std::string_view text = error.what();
   const auto from = [&text](std::string_view mark) {

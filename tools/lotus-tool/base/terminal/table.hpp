@@ -30,8 +30,9 @@ enum class table_form : std::uint8_t {
 };
 
 /// Rows of text; the first column is aligned left, the others right. If lines would be wider than
-/// line_width() of the stream, long names are printed on lines of their own and columns are left
-/// out; a line below the table then names these columns. Numbers are never cut.
+/// line_width() of the stream, the table prints long names on lines of their own and leaves out
+/// columns; a line below the table then names the columns that were left out. Numbers are never
+/// cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}

@@ -60,8 +60,8 @@ class compact_decoder {
     return true;
   }
 
-  /// Like next(), but for readers of side logs: skips most records of operations, which have no
-  /// line in a side log.
+  /// Like next(), but for readers of side logs, in which operations have no lines. Skips most
+  /// records of operations; the caller must ignore the others.
   bool next_side_line(compact_record& record) {
     std::uint64_t duration = 0;
     while (left_ != 0 && near_operation() != nullptr) {

@@ -248,7 +248,8 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  // Orders names that differ only in leading zeros, such as "b01" and "b1".
+  // The names are equal or differ only in leading zeros, as "b01" and "b1" do; compare them as
+  // texts.
   return whole_a < whole_b;
 }
 

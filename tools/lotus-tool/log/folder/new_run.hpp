@@ -1,5 +1,5 @@
-// Chooses the folder in which a program that is about to be started records, and finds out where it
-// has recorded.
+// Chooses the folder for the logs of a program before the program is started, and finds out
+// afterwards in which folders the program has recorded.
 #ifndef LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 #define LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 

@@ -90,7 +90,8 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > max_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - max_margin_bytes);
-        // If the log has no record at or after this position, no margin is needed.
+        // No value means that the log has no record at or after the position; then no margin is
+        // needed.
         max_ns =
             !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }

@@ -19,7 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Calls `on_times(position in lines, times)` for each record, until a call returns false.
+/// Calls `on_times(position in lines, times)` for each record in `lines`, until a call returns
+/// false.
 template <class OnTimes>
 void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   for (std::size_t at = 0; at < lines.size();) {
@@ -89,7 +90,7 @@ class text_times final : public log_times {
   /// if the first line is longer than that.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
-    // Also read the byte before, because it shows whether a line begins at `byte`.
+    // Also read the byte before the position `byte`: if it is a line end, a line begins at `byte`.
     const std::uint64_t from = byte == 0 ? 0 : byte - 1;
     some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
     if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};

@@ -142,7 +142,7 @@ class preprocessing_finder {
     delivery_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
-    /// Returns the index of the first time that is later than `time_ns`.
+    /// Returns the index of the first of these reception times that is later than `time_ns`.
     std::size_t index_after(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
@@ -259,7 +259,7 @@ class preprocessing_finder {
   /// number is a pass. Each pass of an item is assigned to the preprocessing of the batch of which
   /// the item then became part.
   void assign_items(const std::vector<span_number>& order) {
-    // For each item: when it became part of a batch, and the number of that batch.
+    // For each item: each time when it became part of a batch, with the number of that batch.
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> included;
     for (const batch_inclusion& t : inclusions_) {
       included[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
@@ -286,9 +286,9 @@ class preprocessing_finder {
     });
   }
 
-  /// Returns the preprocessing of a batch to which an item was added at `time_ns`: the first
-  /// preprocessing that ended after that time. A batch without spans of its own gets one
-  /// preprocessing for each time that it was received.
+  /// `batch` is the number of a batch to which an item was added at `time_ns`. Returns the first
+  /// preprocessing of a batch with this number that ended after that time. If no spans of such
+  /// batches are recorded, there is one preprocessing for each time that one was received.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {

@@ -1,5 +1,5 @@
-// Profiles operations as if they were functions: how often and for how long one operation called
-// another.
+// Profiles operations as if they were functions: if operation B ran inside operation A, A called B.
+// Counts how often each operation called another, and how long these calls took.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 

@@ -35,8 +35,9 @@ class nesting_order {
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
     const entry one{next, ++lines_};
-    // Nearly all operations belong near the end of held_. Other operations are appended to far_
-    // first; settle() sorts them all together.
+    // Nearly all operations belong near the end of held_ and are inserted there. Any other
+    // operation is first appended to far_; settle() later sorts all operations in far_ into held_
+    // together.
     constexpr std::size_t near = 64;
     std::size_t at = held_.size();
     const std::size_t least = at > near ? at - near : 0;

@@ -40,8 +40,8 @@ struct path_share {
   /// Name of the operation or stage, without the S that begins it in logs; "" for other kinds.
   std::string name;
   std::int64_t ns = 0;
-  /// How much of this time the threads ran, waited for a CPU or were blocked; missing if this is
-  /// unknown or if no thread worked.
+  /// How the time `ns` divides into running, waiting for a CPU and being blocked; nullopt if this
+  /// is unknown, or if no thread worked in this time.
   std::optional<cpu_split> cpu;
   /// Start of the longest uninterrupted interval of this activity, in ns after run_data::first_ns.
   std::int64_t longest_at_ns = 0;

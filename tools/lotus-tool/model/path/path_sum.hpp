@@ -1,4 +1,4 @@
-// Adds up the intervals of the critical path by activity.
+// Adds up how much time of the critical path each activity takes, such as an operation or stage.
 #ifndef LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 #define LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 

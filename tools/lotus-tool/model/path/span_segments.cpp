@@ -17,8 +17,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Splits a span into segments: one for each interval in which the innermost operation is the same.
-/// Add operations in order of start, and parents before children.
+/// Splits a span into segments: a new segment begins whenever the innermost operation changes. Add
+/// operations in order of start, and parents before children.
 class cutter {
  public:
   cutter(const preprocessing_span& span, std::vector<span_segment>& to)
@@ -143,7 +143,8 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // If two operations have equal times, the one in the later line of the log is the parent.
+    // `ops` is in the order of the log. If two operations have equal times, the one in the later
+    // line is the parent and must come first, so reverse the list before the stable sort.
     std::reverse(ops.begin(), ops.end());
     std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
       return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);

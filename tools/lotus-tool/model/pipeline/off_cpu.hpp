@@ -56,7 +56,8 @@ class off_cpu_time {
   /// @param measure  which CPU times the process of the thread measured.
   off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure measure);
 
-  /// Returns whether the process measured time off the CPU, so that it is known for every span.
+  /// Returns whether the process measured time off the CPU at every context switch, so that it is
+  /// known for every span.
   bool known() const noexcept { return measure_ == cpu_measure::switches; }
   /// Returns whether time off the CPU is known at least for complete waits, batches and steps.
   bool known_of_batches() const noexcept { return known() || measure_ == cpu_measure::batches; }
@@ -70,8 +71,8 @@ class off_cpu_time {
 
  private:
   std::vector<off_cpu_interval> intervals_;
-  // Sums over all intervals before a time. `unknown_ns` is the length of the intervals for which it
-  // is unknown why the thread was off the CPU.
+  // Sums over the intervals before some moment. `unknown_ns` is the total length of those intervals
+  // for which it is unknown why the thread was off the CPU.
   struct sums {
     std::int64_t off_ns = 0;
     std::int64_t run_queue_ns = 0;

@@ -60,7 +60,8 @@ struct batch_inclusion {
   consumer_id consumer = {};
 };
 
-/// A named range of a thread's time that is not an operation.
+/// A named interval of a thread's time that the program recorded with `lotus::range`, not as an
+/// operation.
 struct named_range {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -71,7 +72,8 @@ struct named_range {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// The arguments of the operation that began at `start_ns` on this thread.
+/// The arguments of the call of an operation that began at `start_ns` on the thread with the log
+/// `file`.
 struct operation_arguments {
   std::int64_t start_ns = 0;
   /// The text of the arguments, as an index in run_data::names, where an S precedes the text.

@@ -100,7 +100,8 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       if (!is_new) group[root(s)] = root(at->second);
     }
   }
-  // For each root stage of the union-find forest: the number of its pool.
+  // For each stage that is the root of a tree in `group`: the number of the pool of threads that
+  // the stages of this tree share.
   std::map<std::size_t, std::size_t> pool_of;
   std::vector<std::map<optional_file, interval>> lives;
   std::vector<std::vector<interval>> spans_of;
