@@ -35,8 +35,9 @@ struct prediction {
 
 /// Predicts the effect of changes to a run. To do so, simulates the run with and without the
 /// change. The simulation without the change shows how wrong the simulation is; predictions are
-/// corrected by this error, for small changes completely and for large changes by about half. Not
-/// thread-safe.
+/// corrected by this error, for small changes completely and for large changes by about half.
+/// Several threads may call functions whose names contain "guess" at the same time; no other
+/// function is thread-safe.
 class what_if {
  public:
   /// @param run         must outlive this object.
