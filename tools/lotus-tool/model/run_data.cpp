@@ -1,20 +1,18 @@
 #include "model/run_data.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
@@ -124,21 +122,12 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   to.last_ns = last_ns;
 }
 
-/// Calls `work(index)` for each log, on several threads. `work` must not throw.
+/// Calls `work(index)` for each log, on several threads.
 template <class Work>
 void for_each_log(const run_files& run, Work&& work) {
-  std::atomic<std::size_t> next{0};
-  const auto work_on = [&] {
-    for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
-  };
-  // Use at most four threads. More would not be faster, because memory bandwidth limits how fast
-  // logs are read.
-  const auto threads =
-      std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
-  std::vector<std::thread> others;
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
-  work_on();
-  for (std::thread& other : others) other.join();
+  // More threads would not be faster, because reading logs is limited by memory bandwidth.
+  constexpr std::size_t max_threads = 4;
+  for_each_in_parallel(run.files.size(), max_threads, work);
 }
 
 /// Reads all logs of a run, several at a time, and returns the batch records. Stores all other data
@@ -172,20 +161,12 @@ void describe_many(run_data& data) {
     search_of[name] = searches.size();
     searches.emplace_back(data.ops[name].durations, described_shares());
   }
-  std::mutex mutex;
-  std::exception_ptr failure;
   finish(searches, [&](auto&& look) {
     for_each_log(*data.files, [&](std::size_t f) {
-      try {
-        data.for_each_operation(f, [&](const operation& op) {
-          if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
-        });
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        failure = std::current_exception();
-      }
+      data.for_each_operation(f, [&](const operation& op) {
+        if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
+      });
     });
-    if (failure) std::rethrow_exception(failure);
   });
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (!search_of[name]) continue;

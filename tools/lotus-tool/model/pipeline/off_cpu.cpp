@@ -49,14 +49,14 @@ off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
     return (i == 0 || intervals_[i - 1].end_ns <= time_ns) &&
            (i == count || intervals_[i].end_ns > time_ns);
   };
-  std::size_t at = std::min(hint_, count);
+  std::size_t at = std::min(__atomic_load_n(&hint_, __ATOMIC_RELAXED), count);
   if (!is_it(at) && !(at < count && is_it(++at))) {
     at = static_cast<std::size_t>(
         std::upper_bound(intervals_.begin(), intervals_.end(), time_ns,
                          [](std::int64_t t, const off_cpu_interval& s) { return t < s.end_ns; }) -
         intervals_.begin());
   }
-  hint_ = at;
+  __atomic_store_n(&hint_, at, __ATOMIC_RELAXED);
   sums sum = sums_[at];
   if (at == count || intervals_[at].start_ns >= time_ns) return sum;
   const off_cpu_interval& s = intervals_[at];

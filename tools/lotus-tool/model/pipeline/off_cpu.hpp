@@ -64,7 +64,7 @@ class off_cpu_time {
 
   /// Returns how the time from start_ns to end_ns was spent; the result's CPU time is never
   /// negative. Takes logarithmic time, or constant time if called for spans in order of their ends.
-  /// Not thread-safe.
+  /// Thread-safe.
   cpu_split split(std::int64_t start_ns, std::int64_t end_ns) const;
 
   const std::vector<off_cpu_interval>& intervals() const noexcept { return intervals_; }
@@ -83,6 +83,7 @@ class off_cpu_time {
   std::vector<sums> sums_;
   cpu_measure measure_ = cpu_measure::unknown;
   // The index that the last call of before() found; the next call begins its search at this index.
+  // The search is correct from any index, so threads access it atomically, but without order.
   mutable std::size_t hint_ = 0;
 };
 
