@@ -1,4 +1,5 @@
-// Tests which locks and holders are recognized in the arguments of futex(2).
+// Tests which locks and holders are recognized in the arguments of futex(2), and that the kernel's
+// files show these arguments.
 #include "lotus/waits/futex_waits.hpp"
 
 #include <linux/futex.h>
@@ -7,6 +8,7 @@
 #include <map>
 
 #include "catch.hpp"
+#include "lotus/waits/wait_sample.hpp"
 
 namespace detail = lotus::detail;
 
@@ -53,4 +55,10 @@ TEST_CASE("a lock of one word has no holder, whatever follows it") {
   const detail::futex_wait of = wait_for_lock({{{0, 2}, {8, 1}}});
   CHECK(of.reason == detail::wait_reason::lock);
   CHECK(of.holder == 0);
+}
+
+TEST_CASE("the kernel's files show the calls of this program, unless an emulator runs it") {
+  detail::call_files files;
+  CHECK(detail::shows_own_calls(files));
+  files.close_all();
 }
