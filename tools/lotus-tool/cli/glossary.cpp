@@ -29,14 +29,15 @@ constexpr entry entries[] = {
     {"only copies", "while data was copied from or to the host, and no kernel ran"},
     {"idle", "while nothing ran on any of its streams"},
     {"idle because of",
-     "what the host did before it ordered the next work. batch-wait: waited for a batch; copy: "
+     "what the host did before it submitted the next work. batch-wait: waited for a batch; copy: "
      "copied to the device; synchronization: waited for the device, or the work waited for another "
      "stream; launch: launched work; host: anything else"},
     {"of the idle time", "as a share of the time in which the devices were idle"},
     {"of the span", "as a share of the devices' whole time"},
     {"device, stream", "the numbers of an accelerator and of one of its queues"},
-    {"waits for host", "gaps of a stream before work that the host ordered after the gap began"},
-    {"short gaps", "gaps of a stream below 30 us before work that was ordered earlier"},
+    {"waits for host",
+     "gaps of a stream before work that the host had not yet submitted when the gap began"},
+    {"short gaps", "gaps of a stream below 30 us before work that was submitted earlier"},
     {"other gaps", "all other gaps of a stream"},
     {"device, copies", "an accelerator, the direction (H: host, D: device), and the host's memory"},
     {"bytes", "how much was copied"},
@@ -60,8 +61,8 @@ constexpr entry entries[] = {
     {"aggregated, within the above",
      "operations that are only counted and summed; their time is part of the operations above"},
     {"per batch",
-     "preprocess: building it; wait: the consumer's wait for it, 0 if it arrived before "
-     "its turn; delay: from ready to received; step: the consumer's work on it"},
+     "preprocess: building it; consumer waits: for it, 0 if it arrived before its turn; delivery "
+     "delay: from ready to received; consumer's step: the work on it"},
     {"count", "number of calls, or of batches"},
     {"count *", "number of calls, or of batches"},
     {"mean", "the sum divided by the count"},
@@ -130,7 +131,7 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool diagnose`.
     {"workers at a time", "number of threads that build batches at the same time"},
     {"consumer's waits, total", "the sum of the consumer's waits for batches"},
-    {"of these waits, while a later batch was ready",
+    {"of that, with a later batch ready",
      "share of the waits that receiving batches in any order would save"},
     {"consumer's steps, total", "the sum of the consumer's work on all batches"},
     {"preprocess time per batch, mean", "mean time that a thread needs to build a batch"},
@@ -158,7 +159,7 @@ constexpr entry entries[] = {
     {"where time went (% of the run)",
      "the critical path: the chain of work, each part waiting for the one before it, that "
      "determines how long the run takes; all columns are in % of the run's time"},
-    {"all", "the row's share of the run's time"},
+    {"in total", "the row's share of the run's time; the columns to its right are its parts"},
     {"optimize first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run",
      "share of the critical path: the chain of work, each part waiting for the one before "
@@ -182,7 +183,7 @@ constexpr entry entries[] = {
      "as a factor: 2x means twice the value"},
     {"simulated change", "the change of the recorded run that is simulated"},
     {"batches/s", "throughput of the changed run over its run time"},
-    {"speedup", "the recorded run time divided by the predicted one"},
+    {"speed", "the recorded run time divided by the predicted one: 2x means twice as fast"},
     {"in flight", "maximum number of batches dispatched to workers and not yet received"},
     {"batch memory", "size of the batches in flight"},
     // Labels in the output of `lotus-tool compare`.

@@ -157,7 +157,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", cpu ? "total" : "share"};
+    std::vector<std::string> head{"where time went (% of the run)", "in total"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;

@@ -64,7 +64,10 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   }
   if (c.preprocessing_faster != 1)
     add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
-  if (c.step != 1) add("consumer's step " + number(c.step) + "x as long");
+  if (c.step != 1) {
+    add(c.step < 1 ? "consumer " + number(1 / c.step) + "x faster"
+                   : "consumer " + number(c.step) + "x slower");
+  }
   if (c.cpus) {
     add(number(*c.cpus) + " CPUs" + (p.cpus ? " instead of " + number(*p.cpus) : std::string()));
   }

@@ -146,7 +146,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   table changes;
   std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "likely range",     "speedup",  "in flight"};
+                                "likely range",     "speed",    "in flight"};
   if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
   for (const answer& a : answers.changes) {

@@ -114,9 +114,9 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   const auto print_line = [&out](const std::string& text) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
-  print_line("in all " + bytes_text(sum.allocated_bytes) + " in " +
-             std::to_string(sum.allocations) + " allocations; held " + bytes_text(sum.held) +
-             " at the end");
+  print_line("total: " + bytes_text(sum.allocated_bytes) + " in " +
+             std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
+             " not freed at the end");
   print_line("largest sampled amount " + bytes_text(sum.max_held) +
              ", sampled when batches end and at most 1,000 times a second: the peak may be higher");
   print_line(
