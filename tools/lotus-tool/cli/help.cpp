@@ -177,8 +177,9 @@ void add_help(CLI::App& app, action& chosen) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
-  help->add_option("COMMAND", *words,
-                   "the command, as it would be called; or environment, for the variables");
+  help->add_option(
+      "COMMAND", *words,
+      "the command to describe, such as map join; or environment, for the environment variables");
   help->callback([words, &app, &chosen] {
     chosen = [words, &app](std::ostream& out, std::ostream&) {
       if (*words == std::vector<std::string>{"environment"}) {

@@ -80,7 +80,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
 
 std::string move_text(const what_if& run, const pipeline_change& change, const prediction& p) {
   return change_text(change, run.recorded()) + ": " + three_digits(run.achieved()) + " -> " +
-         rate(p.per_s) + " (" + three_digits(p.low) + " to " + three_digits(p.high) + ")";
+         rate(p.per_s) + " (likely " + three_digits(p.low) + " to " + three_digits(p.high) + ")";
 }
 
 struct found_setting {
@@ -197,15 +197,15 @@ void explain_doubt(const what_if& run, move& m) {
     m.note = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
   } else if (run.others_share() > 0) {
     m.condition = "if other programs end";
-    m.note = "; record again without other programs";
+    m.note = ": record again without them";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
-    m.condition = "if they run in parallel";
+    m.condition = "if they can run in parallel";
     m.note = ", which this run does not show: record a run with " + std::to_string(2 * now) +
              (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
   } else {
-    m.condition = "though it may gain nothing";
+    m.condition = "which may gain nothing";
   }
-  m.text += "; " + m.condition + m.note;
+  m.text += ", " + m.condition + m.note;
 }
 
 /// Returns the assumptions behind the prediction for `change` that the recording cannot confirm.
@@ -221,7 +221,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
         "workers never wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
     all.emplace_back(
-        "the prefetch depth is at least two batches per worker; this run never filled it");
+        "at least two batches per worker may be in flight; this run never reached its limit");
   }
   if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;

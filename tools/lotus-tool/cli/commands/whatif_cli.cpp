@@ -119,8 +119,8 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
       "The run is simulated event by event with the changes. Predictions are corrected by the "
-      "simulation's error on the unchanged run: by all of it for changes near the recorded run, by "
-      "half of it for those far away. Likely ranges contain the true value in 9 of 10 cases. A "
+      "simulation's error on the unchanged run: by all of it for small changes, by half of it for "
+      "large ones. Likely ranges contain the true value in 9 of 10 cases. A "
       "target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error, 4 = the run cannot be simulated, "
       "or no number of workers and prefetch depth reaches --target or --feed-consumer.");

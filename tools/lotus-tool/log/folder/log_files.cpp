@@ -309,7 +309,7 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
                        : has_thread_samples(dir) ? "; the program has no markers, but 'lotus-tool "
                                                    "threads " +
                                                        dir + "' shows its threads"
-                                                 : std::string()));
+                                                 : "; give the folder that holds the logs"));
   }
   for (const run_files& run : runs) {
     for (const log_file& file : run.files) {

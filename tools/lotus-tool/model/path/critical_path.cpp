@@ -350,7 +350,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::delivery:
       return "delivery to the consumer";
     case path_kind::prefetch:
-      return "prefetch depth reached";
+      return "workers pause: prefetch is full";
     case path_kind::start_up:
       return "start-up";
     case path_kind::unrecorded:
