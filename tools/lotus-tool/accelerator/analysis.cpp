@@ -19,10 +19,11 @@
 namespace lotus::tool {
 namespace {
 
-/// Work normally starts within this time after its launch. If it takes longer, the device waits for
-/// something else.
+/// After the host has launched a kernel or copy, the device normally starts it within this time. If
+/// it starts later, the device was waiting for something else.
 constexpr std::int64_t queue_ns = 30'000;
-/// If no cause takes a larger share of the time, the verdict is "device-busy".
+/// If no cause of idle time takes a larger share of the time than this, the verdict is
+/// "device-busy".
 constexpr double verdict_share = 0.05;
 
 /// Finds the causes of the gaps in the work of one device.
@@ -53,9 +54,10 @@ class gap_attribution {
   std::vector<cause_range> take() { return std::move(parts_); }
 
  private:
-  /// Adds an interval of a gap during which the host did one thing. If the device became idle
-  /// because the host waited for it, the launches after that wait get the cause of the wait,
-  /// because they only refill the device.
+  /// Adds a part of a gap (a time in which the device was idle) with the activity of the host
+  /// during this part. If the device became idle because the host waited for it, the launches right
+  /// after that wait get the cause of the wait, because they only give the idle device new work.
+  /// @param first  whether this is the first part of the gap.
   void add_part(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause, bool first) {
     const bool waits = cause == idle_cause::synchronization || cause == idle_cause::copy;
     if (waits && (first || launch_cause_ != idle_cause::launch)) {

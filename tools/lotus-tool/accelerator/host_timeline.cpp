@@ -14,8 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-/// If the host does something else between two launches for a shorter time, this time counts as
-/// launch, because frameworks and Python need some microseconds between calls.
+/// If the host spends less than this time on something else between two launches, the time counts
+/// as launch, because frameworks and Python need some microseconds between calls.
 constexpr std::int64_t short_host_ns = 50'000;
 
 class range_collector {
@@ -148,7 +148,8 @@ class range_collector {
     return ranges;
   }
 
-  /// Changes short ranges of `host` between two launches to `launch`, and joins equal neighbors.
+  /// Changes short ranges of `host` between two launches to `launch`, and joins neighboring ranges
+  /// that have the same cause.
   static std::vector<cause_range> joined(std::vector<cause_range> ranges) {
     std::vector<cause_range> all;
     for (std::size_t i = 0; i < ranges.size(); ++i) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 using candidates = std::vector<const consumer_logs*>;
 
-/// Keeps the elements for which `is_better` returns true; if there are none, keeps all.
+/// Keeps the candidates for which `is_better` returns true; if it returns true for none, keeps all.
 template <class IsBetter>
 void prefer(candidates& of, IsBetter is_better) {
   candidates better;

@@ -23,7 +23,8 @@ std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks);
 /// Prints all results of one trace, or a table of several ranks.
 void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out);
 
-/// Writes a single trace as accelerator_text.hpp does, and several traces as an object with a list.
+/// Writes the analysis of a single rank as write_accelerator() of accelerator_text.hpp does. Writes
+/// several ranks as one object with their comparison and a list of their analyses.
 void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks, bool parts);
 
 /// Returns the output of write_accelerator() without steps and batches.

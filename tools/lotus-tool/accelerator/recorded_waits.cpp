@@ -42,8 +42,8 @@ class counted_consumers {
   std::set<std::uint64_t> numbers_;
 };
 
-/// Adds the consumers' scopes and stages named copy_scope_name. Logs contain both kinds as
-/// operations.
+/// Adds the copies to the device: the scopes and stages of consumers that have the name
+/// copy_scope_name. Logs contain both kinds as operations.
 void add_copies(const run_data& run, const std::set<std::uint64_t>& consumers, std::int64_t base_ns,
                 std::vector<recorded_range>& ranges) {
   for (std::size_t f = 0; f < run.logs.size(); ++f) {

@@ -91,7 +91,8 @@ struct device_trace {
   std::vector<device_stream> streams;
   std::deque<runtime_call> calls;
   std::deque<thread_range> operators;  ///< operators of the framework, such as aten::add
-  /// PyTorch's enumerate(DataLoader) ranges, and Lotus's scopes BatchWait.
+  /// Waits for batches: the ranges enumerate(DataLoader) of PyTorch and the scopes BatchWait of
+  /// Lotus.
   std::vector<wait_range> waits;
   std::vector<thread_range> copies;  ///< scopes of Lotus with the name Copy
   std::vector<profiler_step> steps;
