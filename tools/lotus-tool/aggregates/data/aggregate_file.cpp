@@ -19,8 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Removes the text up to the next `mark` and the mark, or all text if there is no mark. Returns
-/// the text without the mark.
+/// Removes everything up to and including the next `mark` from the front of `text`; removes all of
+/// the text if it does not contain the mark. Returns the removed text without the mark.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view removed = text.substr(0, at);

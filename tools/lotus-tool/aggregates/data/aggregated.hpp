@@ -33,7 +33,8 @@ distribution describe(const aggregated_op& op);
 /// Returns the share (0..1) of calls that took less than `limit_ns`.
 double share_below(const aggregated_op& op, std::int64_t limit_ns);
 
-/// Returns "3 aggregated operations have no times of their own, so there is no window of them".
+/// Returns a note for the user: the aggregated operations `ops` have no times, so they are not
+/// drawn and no time window can be cut out of them.
 std::string no_window_text(const std::vector<aggregated_op>& ops);
 
 }  // namespace lotus::tool

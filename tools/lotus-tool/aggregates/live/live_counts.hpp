@@ -26,11 +26,12 @@ class live_counts {
     std::function<std::string(std::uint32_t)> folder;
   };
 
-  /// Adds a block of aggregates. Ignores blocks of a size that Lotus never writes.
+  /// Stores the position of a block of aggregates in the ring file, for read(). Ignores a block of
+  /// a size that Lotus never writes, or that would make all blocks together too large.
   void found(std::uint64_t at, std::uint64_t bytes);
   bool any() const noexcept { return !blocks_.empty(); }
 
-  /// Returns the sums of all threads since the recording began. Skips blocks that cannot be read.
+  /// Returns the sums of all threads since the recording began; no sums if a block cannot be read.
   /// @param fd  descriptor of the ring file, which remains the caller's.
   counted_by_name read(int fd, const names& of);
 
