@@ -65,7 +65,7 @@ void write_bmf(const comparison& found, json_writer& to) {
       write_measure("throughput", l.batches_per_s, l.rate_change, to);
     }
     for (const compared_times& r : l.rows) {
-      // If there were no calls, there is no mean to write.
+      // If there were no calls after the change, there is no mean to write.
       if (!r.typical_ns.after) continue;
       const bool of_batches = std::string_view(r.kind) == "batch";
       to.newline().key(names.add(loader + (of_batches ? "batch " : "") + title_of(r)));
