@@ -17,8 +17,8 @@ struct operation_calls {
   std::uint64_t calls = 0;
 };
 
-/// Prints a table of the heap use of these operations; only one line if allocations were not
-/// counted.
+/// Prints a table of the heap use of `operations`. If allocations were not counted, prints only one
+/// line.
 void print_memory_table(const run_data& run, const std::vector<operation_calls>& operations,
                         std::ostream& out);
 /// Writes the members about memory of a run's JSON object; leaves out members without data.
