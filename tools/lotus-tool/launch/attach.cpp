@@ -86,7 +86,7 @@ void raise_file_limit() noexcept {
 bool ended_within(int ms, const kept_file& pidfd, pid_t pid) {
   pollfd wait{pidfd.number(), POLLIN, 0};
   if (::poll(&wait, 1, ms) > 0) return true;
-  // Kernels before Linux 5.3 have no descriptors of processes.
+  // Linux before 5.3 has no process descriptors, so check whether the process id still exists.
   return pidfd.number() < 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
