@@ -22,8 +22,8 @@ bool is_word(char c) noexcept {
 }
 
 /// Returns the position after the operator's name, such as "operator<<", that begins at `at`;
-/// returns `at` if there is none. The caller skips such names, because their characters are no
-/// brackets.
+/// returns `at` if there is none. The caller skips such names, because characters such as '<' in
+/// them are not brackets.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
   // Longer operators must come before their own prefixes.

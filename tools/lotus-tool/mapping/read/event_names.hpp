@@ -1,4 +1,4 @@
-// Recognizes what a sampled event measures by its name.
+// Determines, from the name of a sampled event, what the event measures.
 #ifndef LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
 #define LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
 

@@ -23,8 +23,8 @@ namespace lotus::tool {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // If the path is a folder, reading fails. Uses read(), which then sets a flag; a stream iterator
-  // would throw an exception.
+  // Use read(), which only sets a flag if reading fails, for example because the path is a folder.
+  // A stream iterator would throw an exception.
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }
