@@ -107,8 +107,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
 
 /// How many items the stage's output (the queue after it) can hold; see measure_slots().
 struct output_bound {
-  /// A lower limit of the number of items that the output can hold: it held so many items for a
-  /// noticeable time.
+  /// The output can hold at least this many items, because it held as many for a noticeable time.
   std::size_t least = 0;
   /// The number of items that the output can hold, if it is known. It is known if slots were idle
   /// although an item was ready, because then the output was full.

@@ -24,7 +24,8 @@ struct passage {
 /// Shares of the slots' time, 0..1. The sum of the shares is 1, or 0 if the stage never worked.
 struct slot_shares {
   double busy = 0;
-  /// `starved` and `blocked` are missing if the logs do not show which of the two the slots were.
+  /// Shares of the time in which slots waited for input (starved) or for room in the output
+  /// (blocked). Missing if the logs do not show which of the two they waited for.
   std::optional<double> starved = 0.0;
   std::optional<double> blocked = 0.0;
 };
