@@ -12,7 +12,8 @@ namespace lotus::tool {
 cpu_budget::cpu_budget(const recorded_pipeline& recorded, const replay_plan& planned,
                        double length_ns)
     : recorded_ns_(recorded.recorded_cpu_ns()), unrecorded_ns_(recorded.unrecorded_cpu_ns) {
-  // If the run used more CPU time than these CPUs have, their number is wrong: it limits nothing.
+  // If the run used over 10 % more CPU time than these CPUs can provide, the number of CPUs is
+  // wrong or unknown. In this case, leave out the unrecorded CPU time.
   constexpr double inexact = 1.1;
   if (recorded_ns_ + unrecorded_ns_ > inexact * planned.speed.cpus * length_ns) unrecorded_ns_ = 0;
   if (length_ns <= 0) return;

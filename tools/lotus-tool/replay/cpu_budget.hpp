@@ -38,7 +38,8 @@ class cpu_budget {
   double recorded_ns_ = 0;
   double unrecorded_ns_ = 0;
   double busy_cpus_ = 0;  // mean number of CPUs that the recorded run kept busy
-  // Corrects least_length_ns() so that the recorded run need not be longer than it was.
+  // A factor in least_length_ns(), at most 1. It makes sure that the minimum length computed for
+  // the unmodified run does not exceed the measured length of this run.
   double scale_ = 1;
 };
 

@@ -209,7 +209,8 @@ void what_if::find_wanted_cpus() {
 }
 
 double what_if::fewest_cpus() const {
-  // Fewer CPUs used by others are system processes, which every machine has.
+  // If other programs used less than this share of the CPUs, assume that they were only the system
+  // processes that run on every machine.
   constexpr double many = 0.1;
   const double others = recorded_.others_cpus.value_or(0);
   if (others < many * law_.law.cpus) return 0;
@@ -233,9 +234,10 @@ void what_if::fit_cpus() {
   speed_law law = law_.law;
   law.turn_ns = 0;
   law.slowing = 0;
-  // If the CPUs were always busy, the other programs compete for them: with so many threads that
-  // the simulation is as slow as the run, but not with more than can have used what they used while
-  // so many threads of the run wanted a CPU. Otherwise the run got as few CPUs as fit.
+  // If the CPUs were hardly ever idle, assume that other programs compete for them. Fit the number
+  // of their threads (law.others), so that the simulation becomes as slow as the run. The upper
+  // limit of this number is 1.25 times the number with which fair scheduling would leave `measured`
+  // CPUs to the run. Otherwise, fit the number of CPUs that the run got (law.cpus).
   const bool compete = measured > 0 && recorded_.cpus_always_busy;
   double& fitted_value = compete ? law.others : law.cpus;
   constexpr double inexact = 1.25;

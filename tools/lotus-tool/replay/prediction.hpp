@@ -132,7 +132,8 @@ class what_if {
   /// If the simulation is too fast, sets speed_law::turn_ns to a time slice with which it is as
   /// slow as the run.
   void fit_time_slice();
-  /// Sets all_cpus_, workers_want_ and consumer_wants_.
+  /// Sets all_cpus_ to the number of CPUs, and workers_want_ and consumer_wants_ to how many of
+  /// them the workers and the consumer would have used if they had never waited for a CPU.
   void find_wanted_cpus();
   /// Returns how many CPUs the run got at least, if the recording shows that other programs used
   /// many; otherwise 0.

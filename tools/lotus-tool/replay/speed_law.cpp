@@ -129,8 +129,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // Convert the slope: the speed law has the value 1 if no other CPU is busy, but the fitted line
-  // has the value 1 at the mean load.
+  // The fitted line has the value 1 at the mean load, but the speed law has the value 1 if no other
+  // CPU is busy. Therefore divide the slope by the value of the line at no load.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);

@@ -25,7 +25,8 @@ struct call {
 };
 
 constexpr std::size_t statistics = 8;
-// A number of servers is rejected if the recording deviates by this many standard deviations.
+// A number of servers is rejected if the recording deviates from the simulations with this number
+// by so many standard deviations.
 constexpr double far_off = 3.2;
 constexpr double min_sd = 0.02;
 using statistic_values = std::array<double, statistics>;
