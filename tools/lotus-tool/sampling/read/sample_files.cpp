@@ -239,8 +239,8 @@ bool is_samples_file(const std::string& path) {
 }
 
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) {
-  // A file with this name is in a folder of logs, where other users may have put links or pipes,
-  // which read_found() refuses.
+  // If the path has the name of a file of samples, the file is in a folder of logs. Other users may
+  // have put links or pipes there, which read_found() refuses.
   const bool found = is_samples_name(path.substr(path.rfind('/') + 1));
   const std::string text = found ? read_found(path) : read_text(path);
   layout::samples_file_header head{};

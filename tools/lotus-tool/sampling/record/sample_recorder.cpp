@@ -35,7 +35,8 @@ constexpr std::size_t ring_pages = 128;
 constexpr std::size_t max_pending_bytes = std::size_t{64} << 20U;
 constexpr std::int64_t clock_every_ns = 1'000'000'000;
 
-/// In libstdc++, steady_clock uses CLOCK_MONOTONIC and system_clock uses CLOCK_REALTIME.
+/// Returns the time of a clock in ns. In libstdc++, steady_clock uses CLOCK_MONOTONIC and
+/// system_clock uses CLOCK_REALTIME.
 template <class Clock>
 std::int64_t now_ns() {
   return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
