@@ -74,7 +74,8 @@ bool waits_for_future(const named_stack& stack);
 
 /// The function with which a thread began.
 struct thread_start {
-  /// A name that no other function has; "" if the stack does not reach the beginning of the thread.
+  /// Name of the function in a form that no other function has; "" if the stack does not reach the
+  /// beginning of the thread.
   std::string symbol;
   std::string function;  ///< name of the function; for a lambda, of the function that contains it
   /// Name of the lambda, such as "{lambda()#1}" or "$_0"; "" if the function is no lambda.

@@ -237,7 +237,8 @@ std::vector<std::uint64_t> stack_unwinder::attempt(const stack_copy& copy, bool&
   state_->found.clear();
   state_->last_sp = copy.sp;
   const int ended = dwfl_getthread_frames(state_->dwfl, ::getpid(), state::on_frame, state_.get());
-  // libdw ends without an error also where a caller cannot be found for want of a register.
+  // libdw reports no error if it stops because it lacks a register that it needs to find the next
+  // caller. So also check that the last function found is the first function of the thread.
   complete = ended == 0 && !state_->found.empty() && state_->is_outermost(state_->found.back());
   return std::move(state_->found);
 }
