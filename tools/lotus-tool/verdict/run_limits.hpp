@@ -18,7 +18,8 @@ std::string why_unlike(const what_if& run);
 /// example by threads without markers; 0 if it is unknown.
 double unrecorded_cpu_share(const recorded_pipeline& p);
 
-/// Returns whether twice as many CPUs would gain another 5 % after `change`.
+/// Returns whether doubling the number of CPUs in addition to `change` would gain at least 5 %
+/// more.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
 /// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
