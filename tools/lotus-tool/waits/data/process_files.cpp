@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a file's name if another file without this end continues the file.
+/// When the file of a process becomes too long, the process appends this text to the name of the
+/// file and continues in a new file.
 constexpr std::string_view older_end = "_older";
 
 }  // namespace

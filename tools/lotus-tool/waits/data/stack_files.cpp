@@ -24,7 +24,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the readable files of stacks. A process writes at most a few MiB.
+/// Returns the files of stacks that can be read. Leaves out files above 64 MiB, because a process
+/// writes at most a few MiB.
 std::vector<process_file> files_of_stacks(const run_files& run, diagnostic_log& diagnostics) {
   constexpr std::uintmax_t max_bytes = std::uintmax_t{64} << 20U;
   std::vector<process_file> files =

@@ -32,7 +32,8 @@ struct thread_state {
   std::string name;
   bool waits = false;  ///< otherwise the thread was running
   wait_sample wait;    ///< what it waited for, and the number of its stack
-  /// Since when it waited for a batch, in ns since 1970; 0: it did not.
+  /// The time since which the thread had waited for a batch, in ns since 1970; 0: it did not wait
+  /// for one.
   std::int64_t batch_since_ns = 0;
 };
 
@@ -40,14 +41,14 @@ struct thread_state {
 struct process_stacks {
   std::vector<std::vector<mapped_code>> code;  ///< code mapped at different times, by address
   std::map<std::uint64_t, recorded_stack> by_number;
-  /// What all threads did when the last snapshot was taken, and when; empty if none was taken.
+  /// States of all threads at the time `states_ns` of the last snapshot; empty if none was taken.
   std::vector<thread_state> states;
   std::int64_t states_ns = 0;
   std::int64_t last_ns = 0;  ///< time of the last sample with a stack, in ns since 1970
 };
 
 /// Reads the stacks of a process. Reports damaged lines. Throws input_error.
-/// @param ending  see process_waits.
+/// @param ending  identifies the process; see process_waits::ending.
 process_stacks read_stacks(const run_files& run, const std::string& ending,
                            diagnostic_log& diagnostics);
 

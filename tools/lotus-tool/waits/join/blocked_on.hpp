@@ -40,7 +40,7 @@ struct blocked_on {
   std::vector<std::string> calls{};
 };
 
-/// What one operation was blocked on, or all waits for batches, or all preprocessing.
+/// What the calls of one operation were blocked on, or all waits for batches, or all preprocessing.
 struct blocked_list {
   std::vector<blocked_on> by;  ///< what was waited for; the entry with the most samples comes first
   std::uint64_t samples = 0;

@@ -17,7 +17,7 @@ namespace lotus::tool {
 /// memory: if samples show locks, it reads the logs of the threads that held them.
 class log_waits {
  public:
-  /// Finds no samples; use read() for a run with samples.
+  /// Creates an object without samples; use read() for a run with samples.
   log_waits() = default;
   /// Throws input_error.
   static log_waits read(const run_data& run, diagnostic_log& diagnostics);
@@ -37,7 +37,7 @@ class log_waits {
     std::int64_t time_ns = 0;
     std::uint32_t entry = 0;  // index in entries_
   };
-  /// Returns the first sample of the log that is not before `ns`.
+  /// Returns the first sample of the log that was taken at or after the time `ns`.
   std::vector<moment>::const_iterator first(std::size_t file, std::int64_t ns) const;
 
   std::vector<blocked_on> entries_;          // everything that a thread waited for, each once

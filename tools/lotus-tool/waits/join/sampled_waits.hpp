@@ -1,4 +1,4 @@
-// Finds the operations that were open when threads were sampled that waited.
+// Finds which operations were open when waiting threads were sampled.
 #ifndef LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
 #define LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
 
@@ -16,10 +16,11 @@
 
 namespace lotus::tool {
 
-/// A sample, and the operations that were open at its time.
+/// A wait sample, with the operations that the waiting thread had open, and with the innermost span
+/// of the thread that held the lock, if any.
 struct sampled_wait {
-  // Waits for batches and preprocessing have no operation's name. They have these numbers instead
-  // of the number of a name, because numbers of names are much smaller.
+  // Values used in place of the number of an operation's name: of_wait for a wait for a batch, and
+  // of_preprocessing for the preprocessing of a batch. Numbers of names are much smaller.
   static constexpr std::uint32_t of_wait = UINT32_MAX;
   static constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 
@@ -37,8 +38,8 @@ using on_operation = std::function<void(const operation&)>;
 /// All wait samples of a run.
 class sampled_waits {
  public:
-  /// Of which threads the open operations are found. Those of the threads that hold locks are
-  /// always found.
+  /// The threads whose open operations are found: waiting threads and holders of locks
+  /// (all_threads), or only holders of locks (holders).
   enum class operations_of : std::uint8_t { all_threads, holders };
 
   /// Throws input_error.
@@ -52,8 +53,8 @@ class sampled_waits {
   const std::vector<process_waits>& processes() const noexcept { return processes_; }
   const std::vector<sampled_wait>& all() const noexcept { return waits_; }
 
-  /// Returns what held the lock: the name of an operation without S, "preprocessing", or "waiting
-  /// for a batch"; "" if unknown.
+  /// Returns what held the lock: the name of an operation, without the S that logs put before it;
+  /// "preprocessing"; or "waiting for a batch". Returns "" if unknown.
   std::string held_by(const sampled_wait& wait) const;
 
  private:

@@ -24,9 +24,9 @@ struct scaled_waits {
 /// Returns the name of the enumerator, such as "operation".
 const char* part_name(waiting_part part) noexcept;
 
-/// Returns the lists of all operations in the order of their names, then those of the other parts.
-/// Operations and parts that no sample shows waiting are missing. Unless the run was read with
-/// run_parts::totals, the times of operations are estimated.
+/// Returns the lists of all operations in the order of their names, then the lists of waits for
+/// batches and of preprocessing. Leaves out a list if no sample shows a wait for it. If the run was
+/// read without run_parts::totals, the times of operations are estimated.
 std::vector<scaled_waits> scale_waits(const run_data& run, const run_blocked_on& joined);
 
 }  // namespace lotus::tool

@@ -34,7 +34,7 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
   });
   stacks.name_all();
   for_each_entry(joined, [&](blocked_on& one) {
-    // Different stacks may contain the same calls.
+    // Add up the samples of stacks that contain the same calls.
     std::map<std::vector<std::string>, std::uint64_t> samples;
     for (const seen_stack& seen : one.stacks) {
       samples[stacks.of(joined.processes[seen.process], seen.number)] += seen.samples;

@@ -20,8 +20,8 @@ std::string calls_text(const std::vector<std::string>& calls);
 
 /// Returns a text such as "Decode waits for a lock in std::mutex::lock < Decoder::get < main"; ""
 /// if the calls are unknown. Call name_stacks() before.
-/// @param name  name of the operation that waits, without S.
-/// @param of  what it waits for; null: that for which it waits most often.
+/// @param name  name of the operation that waits, without the S that logs put before it.
+/// @param of  the wait to describe; null: the most frequent wait of the operation.
 std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
                           const blocked_on* of);
 

@@ -41,7 +41,7 @@ std::string process_of_snapshot(const run_data& run) {
   return {};
 }
 
-/// Finds the operation of a thread that ended last.
+/// Finds the last operation that a thread completed at or before `now_ns`, and stores it in `to`.
 void find_last(const run_data& run, const std::vector<std::size_t>& logs, std::int64_t now_ns,
                snapshot_thread& to) {
   std::int64_t last_ns = INT64_MIN;
@@ -88,7 +88,8 @@ std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic
   unwound_stacks stacks(*run.files, diagnostics);
   const process_stacks& recorded = stacks.read(ending);
   if (recorded.states.empty()) return {};
-  // Samples contain the names of locks that are global variables.
+  // The names of locks that are global variables, by address. Only wait samples contain these
+  // names.
   std::map<std::uint64_t, std::string> named;
   for (const process_waits& process : read_waits(*run.files, diagnostics)) {
     if (process.ending != ending) continue;

@@ -34,7 +34,8 @@ struct snapshot_thread {
 /// @param run  read with run_parts::operations.
 std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics);
 
-/// The line before what print_snapshot_threads() prints. All further lines begin with a blank.
+/// The first line that print_snapshot_threads() prints after an empty line. All lines that follow
+/// it begin with a blank.
 inline constexpr std::string_view snapshot_threads_title = "threads when the snapshot was taken\n";
 
 /// Prints a few lines for each thread, the threads that wait for a batch or a lock first.

@@ -20,16 +20,17 @@
 
 namespace lotus::tool {
 
-/// Call add() for all stacks, then name_all(), then of().
+/// Finds the calls in recorded stacks. Call add() for all stacks, then name_all(), then of().
 class unwound_stacks {
  public:
   unwound_stacks(const run_files& run, diagnostic_log& diagnostics)
       : run_(run), diagnostics_(diagnostics) {}
 
-  /// Unwinds a stack of the process with this ending. Throws input_error.
+  /// Unwinds the stack with the number wait_sample::stack of a process. Throws input_error.
+  /// @param ending  identifies the process; see process_waits::ending.
   void add(const std::string& ending, std::uint64_t number);
 
-  /// Returns what the process recorded. Throws input_error.
+  /// Returns the stacks and the states of threads that a process recorded. Throws input_error.
   const process_stacks& read(const std::string& ending) { return find(ending).stacks; }
 
   void name_all();
