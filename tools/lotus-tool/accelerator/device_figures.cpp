@@ -20,7 +20,7 @@ constexpr std::int64_t kernel_wait_below_ns = 30'000;
 /// rounding makes a range end before it starts, it counts with its negative length.
 class range_union {
  public:
-  /// Adds a range. Returns whether it begins after a gap, or is the first one.
+  /// Adds a range. Returns whether it begins after a gap, or is the first range.
   bool add(std::int64_t start_ns, std::int64_t end_ns) noexcept {
     const bool apart = empty_ || start_ns > end_ns_;
     if (apart) {
