@@ -60,8 +60,8 @@ void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_
     return;
   }
   const std::size_t n = counts_at_.size();
-  // To limit memory, replace the last reading by this one if it is less than an eighth of the
-  // window later than the reading before it.
+  // To limit memory, replace the last stored reading by the new one if the last stored reading is
+  // less than an eighth of the window later than the reading before it.
   const bool instead = n >= 2 && counts_at_[n - 1].at_ns - counts_at_[n - 2].at_ns < window_ns_ / 8;
   if (instead) counts_at_.pop_back();
   counts_at_.push_back({now_ns, now_ns, std::move(sums)});
