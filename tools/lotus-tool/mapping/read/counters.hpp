@@ -30,7 +30,8 @@ struct counted_function {
   std::vector<double> values;  ///< one value for each metric
 };
 
-/// One table of counters. In Figure 6 of the Lotus paper, this is one configuration.
+/// A table of hardware counters, usually of one run. Several tables may describe different
+/// configurations of a program, as in Figure 6 of the Lotus paper.
 struct counter_table {
   std::string name;  ///< name of the file without its folder and extension
   std::vector<metric> metrics;
