@@ -26,15 +26,15 @@ namespace {
 /// relative errors. They were measured on pairs of runs with bench/whatif_numbers and determine how
 /// wide the confidence intervals are. model_sd is the error of the simulation itself.
 constexpr double model_sd = 0.012;
-/// Error if the changed run has more threads than any recorded run.
+/// Relative error of predictions if the changed run has more threads than any recorded run.
 constexpr double beyond_sd = 0.03;
 constexpr double wall_sd = 0.02;  ///< error if CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
-/// Error if a rate limit is assumed. It is large because the model assumes that all calls take the
-/// same time.
+/// Relative error of predictions if a rate limit is assumed. It is large because the model assumes
+/// that all calls take the same time.
 constexpr double limit_sd = 0.06;
-/// Error if other programs compete for the CPUs, because the scheduler is only roughly fair: nine
-/// pairs of runs next to a program that always wanted two CPUs.
+/// Relative error of predictions if other programs compete for the CPUs, because the scheduler is
+/// only roughly fair: measured on nine pairs of runs next to a program that always wanted two CPUs.
 constexpr double crowded_sd = 0.1;
 
 /// If the simulation of the unmodified run is too fast by more than this share, it is adjusted.

@@ -161,7 +161,7 @@ class what_if {
     speed_law law;
     double before_per_s = 0;  ///< simulated throughput without a change
   };
-  /// Sets drawn_.
+  /// Draws the random samples that drawn_ contains.
   void draw_runs() const;
   /// Simulates a change of a random sample. Returns the throughput in batches per second.
   double drawn_per_s(const pipeline_change& change, const speed_law& law,

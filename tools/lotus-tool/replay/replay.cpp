@@ -47,8 +47,8 @@ class epoch_simulation {
     }
     ready_.resize(items_missing_.size());
     next_unit_ = epoch.first_unit;
-    // Items enter the first stage and batches a later one. Without items, batches enter the first
-    // stage.
+    // The units before first_end_ enter the first stage: the items or, if there are none, the
+    // batches. With items, batches enter a later stage.
     first_end_ = epoch.first_unit == epoch.first_batch ? epoch.end_unit : epoch.first_batch;
     if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
   }

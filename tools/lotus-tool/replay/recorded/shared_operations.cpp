@@ -28,7 +28,7 @@ struct outer_span {
   std::uint32_t work;
 };
 
-/// The calls of one operation, without those that ran inside another call of it (recursion).
+/// The calls of one operation, except those inside another call of the same operation (recursion).
 class outer_calls {
  public:
   /// Adds a call. Add the calls of each log one after another, not mixed with those of other logs.
@@ -40,7 +40,8 @@ class outer_calls {
   /// Returns the calls of all logs, sorted by their ends.
   std::vector<operation_call> sorted() && {
     end_log();
-    // Merge neighboring logs, then the results, and so on: each call is moved only a few times.
+    // Merge the calls of every two neighboring logs, then of every two results, and so on. So each
+    // call is moved only a few times.
     while (logs_.size() > 2) {
       std::vector<std::ptrdiff_t> merged{0};
       for (std::size_t i = 2; i < logs_.size(); i += 2) {
@@ -59,7 +60,8 @@ class outer_calls {
     return std::tie(a.end_ns, a.start_ns, a.file) < std::tie(b.end_ns, b.start_ns, b.file);
   }
 
-  /// Completes the last log: removes recursive calls, and sorts the others by their ends.
+  /// Ends the log whose calls were added last: removes its recursive calls, and sorts the other
+  /// calls by their ends.
   void end_log() {
     const auto first = calls_.begin() + logs_.back();
     sort_unless_sorted(first, calls_.end(), [](const operation_call& a, const operation_call& b) {
@@ -150,7 +152,8 @@ class call_finder {
     for (const auto& entry : outer_) {
       const std::uint32_t file = entry.first;
       const std::vector<outer_span>& of = entry.second;
-      // Successive operations are mostly in the same span, so try the span of the last one first.
+      // Successive operations are mostly in the same span, so try the span of the previous
+      // operation first.
       auto next = of.begin();
       const auto is_after = [&](std::int64_t start_ns) {
         return next != of.begin() && (next - 1)->start_ns <= start_ns &&
