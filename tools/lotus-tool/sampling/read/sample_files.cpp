@@ -215,8 +215,8 @@ std::int64_t samples_file::to_epoch_ns(std::uint64_t monotonic_ns) const {
   const clock_pair& from = after == clocks.begin() ? *after : *(after - 1);
   const std::int64_t offset_ns = from.realtime_ns - from.monotonic_ns;
   if (after == clocks.begin() || after == clocks.end()) return now + offset_ns;
-  // Interpolate between two readings of the wall clock. If the clock jumped, interpolation would be
-  // wrong, so use the reading before the time.
+  // Interpolate between the readings of the wall clock before and after this time. If the clock
+  // jumped between them, interpolation would be wrong, so use only the reading before.
   const std::int64_t drift_ns = after->realtime_ns - after->monotonic_ns - offset_ns;
   constexpr std::int64_t step_ns = 1'000'000;
   if (drift_ns > step_ns || drift_ns < -step_ns) return now + offset_ns;
