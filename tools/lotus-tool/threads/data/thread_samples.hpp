@@ -50,7 +50,7 @@ struct thread_sample {
   // The members below describe a wait.
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
   std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
-  /// Id of the thread that held the lock or for which this one waited; 0: unknown.
+  /// Id of the thread that held the lock, or for which the sampled thread waited; 0: unknown.
   std::uint32_t holder = 0;
   /// What the thread waited for: the path of a file, "pipe:[4711]" or the name of a system call; ""
   /// if unknown.

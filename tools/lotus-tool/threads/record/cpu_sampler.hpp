@@ -28,8 +28,7 @@ enum class sampling_start : std::uint8_t {
 class cpu_sampler {
  public:
   struct listener {
-    /// Called for each sample. Returns whether the stack of the sample is wanted; if so, `stack` is
-    /// called with it.
+    /// Called for each sample. If it returns true, `stack` is called with the stack of the sample.
     std::function<bool(std::uint32_t pid, std::uint32_t tid)> sample;
     std::function<void(stack_copy)> stack;
     /// Called for each new process.

@@ -104,7 +104,7 @@ struct stack_unwinder::state {
            count == 0 && how == space.data();
   }
 
-  /// Returns the address at which the function begins that contains an address; 0 if unknown.
+  /// Returns the first address of the function that contains `address`; 0 if it is unknown.
   std::uint64_t start_of_function(std::uint64_t address) const {
     Dwfl_Module* const module = dwfl_addrmodule(dwfl, address);
     GElf_Off offset = 0;
