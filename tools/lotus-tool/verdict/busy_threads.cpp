@@ -34,7 +34,8 @@ intervals joined(intervals spans) {
   return disjoint;
 }
 
-/// Returns the parts of `spans` that are outside of all `holes`. Both must be disjoint and sorted.
+/// Returns the parts of `spans` that are outside of all `holes`. The intervals of each list must be
+/// sorted and must not overlap.
 intervals without(const intervals& spans, const intervals& holes) {
   intervals rest;
   std::size_t h = 0;

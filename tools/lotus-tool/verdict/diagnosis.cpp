@@ -103,7 +103,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
-/// What is computed from all operations of a run, each by a function of its own.
+/// The results that are computed from all operations of a run, each by a function of its own.
 struct looked_at_operations {
   recorded_work work;
   recording recorded;
@@ -114,7 +114,7 @@ struct looked_at_operations {
 /// @param counted  for each batch: whether statistics contain it.
 looked_at_operations look_at_operations(const run_data& run, const std::vector<bool>& counted) {
   looked_at_operations found;
-  // The longest comes first, so that all CPUs have work until the end.
+  // The function that takes the longest comes first, so that all CPUs have work until the end.
   const std::vector<std::function<void()>> all{
       [&] { found.recorded = record_pipeline(run); },
       [&] {
@@ -210,8 +210,8 @@ bool waits_for_others(const diagnosis& d) {
 void doubt_more_workers(diagnosis& d) {
   if (!waits_for_others(d)) return;
   const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
-  // The assumptions belong to the first suggestion. If this suggestion adds threads, it is moved
-  // away below, so remove its assumptions.
+  // The assumptions belong to the first suggestion. If this suggestion adds threads, it becomes an
+  // uncertain one below, so remove its assumptions.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
