@@ -91,7 +91,8 @@ class collector {
     std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t> stacks;  // process and number
   };
 
-  /// Returns the most frequent stacks. There may be thousands, which differ in unimportant words.
+  /// Returns only the most frequent stacks. There may be thousands, because stacks with the same
+  /// calls may differ in other words.
   static std::vector<seen_stack> frequent_stacks(const decltype(group::stacks)& stacks) {
     constexpr std::size_t max_stacks = 64;
     std::vector<seen_stack> all;
