@@ -23,7 +23,8 @@ class drawn_durations {
 
   bool draws_all() const noexcept { return all_from_ns_ == 0; }
 
-  /// Returns whether to draw an operation. Call it once for each operation of a log, in order.
+  /// Returns whether to draw an operation. The caller must call this once for each operation of a
+  /// log, always in the same order, because short operations are counted to draw every n-th one.
   bool draws(std::int64_t duration_ns) noexcept {
     if (duration_ns >= all_from_ns_) return true;
     return duration_ns >= from_ns_ && seen_++ % every_ == 0;

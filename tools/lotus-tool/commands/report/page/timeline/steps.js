@@ -1,4 +1,5 @@
-// Moves the selection from slice to slice: to neighbors, to the slice that contains it, and to slices inside it.
+// Moves the selection in the timeline from the selected slice to another one: to a neighbor, to the slice that contains
+// the selected one, or to a slice inside the selected one.
 "use strict";
 
 function rowsToStepIn(lane) {
