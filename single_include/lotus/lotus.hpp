@@ -16757,6 +16757,7 @@ template <class Process>
 futex_wait wait_in_futex(const entered_call& call, const Process& process) noexcept {
   // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
   constexpr std::uint64_t owner_after_lock = 8;
+  constexpr std::uint64_t users_after_lock = 12;
   constexpr std::uint64_t writer_after_phase = 16;
   constexpr std::uint64_t writer_after_writers = 12;
   constexpr std::uint64_t locked_with_waiters = 2;
@@ -16777,7 +16778,11 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
   } else if (value == locked_with_waiters) {
     // A mutex counts as a lock even if it has no owner at this moment.
     if (operation == FUTEX_WAIT) of.reason = wait_reason::lock;
-    held_by(process.word_at(of.address + owner_after_lock)) ||
+    // The C library's own locks, such as that of malloc's arenas, are single words. What follows
+    // such a word is no owner, but may look like one, such as the number 1, which is a thread's id
+    // in a container. A mutex that has an owner also has a user.
+    (process.word_at(of.address + users_after_lock) != 0 &&
+     held_by(process.word_at(of.address + owner_after_lock))) ||
         (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
   } else if (((value & FUTEX_WAITERS) != 0 &&
               held_by(static_cast<std::uint32_t>(value) & FUTEX_TID_MASK)) ||
@@ -16907,6 +16912,17 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
     }
   }
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
+}
+
+/// Returns whether the files show the system calls of this program: the calling thread must be in
+/// the call that reads its file. In an emulator such as qemu-user they show the calls that the
+/// emulator makes, with the numbers of the machine that it runs on.
+inline bool shows_own_calls(call_files& files) noexcept {
+  char line[256];
+  entered_call call;
+  const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (files.read(tid, line) != 0 || !call.parse(line)) return true;  // sample_thread() reports it
+  return call.number == SYS_pread64;
 }
 
 /// The result of sampling a thread.
@@ -17250,7 +17266,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       if (since != 0 && tid != 0 && count < max_at_moment) batch_waits[count++] = {tid, since};
     });
     const locked hold{lock_};
-    if (samples_per_s_ == 0) return;
+    if (samples_per_s_ == 0 || !shows_calls()) return;
     find_folder();
     const auto ns_of = [this](std::uint64_t ticks) {
       return clock_.converter().convert(ticks, ticks).start_ns;
@@ -17310,7 +17326,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
-    if (samples_per_s_ == 0) return 0;
+    if (samples_per_s_ == 0 || !shows_calls()) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
     // Samples at most half of the threads, because more samples of the same moment would add little
@@ -17364,6 +17380,20 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     }
     if (found == sample_result::waits) write(tid, ticks, tries, stack != nullptr);
     return tid;
+  }
+
+  /// Switches sampling off if an emulator hides what threads wait for, and reports that once.
+  bool shows_calls() noexcept {
+    if (calls_checked_) return true;
+    calls_checked_ = shows_own_calls(calls_);
+    if (calls_checked_) return true;
+    samples_per_s_ = 0;
+    if (!forbidden_reported_) {
+      say("cannot see what threads wait for: /proc/self/task/*/syscall shows the calls of an "
+          "emulator");
+    }
+    forbidden_reported_ = true;
+    return false;
   }
 
   void clear_wait() noexcept {
@@ -17430,6 +17460,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// taken.
   mutex lock_;
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
+  bool calls_checked_ = false;       ///< whether shows_own_calls() was true
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_

@@ -58,6 +58,7 @@ template <class Process>
 futex_wait wait_in_futex(const entered_call& call, const Process& process) noexcept {
   // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
   constexpr std::uint64_t owner_after_lock = 8;
+  constexpr std::uint64_t users_after_lock = 12;
   constexpr std::uint64_t writer_after_phase = 16;
   constexpr std::uint64_t writer_after_writers = 12;
   constexpr std::uint64_t locked_with_waiters = 2;
@@ -78,7 +79,11 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
   } else if (value == locked_with_waiters) {
     // A mutex counts as a lock even if it has no owner at this moment.
     if (operation == FUTEX_WAIT) of.reason = wait_reason::lock;
-    held_by(process.word_at(of.address + owner_after_lock)) ||
+    // The C library's own locks, such as that of malloc's arenas, are single words. What follows
+    // such a word is no owner, but may look like one, such as the number 1, which is a thread's id
+    // in a container. A mutex that has an owner also has a user.
+    (process.word_at(of.address + users_after_lock) != 0 &&
+     held_by(process.word_at(of.address + owner_after_lock))) ||
         (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
   } else if (((value & FUTEX_WAITERS) != 0 &&
               held_by(static_cast<std::uint32_t>(value) & FUTEX_TID_MASK)) ||

@@ -126,6 +126,17 @@ inline void describe_wait(const entered_call& call, thread_wait& to) noexcept {
   if (to.text_bytes == 0 && row->reason != wait_reason::sleep) set_text(row->name);
 }
 
+/// Returns whether the files show the system calls of this program: the calling thread must be in
+/// the call that reads its file. In an emulator such as qemu-user they show the calls that the
+/// emulator makes, with the numbers of the machine that it runs on.
+inline bool shows_own_calls(call_files& files) noexcept {
+  char line[256];
+  entered_call call;
+  const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (files.read(tid, line) != 0 || !call.parse(line)) return true;  // sample_thread() reports it
+  return call.number == SYS_pread64;
+}
+
 /// The result of sampling a thread.
 enum class sample_result : std::uint8_t {
   waits,

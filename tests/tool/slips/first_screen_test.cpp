@@ -77,7 +77,12 @@ void check_advice(const std::string& screen) {
       name = line;
       continue;
     }
-    if (found.prefix().str().find_first_not_of(' ') != std::string::npos) name = found.prefix();
+    const std::string before_times = found.prefix();
+    if (before_times.rfind("    ", 0) != 0) {
+      name = before_times;
+    } else if (before_times.find_first_not_of(' ') != std::string::npos) {
+      name += before_times;  // the end of a long name
+    }
     INFO(line);
     ++rows;
     CHECK(found[1].str() + ' ' + found[2].str() == now);
@@ -86,7 +91,7 @@ void check_advice(const std::string& screen) {
     CHECK(seconds(found[5], found[6]) <= then);
     CHECK(then <= seconds(found[7], found[8]));
     const bool certain = seconds(found[7], found[8]) < seconds(found[1], found[2]);
-    CHECK((contains(name, "perhaps, if ") || contains(name, "perhaps without gain: ")) != certain);
+    CHECK(contains(name, "perhaps ") != certain);
     if (certain) CHECK(certain_so_far);
     if (certain == certain_so_far) CHECK(then >= before);
     certain_so_far = certain;
@@ -154,7 +159,7 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
   for (const screen_of& one :
        {screen_of{"right", "preprocessing-bound", "Why: "},
         screen_of{"oversubscribed", "", "16 workers"}, screen_of{"lock", "", "Fetch"},
-        screen_of{"slow-steps", "consumer-bound", "in the consumer's steps, between"},
+        screen_of{"slow-steps", "consumer-bound", "the consumer's own work"},
         screen_of{"order", "", "batches"}, screen_of{"epochs", "", "60 batches in "}}) {
     const temp_dir dir;
     const result r = recorded(dir, one.slip, "diagnose run");
@@ -262,7 +267,7 @@ TEST_CASE("a narrow first screen keeps the column with most of the time") {
       const std::size_t at = r.out.find("where time went");
       REQUIRE(at != std::string::npos);
       const std::string head = r.out.substr(at, r.out.find('\n', at) - at);
-      CHECK(contains(head, "sum"));
+      CHECK(contains(head, "total"));
       CHECK(contains(head, most.column));
       for (const char* const column : {"on CPU", "waits for CPU", "blocked"}) {
         some_left_out = some_left_out || !contains(head, column);

@@ -150,7 +150,7 @@ TEST_CASE("run finds the logs of a program that calls lotus::start itself") {
         shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' operations own/lotustrace_log");
     INFO(followed.err);
     CHECK(followed.status == 0);
-    CHECK(contains(followed.err, "the logs are in the folder own"));
+    CHECK(contains(followed.err, "the logs are in own/"));
     CHECK(contains(followed.err, "Slowest operation: Decode"));
     CHECK_FALSE(contains(followed.err, "no such directory"));
     CHECK_FALSE(std::filesystem::exists(dir.path() + "/run"));

@@ -109,7 +109,7 @@ TEST_CASE("stats shows stages in the table and in CSV") {
   const result r = run({"stats", dir.path(), "--slowest", "1"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const char* part : {"capacity", "occupied", "starved", "output full", "in steady state 50",
+  for (const char* part : {"capacity", "busy", "no input", "output full", "in steady state 50",
                            "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));

@@ -209,5 +209,5 @@ TEST_CASE("several directories and runs are listed separately, then side by side
   CHECK(r.status == 0);
   CHECK(contains(r.out, "b8_gpu4"));
   CHECK(r.out.find("b1_gpu1") < r.out.find("b2_gpu1"));
-  CHECK(contains(r.out, "means of all runs"));
+  CHECK(contains(r.out, "means per batch of each run"));
 }

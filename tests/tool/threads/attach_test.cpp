@@ -46,7 +46,7 @@ TEST_CASE("a running program is sampled until the time is over, and goes on undi
   const json threads = parse_json(seen.out);
   const std::string headline = threads["headline"].text();
   INFO(headline);
-  CHECK(contains(headline, "main waits "));
+  CHECK(contains(headline, "main thread waits "));
   CHECK(contains(headline, "for 2 threads in `worker_loop`, which "));
   const json workers = group_of(threads, "worker_loop", "/planted_threads");
   CHECK(workers["threads"].integer() == 2);

@@ -264,7 +264,7 @@ pageReady.then(function () {
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   CHECK(found["headline"] == pool.threads["headline"].text() + ".");
-  CHECK(found["groups"] == "main|2 threads in `worker_loop`");
+  CHECK(found["groups"] == "main thread|2 threads in `worker_loop`");
   CHECK(found["shown"] == "2");  // the verdict and the threads
   CHECK(found["waiting_width"] == "100.0");
   CHECK(contains(found["waiting"], "|Loader"));

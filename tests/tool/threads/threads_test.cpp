@@ -78,7 +78,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   CHECK(pool.status == 0);
   const std::string headline = pool.threads["headline"].text();
   INFO(headline);
-  CHECK(contains(headline, "main waits "));
+  CHECK(contains(headline, "main thread waits "));
   CHECK(contains(headline, "`Loader::next` (planted_threads.cpp:"));
   CHECK(contains(headline, "for 2 threads in `worker_loop`, which "));
   const result stats = run({"stats", dir.path() + "/run"});

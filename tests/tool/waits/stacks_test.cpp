@@ -187,7 +187,7 @@ TEST_CASE("diagnose shows the calls that wait for the lock that limits a run") {
   const std::string details = run({"diagnose", run_of(dir), "--details"}).out;
   INFO(details);
   CHECK(contains(details, "Decode waits for the lock decoder_mutex held by Decode on other"));
-  CHECK(contains(details, "< decode_under_lock <"));
+  CHECK(contains(details, "called by decode_under_lock, called by"));
   CHECK_FALSE(contains(run({"diagnose", run_of(dir)}).out, "decode_under_lock"));
 }
 

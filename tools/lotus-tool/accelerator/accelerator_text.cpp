@@ -214,7 +214,7 @@ void print_devices(const accelerator_analysis& of, std::ostream& out) {
 void print_causes(const accelerator_analysis& of, std::ostream& out) {
   const cause_times causes = of.all_causes();
   table rows;
-  rows.row({"idle because of", "time", "of the idle time", "of all"});
+  rows.row({"idle because of", "time", "of the idle time", "of the span"});
   const auto row = [&](std::string name, std::int64_t ns) {
     rows.row({std::move(name), time_text(ns), percent(share(ns, of.idle_ns())),
               percent(share(ns, of.span_ns()))});
@@ -235,7 +235,7 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
 
 void print_streams(const accelerator_analysis& of, std::ostream& out) {
   table rows;
-  rows.row({"device, stream", "in use", "host wait", "kernel wait", "other"});
+  rows.row({"device, stream", "in use", "waits for host", "short gaps", "other gaps"});
   for (const device_figures& d : of.devices) {
     for (const stream_figures& s : d.streams) {
       rows.row({std::to_string(d.device) + ", " + std::to_string(s.number), time_text(s.busy_ns),
@@ -358,12 +358,12 @@ std::string accelerator_advice(const accelerator_analysis& of) {
              "memory.";
     }
     case device_verdict::synchronization:
-      return "Avoid .item(), .cpu(), print() of tensors and synchronize calls in the step; where "
-             "work "
-             "is ordered in time and starts late, look at what its stream waits for: events of "
-             "other streams, or other devices.";
+      return "Avoid .item(), .cpu(), print() of tensors and synchronize calls in the step. Where "
+             "work was launched early but starts late, look at what its stream waits for: events "
+             "of other streams, or other devices.";
     case device_verdict::launch:
-      return "Launch less and larger work: larger batches, fused kernels (torch.compile), or CUDA "
+      return "Launch fewer but larger pieces of work: larger batches, fused kernels "
+             "(torch.compile), or CUDA "
              "graphs.";
     case device_verdict::host:
       break;

@@ -52,8 +52,8 @@ std::string headline_of(const rank_comparison& c, const std::vector<accelerator_
 void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysis>& ranks,
                  std::ostream& out) {
   table rows;
-  rows.row({"rank", "verdict", c.by_step ? "own, a step" : "own", "compute", "only comm.", "idle",
-            "batch-wait", "copy", "sync.", "launch", "host"});
+  rows.row({"rank", "verdict", c.by_step ? "own time/step" : "own time", "compute", "only comm.",
+            "idle", "batch-wait", "copy", "sync.", "launch", "host"});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const accelerator_analysis& rank = ranks[i];
     const auto cell = [&rank](std::int64_t ns) { return share_text(ns, rank.span_ns()); };
@@ -100,8 +100,8 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostr
   const accelerator_analysis& shown = ranks[c.decisive];
   out << '\n'
       << fitted(out,
-                "Shares are of the time from a rank's first to its last work. Its own time is that "
-                "without communication, in which ranks wait for the slowest.")
+                "Shares are of the time from a rank's first to its last work. Own time excludes "
+                "communication, during which ranks wait for the slowest one.")
       << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
       << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  details of "
       << printable_line(c.names[c.decisive]) << '\n';

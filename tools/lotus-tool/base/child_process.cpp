@@ -23,9 +23,10 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-/// Signals that end a process by default. This process forwards them to the program that it runs;
-/// users and job schedulers send them. Exceptions are SIGPIPE and SIGXFSZ, which this process
-/// ignores: the kernel sends them when a write fails, and then write() returns an error too.
+/// Signals that end a process by default. lotus-tool forwards them to the program that it runs,
+/// because users and job schedulers send them. It ignores only SIGPIPE and SIGXFSZ: the kernel
+/// sends these two to lotus-tool when one of its writes fails, and then write() returns an error
+/// too.
 constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
 
@@ -37,12 +38,13 @@ bool is_of_our_writing(int signal) noexcept {
   return signal == SIGPIPE || signal == SIGXFSZ;
 }
 
-// The process to which the signal handler forwards signals; if negative, a process group; 0: none.
+// Where the signal handler forwards signals: a process id; if negative, a process group; 0:
+// nowhere.
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
-// Number of child_process and until_interrupted objects that exist. The first one installs the
-// signal handlers and saves the previous ones in `before`.
+// How many objects of the types child_process and until_interrupted exist. The first of them
+// installs the signal handlers and saves the previous handlers in `before`.
 int handled_by = 0;
 
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
@@ -72,11 +74,11 @@ void forward_signals(bool own_group) {
     const int signal = handled_signals[i];
     ::sigaction(signal, nullptr, &before[i]);
     if (is_ignored(before[i])) {
-      // A shell script starts a job with '&' so that the job ignores these two signals. If the
-      // program has its own process group, forward them nevertheless.
+      // A shell script makes every job that it starts with '&' ignore SIGINT and SIGQUIT. If the
+      // program has its own process group, lotus-tool forwards these two signals nevertheless.
       const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;
-      // Leave any other ignored signal unchanged, such as SIGHUP because of nohup: the program must
-      // ignore it too.
+      // Any other signal that lotus-tool was started to ignore stays ignored, because the program
+      // must ignore it too. For example, nohup makes a process ignore SIGHUP.
       if (!own_group || !by_the_shell) continue;
       before[i].sa_handler = SIG_DFL;
     }
@@ -104,7 +106,8 @@ void stop_forwarding() noexcept {
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, int go,
                          int error_pipe, bool own_group) {
   if (own_group) ::setpgid(0, 0);
-  // If the parent process dies, the kernel kills the program too.
+  // Only for a program with its own process group: ask the kernel to kill the program if
+  // lotus-tool, its parent process, dies.
   if (own_group) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   char start = 0;
   if (::read(go, &start, 1) != 1) ::_exit(127);
@@ -114,7 +117,8 @@ void stop_forwarding() noexcept {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }
-  // exec() keeps ignored signals ignored, as nohup requires, and resets all handled ones.
+  // Undo the changes that forward_signals() made in the parent process. exec() then keeps ignored
+  // signals ignored, as nohup requires, and resets signals with a handler to their default.
   restore_signals();
   sigset_t none;
   sigemptyset(&none);
@@ -133,8 +137,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// Returns the environment of this process plus `added`, which replaces variables of the same
-/// names.
+/// Returns the environment of this process with the variables in `added`. Each of them replaces a
+/// variable of the same name, if there is one.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
@@ -209,7 +213,8 @@ void child_process::go() {
 bool child_process::ended(int max_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // If a signal has asked this process to end, a program in its own process group has 2 s to end.
+    // If a signal has asked lotus-tool to end, a program in its own process group gets 2 s to end;
+    // then the code below kills the group.
     constexpr int patience_ms = 2000;
     const bool impatient = asked_by != 0 && target < 0;
     const int limit_ms = impatient ? patience_ms : max_ms;
@@ -229,8 +234,8 @@ bool child_process::ended(int max_ms) {
 
 child_process::~child_process() {
   if (pid_ > 0) {
-    // If `target` is a process group, kill() also ends other processes of the group, which the
-    // program has started.
+    // If `target` is a process group, kill it even if the program itself has ended: the group may
+    // contain processes that the program has started.
     if (target < 0 || !reaped_) ::kill(target, SIGKILL);
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }

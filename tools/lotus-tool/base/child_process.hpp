@@ -19,8 +19,8 @@ struct command {
   /// File to which the program's stdout and stderr are appended; the program's stdin is then empty.
   /// If "", the program inherits stdin, stdout and stderr of this process.
   std::string output;
-  /// Used if `output` is "": descriptor of a file or pipe that becomes the program's stdout and
-  /// stderr; -1: none. The caller closes the descriptor.
+  /// Descriptor of a file or pipe that becomes the program's stdout and stderr if `output` is "";
+  /// -1: do not redirect them. The caller closes the descriptor.
   int output_to = -1;
 };
 
@@ -45,11 +45,12 @@ struct exit_state {
 /// one program may run at a time.
 exit_state run_command(const command& what);
 
-/// Runs a program in three steps (constructor, go() and ended()), so that the caller can do
-/// something before the program starts and while it runs.
+/// Runs a program in three steps: the constructor forks, go() starts the program, and ended() waits
+/// for its end. The caller can do something between these steps.
 class child_process {
  public:
-  /// Forks; the child process waits for go(). Throws input_error.
+  /// Creates the child process with fork(). The child process executes the program only after go()
+  /// is called. Throws input_error if the process cannot be created.
   explicit child_process(const command& what);
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
@@ -59,7 +60,8 @@ class child_process {
   pid_t pid() const noexcept { return pid_; }
   /// Starts the program. Throws input_error if it cannot be executed.
   void go();
-  /// Waits up to `max_ms` (-1: forever) for the end of the program. Returns whether it has ended.
+  /// Waits up to `max_ms` milliseconds (-1: without limit) for the end of the program. Returns
+  /// whether the program has ended.
   bool ended(int max_ms);
   exit_state state() const noexcept { return state_; }
 
@@ -73,11 +75,12 @@ class child_process {
   exit_state state_;
 };
 
-/// Returns the signal that asked this process to end; 0 if there was none.
+/// Returns the signal that asked this process to end; 0 if no such signal has arrived.
 int interrupted_by() noexcept;
 
-/// While the object exists, SIGINT and the other signals that ask this process to end do not end
-/// it, even if it runs no program. The caller asks interrupted_by() whether one has arrived.
+/// While the object exists, SIGINT and the other signals that ask lotus-tool to end do not end
+/// lotus-tool, even if it runs no program. The caller asks interrupted_by() whether such a signal
+/// has arrived.
 class until_interrupted {
  public:
   until_interrupted();

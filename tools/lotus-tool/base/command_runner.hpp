@@ -14,8 +14,8 @@ struct command_output {
   std::string err;
 };
 
-/// Runs a command of lotus-tool in this process; the arguments are, for example, {"stats", "run",
-/// "--json"}. Throws nothing.
+/// A function that runs a command of lotus-tool in this process and returns its output. The
+/// arguments are, for example, {"stats", "run", "--json"}. It throws nothing.
 using command_runner = std::function<command_output(const std::vector<std::string>&)>;
 
 }  // namespace lotus::tool

@@ -45,7 +45,8 @@ std::uint64_t bytes_of(pid_t id, bool is_only_one) {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Returns how long the threads of a process have waited for a CPU so far; 0 if unknown.
+/// Returns how many seconds the threads of a process have waited for a CPU so far, summed over the
+/// threads; 0 if this is unknown.
 double waited_s_of(pid_t id) {
   double sum_ns = 0;
   DIR* const folder = opendir(proc_file(id, "task").c_str());
@@ -144,7 +145,8 @@ std::size_t descendants::end(std::size_t& left) {
     if (left == 0 || clock::now() >= until) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // Reap the processes that ended after the loop above looked at them.
+  // The loop above may have killed processes that it did not reap because they had not ended yet.
+  // Reap those that have ended since.
   for (const process& p : all()) {
     if (p.parent == getpid()) waitpid(p.id, nullptr, WNOHANG);
   }

@@ -15,15 +15,16 @@ struct descendants_use {
   std::size_t processes = 0;
   /// Memory in use; memory that several processes share counts once.
   std::uint64_t bytes = 0;
-  /// How long the threads that have not ended have waited for a CPU so far: the sum over all
-  /// threads.
+  /// Sum over all threads that are still running: how long the thread has waited for a CPU since it
+  /// began.
   double waited_s = 0;
   bool stopped = false;  ///< whether a process is stopped, for example because it wants a terminal
 };
 
 /// All processes that this process has started, directly or indirectly, since the object was
-/// created, whatever their process groups and sessions. Finds orphans too, because the kernel makes
-/// this process their parent. There may be only one such object at a time.
+/// created, whatever their process groups and sessions. This includes processes whose parent has
+/// ended, because the kernel then makes this process their parent. Only one object of this class
+/// may exist at a time.
 class descendants {
  public:
   descendants();
@@ -33,9 +34,10 @@ class descendants {
   ~descendants();
 
   descendants_use use() const;
-  /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many were
-  /// running when it was called. Reaps all child processes of this process, so call waitpid() for
-  /// other children before.
+  /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many
+  /// descendants it found running. It also reaps (waitpid()) all child processes of this process,
+  /// so if the caller needs the exit status of a child, it must call waitpid() for that child
+  /// before.
   /// @param left  receives the number of processes that could not be ended.
   std::size_t end(std::size_t& left);
 

@@ -1,4 +1,4 @@
-// Prints and counts messages about a command's input, on stderr.
+// Prints messages about problems in a command's input files to stderr, and counts them.
 #ifndef LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
 #define LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
 
@@ -32,7 +32,8 @@ class diagnostic_log {
   /// Reports a malformed file, which the caller ignores completely.
   void malformed_file(const std::string& path, std::string_view what);
 
-  /// Reports how many malformed lines were not printed. Call it after the last line of a file.
+  /// Reports how many malformed lines of the file were only counted, not printed. Call it after the
+  /// last line of the file was read.
   void end_of_file(const std::string& path);
 
   /// Adds the messages and counts that another thread collected in `other` while it read a file.

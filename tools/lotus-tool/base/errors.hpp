@@ -13,7 +13,7 @@ inline constexpr int exit_fine = 0;
 inline constexpr int exit_bad_input = 1;
 inline constexpr int exit_wrong_use = 2;
 /// Exit status of a command that could not find what the user asked for, for example settings that
-/// reach a given throughput. Exit status 3 means that a requested test failed.
+/// reach a given throughput. The value is 4, because 3 means that a requested test failed.
 inline constexpr int exit_no_answer = 4;
 
 /// Thrown if an input or output cannot be used; what() is one line with the path and the reason.

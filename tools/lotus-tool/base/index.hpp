@@ -1,4 +1,5 @@
-// Provides index types with a tag, so that the compiler rejects an index of another kind of object.
+// Provides index types with a tag. With a different tag for each kind of object, the compiler
+// rejects code that uses the index of one kind of object for another.
 #ifndef LOTUS_TOOL_BASE_INDEX_HPP
 #define LOTUS_TOOL_BASE_INDEX_HPP
 

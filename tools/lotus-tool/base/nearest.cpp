@@ -37,8 +37,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t max_words = 3;
-  // How many letters may differ: one in a word of up to three letters, otherwise two or a third of
-  // the letters, whichever is more.
+  // The maximum number of letters in which a similar word may differ: one if `word` has up to three
+  // letters; otherwise two or a third of its letters, whichever is more.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> similar;
   for (const std::string& other : known) {

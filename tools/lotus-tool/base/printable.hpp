@@ -1,4 +1,4 @@
-// Makes external text safe for JSON and terminals.
+// Makes texts from logs and other inputs safe to write as JSON or to a terminal.
 #ifndef LOTUS_TOOL_BASE_PRINTABLE_HPP
 #define LOTUS_TOOL_BASE_PRINTABLE_HPP
 

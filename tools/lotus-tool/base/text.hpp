@@ -1,5 +1,5 @@
-// Converts numbers and strings to text, independent of the locale and without allocating memory for
-// each of them, and compares the ends of texts.
+// Converts numbers and strings to text, and compares the ends of texts. The conversions do not
+// depend on the locale, and do not allocate memory for each number.
 #ifndef LOTUS_TOOL_BASE_TEXT_HPP
 #define LOTUS_TOOL_BASE_TEXT_HPP
 

@@ -7,9 +7,9 @@
 
 namespace lotus::tool {
 
-/// The function that executes a command and returns its exit status. When CLI11 parses the command
-/// line, the called command stores its function in a variable. The variable must outlive the
-/// CLI::App, which refers to it.
+/// A function that executes a command of lotus-tool and returns its exit status. When CLI11 parses
+/// the command line, the command that the user called stores its function in a variable. This
+/// variable must outlive the CLI::App object, which refers to it.
 using action = std::function<int(std::ostream& out, std::ostream& err)>;
 
 }  // namespace lotus::tool

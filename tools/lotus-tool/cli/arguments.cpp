@@ -43,8 +43,9 @@ void find_commands_with(const CLI::App& app, const std::string& option, const st
   }
 }
 
-/// Returns the end of an error message, such as ", but of 'diagnose'", that names the commands that
-/// do have the option. Returns "" if no command has it, or if more than three commands have it.
+/// Returns the end of an error message about an option that the called command does not have: ",
+/// but of 'diagnose'" names the commands that have the option. Returns "" if no command or more
+/// than three commands have it.
 std::string commands_with(const CLI::App& app, const std::string& option) {
   constexpr std::size_t max_named = 3;
   std::vector<std::string> found;

@@ -15,7 +15,8 @@ namespace lotus::tool {
 /// Accepts a number that has only digits and is at least `least`.
 CLI::Validator whole_number(std::size_t least);
 
-/// Rejects an empty argument, which a script passes if one of its variables is not set.
+/// Rejects an empty argument. A script passes an empty argument, for example, if one of its
+/// variables is not set.
 CLI::Validator not_empty();
 
 /// The words that an option accepts, each with the number that the word stands for.
@@ -33,14 +34,16 @@ CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words)
   return one_of_words(std::move(choices));
 }
 
-/// Converts a number above 0, such as "2", or "2x" if `unit` is "x". Throws usage_error.
+/// Converts the text of a number above 0, such as "2". A unit may follow it: "2x" is accepted if
+/// `unit` is "x". Throws usage_error if the text is anything else.
 double positive_number(const std::string& text, std::string_view unit, const std::string& option);
 
-/// Returns the command `word` of `app`. If there is none, throws usage_error with a suggestion.
+/// Returns the command of `app` with the name `word`. If `app` has no such command, throws
+/// usage_error, whose message suggests a similar command.
 const CLI::App& command_named(const CLI::App& app, const std::string& word);
 
 /// Throws usage_error with a suggestion if the user gave an option that the called command does not
-/// have. Call it after parsing.
+/// have. Call it after CLI11 has parsed the command line.
 void check_options(const CLI::App& app);
 
 /// Throws usage_error if the first word of the command line is not a command of `app`. If the

@@ -28,8 +28,9 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds the commands that print information about lotus-tool itself. `app` must outlive `chosen`,
-/// because the function that a command stores in `chosen` refers to `app`.
+/// Adds the commands that print information about lotus-tool itself, such as `completion`. If the
+/// user calls one of them, it stores its function in `chosen`. `app` must outlive `chosen`, because
+/// this function refers to `app`.
 void add_self_description(CLI::App& app, action& chosen) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -59,7 +60,8 @@ int report(std::ostream& err, const char* what, int status) {
   return status;
 }
 
-/// Whether a flag was given to the called command or to one of its subcommands, such as "map join".
+/// Whether the user gave a flag to the called command or, for a command such as "map join", to the
+/// called subcommand.
 bool is_given(const CLI::App& app, const std::string& flag) {
   const std::vector<CLI::App*> called = app.get_subcommands();
   return std::any_of(called.begin(), called.end(), [&](const CLI::App* command) {
@@ -68,7 +70,8 @@ bool is_given(const CLI::App& app, const std::string& flag) {
   });
 }
 
-/// Returns one line that explains the error and names the command that shows the relevant help.
+/// Returns a message of one line that explains the error and tells the user which command shows the
+/// relevant help.
 std::string one_line(const CLI::App* app, const CLI::Error& error) {
   std::string command = "lotus-tool";
   for (const CLI::App* at = app; !at->get_subcommands().empty();) {

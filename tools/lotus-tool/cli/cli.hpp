@@ -16,7 +16,8 @@ namespace lotus::tool {
 int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
             int terminal = -1);
 
-/// Like run_cli(), but returns the output. Used by commands that need the output of other commands.
+/// Like run_cli(), but returns the output instead of writing it to streams. Commands call this if
+/// they need the output of another command.
 command_output run_in_process(const std::vector<std::string>& arguments);
 
 }  // namespace lotus::tool

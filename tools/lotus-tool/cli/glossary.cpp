@@ -29,15 +29,16 @@ constexpr entry entries[] = {
     {"only copies", "while data was copied from or to the host, and no kernel ran"},
     {"idle", "while nothing ran on any of its streams"},
     {"idle because of",
-     "what the host did before it ordered the next work. batch-wait: waited for a batch; copy: "
+     "what the host did before it submitted the next work. batch-wait: waited for a batch; copy: "
      "copied to the device; synchronization: waited for the device, or the work waited for another "
      "stream; launch: launched work; host: anything else"},
     {"of the idle time", "as a share of the time in which the devices were idle"},
-    {"of all", "as a share of the devices' whole time"},
+    {"of the span", "as a share of the devices' whole time"},
     {"device, stream", "the numbers of an accelerator and of one of its queues"},
-    {"host wait", "gaps of a stream before work that the host ordered after the gap began"},
-    {"kernel wait", "gaps of a stream below 30 us before work that was ordered earlier"},
-    {"other", "the other gaps of a stream"},
+    {"waits for host",
+     "gaps of a stream before work that the host had not yet submitted when the gap began"},
+    {"short gaps", "gaps of a stream below 30 us before work that was submitted earlier"},
+    {"other gaps", "all other gaps of a stream"},
     {"device, copies", "an accelerator, the direction (H: host, D: device), and the host's memory"},
     {"bytes", "how much was copied"},
     {"bandwidth", "bytes over the time of the copies"},
@@ -50,8 +51,8 @@ constexpr entry entries[] = {
     {"host", "idle while the host did something else"},
     {"rank", "the number of a rank; of a process or the file if the trace has no rank"},
     {"verdict", "what its accelerators are limited by"},
-    {"own", "a rank's time outside communication, in which ranks wait for the slowest"},
-    {"own, a step", "a rank's time outside communication, per profiler step"},
+    {"own time", "a rank's time outside communication, in which ranks wait for the slowest"},
+    {"own time/step", "a rank's time outside communication, per profiler step"},
     {"only comm.", "while kernels of a communication library ran, and no computing kernel"},
     {"sync.", "idle while the host waited for the device, or work for another stream"},
     // Labels in the output of `lotus-tool stats`.
@@ -60,8 +61,8 @@ constexpr entry entries[] = {
     {"aggregated, within the above",
      "operations that are only counted and summed; their time is part of the operations above"},
     {"per batch",
-     "preprocess: building it; wait: the consumer's wait for it, 0 if it arrived before "
-     "its turn; delay: from ready to received; step: the consumer's work on it"},
+     "preprocess: building it; consumer waits: for it, 0 if it arrived before its turn; delivery "
+     "delay: from ready to received; consumer's step: the work on it"},
     {"count", "number of calls, or of batches"},
     {"count *", "number of calls, or of batches"},
     {"mean", "the sum divided by the count"},
@@ -75,9 +76,9 @@ constexpr entry entries[] = {
     {"p99", "99 % of the values are at most this"},
     {"max", "the longest time, or the largest value"},
     {"iqr", "interquartile range: p75 - p25"},
-    {"> 500 ms", "share that took longer than this"},
-    {"< 10 ms", "share that took less than this"},
-    {"< 100 us", "share that took less than this"},
+    {"% > 500 ms", "share that took longer than this"},
+    {"% < 10 ms", "share that took less than this"},
+    {"% < 100 us", "share that took less than this"},
     {"total", "sum of all times; threads that ran at the same time all count"},
     {"self", "the part of the total outside other operations that were called inside"},
     {"on CPU", "part during which the thread ran on a CPU"},
@@ -100,11 +101,10 @@ constexpr entry entries[] = {
     {"at once", "number of items or batches that the stage works on at the same time"},
     {"capacity",
      "batches per second if the stage never waited for input or for room for its output"},
-    {"occupied",
+    {"busy",
      "share of its threads' time inside the stage's spans: on a CPU, waiting for one, or blocked, "
-     "as "
-     "in a read"},
-    {"starved", "share of its threads' time with nothing to work on"},
+     "as in a read"},
+    {"no input", "share of its threads' time with nothing to work on"},
     {"output full",
      "share of its threads' time with a finished result, but no room for it in the next queue"},
     {"asynchronous",
@@ -129,35 +129,37 @@ constexpr entry entries[] = {
     {"percall", "the time to its left, divided by the calls"},
     {"cumtime", "time including other operations inside"},
     // Labels in the output of `lotus-tool diagnose`.
-    {"workers at the same time", "number of threads that build batches at the same time"},
+    {"workers at a time", "number of threads that build batches at the same time"},
     {"consumer's waits, total", "the sum of the consumer's waits for batches"},
-    {"of that, while a later batch was ready",
+    {"of that, with a later batch ready",
      "share of the waits that receiving batches in any order would save"},
     {"consumer's steps, total", "the sum of the consumer's work on all batches"},
     {"preprocess time per batch, mean", "mean time that a thread needs to build a batch"},
     {"preprocess time per batch, std", "standard deviation: how far batches are from that mean"},
     {"CPU time of the program", "of all threads of its processes, also those without markers"},
-    {"of that, outside of markers",
-     "CPU time that is in no recorded operation, preprocessing or step"},
-    {"CPUs that other programs used", "mean number of CPUs that were busy with other programs"},
+    {"of that, in no recorded operation",
+     "CPU time outside of all recorded operations, preprocessing and steps"},
+    {"CPUs that other programs used, mean",
+     "mean number of CPUs that were busy with other programs"},
     {"measured throughput", "batches divided by the run's time, start-up included"},
     {"built and discarded", "batches that were built and never received"},
-    {"capacity of the workers", "batches per second if the workers never waited for the consumer"},
-    {"capacity of stage *", "batches per second of the slowest stage if it never had to wait"},
-    {"capacity of the consumer", "batches per second if the consumer never waited for a batch"},
+    {"the workers alone could reach",
+     "batches per second if the workers never waited for the consumer"},
+    {"stage *", "batches per second of the slowest stage if it never had to wait"},
+    {"the consumer alone could reach",
+     "batches per second if the consumer never waited for a batch"},
     {"uncertain suggestions", "changes that may gain nothing"},
     {"peak memory", "maximum memory of all processes"},
     {"CPUs used", "mean number of CPUs that the program kept busy"},
     {"try first",
-     "suggested changes; those that may gain nothing come last and begin with 'perhaps' and the "
-     "reason"},
+     "suggested changes; those that may gain nothing come last and begin with 'perhaps' and end "
+     "with the reason"},
     {"run time", "duration of the run with start-up; predicted for the run with the change"},
     {"likely range", "range that contains the true value 9 times in 10"},
     {"where time went (% of the run)",
      "the critical path: the chain of work, each part waiting for the one before it, that "
      "determines how long the run takes; all columns are in % of the run's time"},
-    {"all", "the row's share of the run's time"},
-    {"sum", "the row's share of the run's time: the sum of the columns to its right"},
+    {"in total", "the row's share of the run's time; the columns to its right are its parts"},
     {"optimize first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run",
      "share of the critical path: the chain of work, each part waiting for the one before "
@@ -166,12 +168,14 @@ constexpr entry entries[] = {
      "effect on the run if this operation or stage were 1.25 times as fast; 'run 2x faster' means "
      "half the run time"},
     {"without it", "effect on the run if this operation or stage took no time"},
-    {"outside of operations", "the parts of the critical path that are no operation and no stage"},
+    {"time outside of operations",
+     "the parts of the critical path that are no operation and no stage"},
     {"not inside any LOTUS_SCOPE", "a worker's time outside of every recorded operation"},
     {"delivery to the consumer",
      "from a batch being ready to the consumer's step: queues, locks and copies"},
     {"the consumer's steps", "the consumer's work on batches"},
-    {"prefetch depth reached", "workers could have started, but enough batches were in flight"},
+    {"workers pause: prefetch is full",
+     "workers could have started, but as many batches as allowed were in flight"},
     {"start-up", "until the workers had started and had built their first batch"},
     // Labels in the output of `lotus-tool whatif`.
     {"change",
@@ -179,7 +183,7 @@ constexpr entry entries[] = {
      "as a factor: 2x means twice the value"},
     {"simulated change", "the change of the recorded run that is simulated"},
     {"batches/s", "throughput of the changed run over its run time"},
-    {"gain", "the recorded run time divided by the predicted one"},
+    {"speed", "the recorded run time divided by the predicted one: 2x means twice as fast"},
     {"in flight", "maximum number of batches dispatched to workers and not yet received"},
     {"batch memory", "size of the batches in flight"},
     // Labels in the output of `lotus-tool compare`.
@@ -189,7 +193,7 @@ constexpr entry entries[] = {
      "difference between runs of the same program"},
     {"p", "probability of a difference at least this large if the two sides do not differ"},
     {"CPU *", "mean time on a CPU"},
-    {"in CPU time", "change of the mean CPU time of a call"},
+    {"CPU change", "change of the mean CPU time of a call"},
     {"mean *", "mean time of the stage for an item or batch"},
     {"mean change", "change of that mean"},
     {"capacity *", "batches per second if the stage never had to wait"},
@@ -197,15 +201,16 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool map`.
     {"samples", "number of samples that found it running"},
     {"CPU time", "CPU time that the samples represent"},
-    {"own wall", "time without other operations inside"},
+    {"self time", "wall-clock time without other operations inside"},
     {"share", "share of all samples, or of the samples of the operation"},
     {"function|module", "the function, and the program or library that contains it"},
-    {"hits", "number of runs in which it was seen"},
+    {"seen in runs", "number of runs in which it was seen"},
     {"value", "what the collector measured"},
     {"per operation", "a hardware counter, summed over the functions of each operation"},
 };
 
-/// Whether `label` equals `known` or, if `known` ends in `*`, begins with the text before the `*`.
+/// Whether the label of a table fits the label `known` of an entry: the two are equal or, if
+/// `known` ends in `*`, `label` begins with the text before the `*`.
 bool fits(std::string_view label, std::string_view known) {
   if (known.empty() || known.back() != '*') return label == known;
   known.remove_suffix(1);

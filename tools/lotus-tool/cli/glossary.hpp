@@ -13,7 +13,8 @@ namespace lotus::tool {
 /// lotus-tool but, for example, an operation's name.
 std::string_view meaning_of(std::string_view label);
 
-/// Prints the meaning of each label; skips labels without a meaning.
+/// Prints each label with its meaning, as found by meaning_of(). Skips labels for which it returns
+/// "".
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
 
 }  // namespace lotus::tool

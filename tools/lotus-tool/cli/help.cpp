@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// Maximum length of the list of an option's choices in the column of option names. A longer list
-/// is printed after the option's description.
+/// If an option accepts only certain words, the help shows them after the option's name, as in
+/// "--form json|csv". A list that is longer than this is printed after the option's description
+/// instead.
 constexpr std::size_t max_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {
@@ -42,7 +43,8 @@ std::string usage(const CLI::App& app, const std::string& words) {
   if (!options_of(app, false).empty()) line += " [OPTIONS]";
   if (!app.get_subcommands(nullptr).empty()) line += " COMMAND";
   for (const CLI::Option* option : options_of(app, true)) {
-    // The user types "--" before PROGRAM to separate its arguments from the tool's own options.
+    // The usage line shows "--" before PROGRAM, because the user types it there to separate the
+    // program and its arguments from the options of lotus-tool.
     if (option->get_name(true) == "PROGRAM") line += " --";
     const std::string name = positional_name(*option);
     line += option->get_required() ? ' ' + name : " [" + name + ']';
@@ -50,7 +52,8 @@ std::string usage(const CLI::App& app, const std::string& words) {
   return line;
 }
 
-/// Formats a name and its meaning. The meaning begins on the next line if the name is long.
+/// Formats the name of an option or argument and its description, in two columns. If the name is
+/// too long for its column, the description begins on the next line.
 std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
   if (columns_of(name) <= name_columns) {
@@ -87,7 +90,8 @@ std::string option_entry(const CLI::Option& option) {
   return described(name, text);
 }
 
-/// Returns the help topic `environment`: the variables that the library and the tool read.
+/// Returns the text of `lotus-tool help environment`. It lists the environment variables that the
+/// library and the tool read.
 std::string environment_topic() {
   std::string text =
       in_lines(
@@ -115,9 +119,9 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Formats the text at the end of a command's help. Keeps the line breaks of examples (lines that
-/// begin with blanks), puts an empty line after them, wraps the other text, and appends the exit
-/// statuses that all commands share.
+/// Formats the text at the end of a command's help. Examples (lines that begin with blanks) keep
+/// their line breaks and are followed by an empty line; other text is wrapped. If the text does not
+/// list the command's exit statuses, appends those that all commands share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {
@@ -173,8 +177,9 @@ void add_help(CLI::App& app, action& chosen) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
-  help->add_option("COMMAND", *words,
-                   "the command, as it would be called; or environment, for the variables");
+  help->add_option(
+      "COMMAND", *words,
+      "the command to describe, such as map join; or environment, for the environment variables");
   help->callback([words, &app, &chosen] {
     chosen = [words, &app](std::ostream& out, std::ostream&) {
       if (*words == std::vector<std::string>{"environment"}) {

@@ -14,7 +14,8 @@
 
 namespace {
 
-/// Whether colors are wanted. NO_COLOR with any value but "" turns them off (see no-color.org).
+/// Whether the environment allows colors. The user turns colors off by setting NO_COLOR to any
+/// value except "" (see no-color.org). Without TERM, or with TERM=dumb, colors are off too.
 bool colours_wanted() {
   const char* const no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
   const char* const terminal = std::getenv("TERM");      // NOLINT(concurrency-mt-unsafe)

@@ -12,7 +12,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A command in the form that a user types, such as "map build", with its description.
+/// A command of lotus-tool: the words that the user types, such as "map build", and its CLI11
+/// object.
 struct named_command {
   std::string words;
   const CLI::App* app;
@@ -48,7 +49,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// Escapes a text so that troff prints it literally and finds no escape sequence or request in it.
+/// Escapes a text for the manual page, so that troff prints it literally and interprets nothing in
+/// it as a command.
 std::string troff(std::string text) {
   text = replaced(std::move(text), "\\", "\\e");
   text = replaced(std::move(text), "-", "\\-");
@@ -80,14 +82,15 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any.
+/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any
+/// text.
 std::string choices_of(const CLI::Option& option) {
   const std::string& text = option.get_option_text();
   return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");
 }
 
-/// Returns the words other than options that may follow a command: its subcommands, and the words
-/// that its arguments accept.
+/// Returns the words that may follow a command on the command line, except options: its
+/// subcommands, and the words that its positional arguments accept.
 std::string plain_words(const CLI::App& app) {
   std::vector<std::string> words;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -101,8 +104,8 @@ std::string plain_words(const CLI::App& app) {
   return joined(words);
 }
 
-/// Returns shell code for the start of a completion script. The code searches the words that the
-/// user has typed before the word to complete for a command, and stores its name in $command.
+/// Returns shell code for the beginning of a completion script. The code finds out which command
+/// the user has typed before the word that the shell completes, and stores its name in $command.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
   std::string names;
   for (const named_command& c : commands_of(app)) {
@@ -116,8 +119,9 @@ std::string find_command(const CLI::App& app, const std::string& words_before) {
          names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
 }
 
-/// Returns the branches of a shell statement `case "$command/$previous"`: one for each option that
-/// accepts only certain words. A branch contains these words between `before` and `behind`.
+/// Returns the branches of the shell statement `case "$command/$previous"`, in which $previous is
+/// the word before the one that the shell completes. Each option that accepts only certain words
+/// has a branch; it consists of `before`, these words and `behind`.
 std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
   std::string text;
   for (const named_command& c : commands_of(app)) {
@@ -132,8 +136,9 @@ std::string value_cases(const CLI::App& app, std::string_view before, std::strin
   return text;
 }
 
-/// Returns the branches of a shell statement `case "$command"`: one for each command, and "" for
-/// the program without a command. A branch contains words(command) between `before` and `behind`.
+/// Returns the branches of the shell statement `case "$command"`: one for each command, and the
+/// branch "" if the user has typed no command. A branch consists of `before`, the result of words()
+/// for the command, and `behind`.
 std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
                           std::string (*words)(const CLI::App&)) {
   std::string text = "    \"\") ";
@@ -150,7 +155,7 @@ std::string all_options(const CLI::App& app) {
 }
 
 std::string bash_script(const CLI::App& app) {
-  // If no word matches, bash completes file names.
+  // The option `-o default` makes bash complete file names if none of the script's words matches.
   return "# Completion of lotus-tool for bash.\n"
          "_lotus_tool() {\n"
          "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"

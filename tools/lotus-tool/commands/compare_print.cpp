@@ -77,7 +77,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   if (p) head.emplace_back("p");
   if (slower) head.emplace_back();
   if (cpu) {
-    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "in CPU time"});
+    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "CPU change"});
   }
   head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
   text.row(std::move(head));
@@ -140,8 +140,8 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
-        "one run per side: the intervals leave out how much runs of the same program differ from "
-        "each other; record several runs per side to include it");
+        "one run per side: the intervals do not cover how much two runs of the same program "
+        "differ; record several runs per side to cover it");
   }
   out << '\n';
 }

@@ -108,11 +108,13 @@ class screen_printer {
       }
       text += fitted(out_, printable_line(device)) + '\n';
     }
-    for (std::size_t i = 0; i < std::min(s.warnings.size(), max_warnings); ++i) {
+    const std::size_t shown = details_ ? s.warnings.size() : max_warnings;
+    for (std::size_t i = 0; i < std::min(s.warnings.size(), shown); ++i) {
       text += styled(out_, style::yellow, fitted(out_, "Warning: " + s.warnings[i] + '.')) + '\n';
     }
-    if (s.warnings.size() > max_warnings) {
-      text += std::to_string(s.warnings.size() - max_warnings) + " more with --details\n";
+    if (s.warnings.size() > shown) {
+      text += "Warnings not shown: " + std::to_string(s.warnings.size() - shown) +
+              " (--details shows them)\n";
     }
     if (!s.advice.empty()) text += '\n' + advice_of(s);
     if (!s.assumption.empty()) text += fitted(out_, s.assumption, "  ", "    ") + '\n';
@@ -120,7 +122,7 @@ class screen_printer {
     for (const std::string& one : s.not_worth) not_worth += (not_worth.empty() ? "" : ", ") + one;
     if (!not_worth.empty()) {
       if (s.advice.empty()) text += '\n';
-      text += fitted(out_, "Not worth it: " + not_worth + '.', "  ", "    ") + '\n';
+      text += fitted(out_, "Little or no gain: " + not_worth + '.', "  ", "    ") + '\n';
     }
     return text;
   }
@@ -130,7 +132,16 @@ class screen_printer {
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
     rows.row({sure ? "try first" : "uncertain suggestions", "run time", "likely range"});
     for (const shown_advice& a : s.advice) {
-      rows.row({a.change, a.now + " -> " + a.then, a.low + " to " + a.high});
+      std::string change = a.change;
+      // The table would cut off a text that is wider than a line. Therefore the condition at the
+      // end of such a text gets a line of its own.
+      const std::size_t width = line_width(out_);
+      const std::size_t comma = change.rfind(", ");
+      if (width > 0 && change.size() + 2 > width && comma != std::string::npos) {
+        rows.row({change.substr(0, comma + 1)});
+        change.replace(0, comma + 2, "  ");
+      }
+      rows.row({change, a.now + " -> " + a.then, a.low + " to " + a.high});
     }
     std::ostringstream text;
     set_line_width(text, line_width(out_));
@@ -146,7 +157,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", cpu ? "sum" : "share"};
+    std::vector<std::string> head{"where time went (% of the run)", "in total"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
@@ -180,15 +191,16 @@ class screen_printer {
     const std::string dir = printable_line(d_.dir);
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
-    next.emplace_back("lotus-tool report " + dir + " -o report.html", "see the run");
+    next.emplace_back("lotus-tool report " + dir + " -o report.html", "the run as a web page");
 #else
-    next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see the run");
+    next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
-    if (d_.is && with_whatif) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
+    if (d_.is && with_whatif)
+      next.emplace_back("lotus-tool whatif " + dir, "the effect of other changes");
     if (!d_.operations.empty()) {
-      next.emplace_back("lotus-tool stats " + dir, "every number");
+      next.emplace_back("lotus-tool stats " + dir, "all numbers");
     } else if (with_details) {
-      next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
+      next.emplace_back("lotus-tool diagnose " + dir + " --details", "all numbers");
     }
     std::size_t width = 0;
     for (const auto& [command, what] : next) width = std::max(width, command.size());

@@ -27,7 +27,8 @@ namespace {
 
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
-    const std::string line = std::string(c.id) + ": " + printable_line(c.text);
+    const std::string line = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
+                             std::string(c.id) + "): " + printable_line(c.text);
     out << styled(out, c.unsafe ? style::red : style::yellow, fitted(out, line, "  ", "    "))
         << '\n'
         << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
@@ -79,8 +80,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   const auto is_shown = [&](const move& m) {
     const std::string what = printable_line(m.what);
     return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
-      return one.change == what ||
-             (one.change.rfind("perhaps", 0) == 0 && ends_with(one.change, ": " + what));
+      return one.change == what || one.change.rfind("perhaps " + what + ", ", 0) == 0;
     });
   };
   std::vector<std::string> lines;
@@ -89,7 +89,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   for (const std::vector<move>* const moves : {&d.suggestions, &d.possible}) {
     for (const move& m : *moves) {
       const std::string text = is_shown(m) ? with_note(m) : m.text;
-      if (!text.empty()) lines.push_back((moves == &d.possible ? "perhaps: " : "or: ") + text);
+      if (!text.empty()) lines.push_back((moves == &d.possible ? "perhaps " : "also: ") + text);
     }
   }
   for (const std::string& line : lines) {
@@ -102,7 +102,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
 void print_path(const diagnosis& d, std::ostream& out) {
   bool any = false;
   table path;
-  path.row({"outside of operations", "of the run"});
+  path.row({"time outside of operations", "of the run"});
   for (const path_share& share : d.path.shares) {
     if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
     any = true;
@@ -115,8 +115,8 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) path.print(out);
   if (any || !d.attacks.empty())
     out << fitted(out,
-                  "The percentages add up to the run's time. Work done at the same time as other "
-                  "work counts only while the run had to wait for it.",
+                  "Together with the operations, these percentages add up to the run's time. "
+                  "Work done in parallel counts only while the run waited for it.",
                   "  ", "    ")
         << '\n';
 }
@@ -168,8 +168,8 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   print_calls(d, out);
   if (d.accelerator.empty()) {
     out << fitted(out,
-                  "The run has no trace of an accelerator. If the steps use one, 'lotus-tool "
-                  "accelerator' shows whether it is busy.",
+                  "No trace of a GPU or other accelerator was found. If the consumer's steps use "
+                  "one, 'lotus-tool accelerator' shows whether it is busy.",
                   "  ", "    ")
         << "\n\n";
   }
@@ -178,9 +178,9 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
+    if (d.workers > 0) facts.row({"workers at a time", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"of that, while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"of that, with a later batch ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
@@ -191,23 +191,25 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   }
   if (d.cpu_ns) {
     facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
-    facts.row({"of that, outside of markers", human_share(d.unrecorded_cpu)});
+    facts.row({"of that, in no recorded operation", human_share(d.unrecorded_cpu)});
   }
-  if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
+  if (d.others_cpus)
+    facts.row({"CPUs that other programs used, mean", three_digits(*d.others_cpus)});
   // The throughput in steady state is not shown next to the capacities, because it may exceed them:
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
     std::string text = rate(per_s, interval);
     if (d.samples_per_batch <= 1 || !per_s) return text;
-    return text + ", " + three_digits(*per_s * d.samples_per_batch) + " samples/s";
+    return text + " (" + three_digits(*per_s * d.samples_per_batch) + " samples/s)";
   };
   facts.row({"measured throughput", rate(d.achieved)});
-  facts.row(
-      {d.slowest_stage.empty() ? "capacity of the workers" : "capacity of stage " + d.slowest_stage,
-       with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
+  facts.row({d.slowest_stage.empty() ? "the workers alone could reach"
+                                     : "stage " + d.slowest_stage + " alone could reach",
+             with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
-    facts.row({"capacity of the consumer", with_samples(d.consumer_capacity, d.consumer_interval)});
+    facts.row(
+        {"the consumer alone could reach", with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
   print_attacks(d, out);

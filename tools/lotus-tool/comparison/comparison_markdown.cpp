@@ -70,7 +70,7 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
   }
   std::vector<std::vector<std::string>> rows{
       {"mean of", "before", "after", "change", "95 % interval"}};
-  if (cpu) rows[0].emplace_back("in CPU time");
+  if (cpu) rows[0].emplace_back("CPU change");
   if (slower) rows[0].emplace_back("");
   bool factors = false;
   for (const compared_times& r : l.rows) {

@@ -41,7 +41,7 @@ change_texts texts_of_change(const compared_times& row);
 
 /// An explanation for users of the factors in change_texts.
 inline constexpr const char* meaning_of_factors =
-    "In rows where a value may have doubled, 2x means twice the value before.";
+    "Changes written with x are factors: 2x means twice the value before.";
 
 }  // namespace lotus::tool
 

@@ -14,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// The kind of a line. `op` stands for all lines that are not about a batch: their names are those
-/// of operations.
+/// The kind of a line in a main or worker log. `op` is the kind of all lines that are not about a
+/// batch; each of them records a call of an operation.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
 
 /// Timelines draw an arrow from a batch's preprocessing to its reception by the consumer. This type
@@ -29,8 +29,8 @@ struct batch_kind {
   std::string_view family;       ///< beginning of the slices' names on a timeline
   char before_number;            ///< character before the batch's number in the name of a slice
   bool instant;                  ///< whether timelines draw a moment, not a slice
-  /// Whether the record is a step, which lasts until the next wait. The duration in its line is
-  /// then only a placeholder.
+  /// Whether the record begins a step of the consumer, which lasts until the consumer's next wait.
+  /// The duration in the line of such a record is only a placeholder.
   bool lasts_a_step;
   bool in_original;  ///< whether the original Lotus for PyTorch also draws this kind
   arrow_end arrow;
@@ -41,8 +41,8 @@ namespace internal {
 
 using lotus::detail::event_kind;
 
-/// Builds a row of `batch_kinds` from the arguments and from the row for `recorded` in the
-/// library's table of record kinds.
+/// Builds a row of `batch_kinds`. The beginning of the lines comes from the row for `recorded` in
+/// the library's table of record kinds, the other values from the arguments.
 /// @param family  beginning of the slices' names; empty: use the beginning of the lines.
 constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
                               char before_number, bool in_original, arrow_end arrow,
@@ -75,7 +75,8 @@ inline constexpr batch_kind batch_kinds[] = {
 
 inline constexpr std::size_t record_kinds = std::size(batch_kinds) + 1;
 
-/// Returns the row of a kind. The kind must not be record_kind::op, which has no row.
+/// Returns the row of `batch_kinds` for a kind of batch record. `kind` must not be record_kind::op,
+/// because the table has no row for lines about operations.
 constexpr const batch_kind& batch_kind_of(record_kind kind) noexcept {
   return batch_kinds[static_cast<std::size_t>(kind) - 1];
 }
@@ -115,8 +116,8 @@ static_assert(lotus::detail::row_checks::all(has_batch_row),
 
 }  // namespace internal
 
-/// Returns the kind of the line that the library writes for an event in the main or worker log;
-/// record_kind::op if the event does not belong to a batch.
+/// Returns the kind of the line that the library writes to a main or worker log when it records the
+/// event `recorded`; record_kind::op if the event does not belong to a batch.
 constexpr record_kind kind_of_line(lotus::detail::event_kind recorded) noexcept {
   const auto number = static_cast<std::size_t>(recorded);
   return number < internal::kinds_of_lines.size() ? internal::kinds_of_lines[number]

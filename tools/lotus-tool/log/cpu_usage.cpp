@@ -9,8 +9,9 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns `value(reading)` at a moment, interpolated between two readings. Before the first and
-/// after the last reading, the value is assumed to be that of this reading.
+/// Returns `value(reading)` at a moment, interpolated linearly between the readings before and
+/// after it. Before the first reading, returns the value of the first; after the last reading,
+/// returns the value of the last.
 template <class Value>
 double value_at(const std::vector<cpu_reading>& readings, std::int64_t time_ns, Value&& value) {
   const auto next =

@@ -12,17 +12,18 @@ namespace lotus::tool {
 struct cpu_reading {
   std::int64_t time_ns = 0;  ///< the moment, in ns since 1970
   std::int64_t cpu_ns = 0;   ///< CPU time of all threads of the process until then
-  /// How long the CPUs that the process may use had been idle, summed up over these CPUs; missing
-  /// if it is unknown.
+  /// How long the CPUs that the process may use had been idle until then, summed up over these
+  /// CPUs; nullopt if this is unknown.
   std::optional<std::int64_t> idle_ns{};
 };
 
-/// The CPU time of a run: of all threads of its processes, also those without any records. It can
-/// therefore be larger than the CPU time of the recorded work.
+/// The CPU time that all processes of a run used. It includes threads that recorded nothing, so it
+/// can be larger than the CPU time of the recorded operations.
 class cpu_usage {
  public:
-  /// @param readings  of one process, sorted by time. If there are none, for example because an
-  ///   older version of the library recorded, the CPU time of the run is unknown.
+  /// Adds the readings of one process.
+  /// @param readings  the readings of the process, sorted by time. If there are none, for example
+  ///   because an older version of the library recorded, the CPU time of the run is unknown.
   void add_process(std::vector<cpu_reading> readings);
 
   /// Returns the CPU time used between two moments, in ns; nullopt if it is unknown. Between two

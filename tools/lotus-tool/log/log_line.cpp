@@ -14,7 +14,8 @@ const char* classify_batch(log_line& line) noexcept {
     if (line.name.substr(0, k.line_prefix.size()) != k.line_prefix) continue;
     const std::string_view rest = line.name.substr(k.line_prefix.size());
     if (rest.empty()) return "a batch record without a batch number";
-    // SBatchWaiter, for example, is the operation BatchWaiter and not a malformed record of a wait.
+    // A name such as SBatchWaiter has no '_' after "SBatchWait": it is the operation BatchWaiter
+    // and not a malformed record of a wait.
     if (rest.front() != '_') continue;
     std::uint64_t number = 0;
     std::size_t digits = 0;
@@ -32,7 +33,8 @@ const char* classify_batch(log_line& line) noexcept {
 
 namespace {
 
-/// Returns the reason why `field` is not a valid number of ns; nullptr if it is valid.
+/// Reads a number of ns from `field` into `value`. If `field` is not a valid number, returns the
+/// one of the three given texts that describes the error; otherwise nullptr.
 const char* blame_number(std::string_view field, const char* negative, const char* not_a_number,
                          const char* too_large, std::uint64_t& value) noexcept {
   while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);

@@ -86,7 +86,8 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& va
       continue;
     }
     const auto n = static_cast<unsigned>(__builtin_ctzll(stop)) / 8U;
-    // The shift moves the n digits to the end of the eight bytes, after zero bytes.
+    // Only the first n of the eight bytes are digits. The shift moves them to the end of the word
+    // and puts zero bytes before them.
     if (n > 0) sum = sum * powers[n] + value_of_eight(word << (64U - 8U * n));
     value = sum;
     digits = static_cast<std::size_t>(p - begin) + n;
@@ -120,11 +121,12 @@ inline const char* skip_blanks(const char* p, const char* end, bool& skipped) no
   return p;
 }
 
-/// Recognizes batch records, such as SBatchWait_i. Call it only for names that begin with "SBatch".
-/// Returns nullptr, or a description of what is wrong with the name.
+/// Sets `line.kind` and `line.batch` if the line's name is that of a batch record, such as
+/// SBatchWait_7. Call it only for names that begin with "SBatch". Returns nullptr, or a description
+/// of what is wrong with the name.
 const char* classify_batch(log_line& line) noexcept;
 
-/// Returns the reason why parse_line() cannot read a line.
+/// Returns a description of the error in a line that parse_line() could not read.
 const char* blame(std::string_view text) noexcept;
 
 }  // namespace internal
@@ -147,9 +149,9 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   if (p == end || *p != ',') return nullptr;
   p = internal::skip_blanks(p + 1, end, line.blanks);
   p = internal::read_digits(p, end, duration, duration_digits);
-  // Numbers of up to 19 digits fit into 64 unsigned bits, so start and duration can be computed
-  // before their numbers of digits are checked. Without digits, `digits - 1` wraps around to a huge
-  // number, which fails the check.
+  // `start` and `duration` are exact for up to 19 digits, so the condition first checks the numbers
+  // of digits. If a number has no digits, its count of digits minus 1 wraps around to a huge
+  // number, which fails the check too.
   constexpr std::uint64_t limit = INT64_MAX;
   if (start_digits - 1 > 18 || duration_digits - 1 > 18 || start > limit ||
       duration > limit - start) {

@@ -15,7 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-// A block is so large that the cost of a system call is negligible, and still fits the L2 cache.
+// The number of bytes to read with one system call: large enough that the cost of the call is
+// negligible, and small enough for the L2 cache.
 constexpr std::size_t block_bytes = std::size_t{256} << 10U;
 
 }  // namespace
@@ -26,8 +27,8 @@ block_reader::block_reader(const log_file& file) : file_(file), stored_(file) {
 }
 
 std::size_t block_reader::read_some(char* to, std::size_t room) {
-  // If a part ends with an incomplete line, inserts a line end, so that the line is not joined to
-  // the first line of the next part.
+  // If the previous part of the log ended with an incomplete line, insert a line end, so that this
+  // line is not joined to the first line of the next part.
   const std::size_t between = parts_done_ < file_.older.size() && last_ != '\n' ? 1 : 0;
   std::size_t n = stored_.read(to + between, room - between);
   if (n > 0) {
@@ -76,8 +77,8 @@ std::string_view block_reader::next() {
 }
 
 std::string_view block_reader::cut_long_line() {
-  // Keeps one byte more than max_line_bytes, so that parse_line() recognizes the line as too long,
-  // and drops the rest of the line.
+  // Keep the first max_line_bytes + 1 bytes of the line, so that parse_line() recognizes the line
+  // as too long. Drop the other bytes of the line.
   std::size_t n = 0;
   char* const rest = buffer_.data() + max_line_bytes + 1;
   const std::size_t room = buffer_.size() - max_line_bytes - 1;

@@ -47,7 +47,8 @@ class block_reader {
   bool at_end_ = false;
 };
 
-/// Accepted deviations of a file from the log format. Each kind is reported once.
+/// Deviations of a file from the log format that the reader accepts, such as blank lines. tell()
+/// reports each kind of deviation once for the file.
 struct file_oddities {
   std::uint64_t blank_lines = 0;
   std::uint64_t lines = 0;
@@ -58,7 +59,7 @@ struct file_oddities {
 };
 
 /// Returns the file's path for messages. If reading begins in the middle of the file, adds the
-/// position from which line numbers count.
+/// position where it begins, because line numbers in messages count from there.
 inline std::string shown_path(const log_file& file) {
   return file.first == 0 ? file.path
                          : file.path + " (from byte " + std::to_string(file.first) + " on)";

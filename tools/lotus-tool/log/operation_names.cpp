@@ -48,7 +48,7 @@ std::string decode_name(std::string_view raw) {
 }
 
 std::uint32_t raw_name_table::add(std::string_view text, std::uint32_t hash) {
-  // Enlarge the hash table before more than three quarters of its slots are used.
+  // Enlarge the hash table if the new text would fill more than three quarters of its slots.
   if ((texts_.size() + 1) * 4 > slots_.size() * 3) {
     std::vector<slot> old(std::max<std::size_t>(slots_.size() * 2, 64));
     old.swap(slots_);

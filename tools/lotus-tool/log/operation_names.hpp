@@ -85,7 +85,8 @@ class raw_name_table {
       std::memcpy(&y, b + at, 8);
       if (x != y) return false;
     }
-    // The last eight bytes may overlap with bytes that were compared before.
+    // Compare the last eight bytes of both texts. They may overlap with bytes that the loop has
+    // already compared, which does no harm.
     std::memcpy(&x, a + n - 8, 8);
     std::memcpy(&y, b + n - 8, 8);
     return x == y;
@@ -131,12 +132,14 @@ class raw_name_table {
 /// share a number. Not thread-safe.
 class name_table {
  public:
-  /// @param raw  the name as it is in the log.
+  /// Returns the number of a name, and assigns a new number if the table does not contain the name.
+  /// @param raw  the name as it is in the log, with escapes.
   std::uint32_t id(std::string_view raw) {
     const std::uint32_t n = names_.find(raw);
     return n != raw_name_table::none && means_itself_[n] ? n : id_of_other(raw);
   }
 
+  /// Like id(), but for a name without escapes.
   /// @param name  a decoded name, as returned by name() of another table.
   std::uint32_t id_of_decoded(std::string_view name);
 
@@ -151,7 +154,7 @@ class name_table {
   raw_name_table names_;            // decoded names
   std::vector<bool> means_itself_;  // by number: whether the name as raw text decodes to itself
   raw_name_table others_;           // raw names that decode to a different text
-  // For each raw name in others_, by its number there, the number of the decoded name.
+  // Indexed by the number of a raw name in others_: the number of its decoded name in names_.
   std::vector<std::uint32_t> ids_;
 };
 

@@ -25,8 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Larger numbers in an information file are ignored, because the file must be damaged: no program
-/// can record so much. Sums of accepted numbers cannot overflow.
+/// Maximum number of records and of deleted bytes that an information file may report. No program
+/// can record so much, so a file with larger numbers is damaged, and these numbers are ignored or
+/// reduced to the limit. Sums of the accepted numbers cannot overflow.
 constexpr std::uint64_t max_records = std::uint64_t{1} << 48U;
 constexpr std::uint64_t max_deleted_bytes = std::uint64_t{1} << 56U;
 
@@ -44,9 +45,9 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-/// Adds a process's CPU time and idle time at one moment, which the rest of a line "cpu_time" of
-/// its information file contains. Ignores a reading that cannot be true, for example because the
-/// clock was set back.
+/// Adds a process's CPU time and idle time at one moment to `readings`. `words` is the rest of a
+/// line of its information file, after the key "cpu_time". Ignores a reading that cannot be
+/// correct, for example because the clock was set back.
 void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) {
   cpu_reading now;
   if (!(words >> now.time_ns >> now.cpu_ns) || now.time_ns < 0 || now.cpu_ns < 0) return;
@@ -101,8 +102,8 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
 
 run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
-  // Sorted by name, which ends with the process id and the time of creation. So the newest file of
-  // a process id comes last.
+  // The paths of the information files, sorted. Each name ends with a process id and the time of
+  // the file's creation, so of all files with one process id the newest comes last.
   std::set<std::string> paths;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
@@ -168,7 +169,8 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
     } else if (key == "records") {
       record_counts counts;
       if (!(words >> counts.written >> counts.dropped))
-        // The process has not reported its counts yet.
+        // Without numbers, the line is only reserved space, which the process fills when a
+        // recording ends.
         continue;
       if (std::max(counts.written, counts.dropped) > max_records) continue;
       process.records.written = counts.written;
@@ -231,9 +233,9 @@ void run_processes::assign_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [entry, is_new] = by_number_.try_emplace(tid, &process);
-    // The log whose number is the id of this thread belongs to this process, unless the process
-    // reports that the log of the thread has another number. In that case, the log with this number
-    // belongs to a thread in another container.
+    // Usually the number of a log is the id of its thread, so the log with the number `tid` belongs
+    // to this process. If the process reports that the log of this thread has another number, the
+    // log with the number `tid` belongs to a thread in another container.
     if (!is_new && elsewhere.count(tid) == 0) entry->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

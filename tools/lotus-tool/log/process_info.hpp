@@ -28,7 +28,7 @@ struct record_counts {
   std::uint64_t all() const noexcept { return written + dropped; }
 };
 
-/// Returns a message that says how many of all records were dropped.
+/// Returns a message that says how many of the program's records were dropped.
 std::string dropped_text(const record_counts& records);
 /// Returns a message that says how many records of killed processes are lost.
 std::string lost_text(std::uint64_t records);
@@ -87,9 +87,9 @@ struct process_info {
 
 /// The processes of one run directory. They can be found by the numbers of their logs: the number
 /// of a log is the id of its thread, unless a thread in another container has the same id. If
-/// several processes used the same number, the last one is found. Ignores unknown lines and damaged
-/// files, because they do not change results. Limits how much is read; left() reports the files
-/// that were not read.
+/// several processes used the same number, the last one is found. Ignores lines of unknown kinds
+/// and damaged files, because results do not depend on them. Reads only a limited number of files
+/// and bytes; left() reports the files that were not read.
 class run_processes {
  public:
   /// Reads the information files in `dir`; there may be none.
@@ -101,10 +101,11 @@ class run_processes {
 
   /// Returns the process whose logs have this number; null if there is none.
   const process_info* process_of(std::uint64_t number) const;
-  /// Returns which CPU times were measured for the logs with this number. If several recordings
-  /// wrote to these logs, returns the least detailed measurement.
+  /// Returns how the CPU times of the thread whose logs have this number were measured. If several
+  /// recordings wrote to these logs, returns the least detailed of their measurements.
   cpu_measure cpu_of(std::uint64_t number) const;
-  /// Returns the parent of a process, if it belongs to this run; otherwise null.
+  /// Returns the parent process of `process` if the parent also recorded into this run; otherwise
+  /// null.
   const process_info* parent_of(const process_info& process) const;
   /// Returns the numbers of records, summed over all recordings of all processes.
   record_counts records() const;
@@ -115,7 +116,7 @@ class run_processes {
   const process_info* process_named(const std::string& ending) const;
   /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;
-  /// Returns the CPU time of all processes.
+  /// Returns the readings of CPU time that all processes recorded.
   lotus::tool::cpu_usage cpu_time() const;
   /// Returns a message about the information files that were not read completely; "" if all were.
   std::string left(const std::string& dir) const;

@@ -1,4 +1,5 @@
-// Collects in memory the lines that dead processes could not write, as tails of their logs.
+// Collects the lines that processes could not write to their logs because they died. The lines are
+// kept in memory, as tails of the logs.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
@@ -62,7 +63,8 @@ class tailed_logs {
 
   const std::string& dir() const noexcept { return dir_; }
 
-  /// Returns a log of a folder. If there is no such log, adds it without any content.
+  /// Returns the log of a folder with the given prefix, role and number. If the folder has no such
+  /// log, adds one without any content.
   /// @param folder   the directory, or a loader's folder in it.
   /// @param compact  whether to return the compact log instead of a text log.
   log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
@@ -94,7 +96,7 @@ class tailed_logs {
  private:
   const std::string& dir_;
   logs_by_folder& files_;
-  // For each folder and path of a log in it: the index of the log in files_[folder].
+  // For each folder, the index of each of its logs in files_[folder], by the path of the log.
   std::map<std::string, std::unordered_map<std::string, std::size_t>> index_;
   std::uint64_t room_;
 };

@@ -48,7 +48,7 @@ constexpr auto kinds = [] {
 
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 
-/// Reads a whole number. The field must not contain anything else.
+/// Reads a whole number into `value`. Returns the fault if `field` contains anything else.
 number_fault read_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
   if (type == field_type::bits) {
     std::uint64_t bits = 0;

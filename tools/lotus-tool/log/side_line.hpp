@@ -34,10 +34,10 @@ struct side_line {
   event_kind kind = event_kind::stage;
   bool blanks = false;  ///< whether the line has a space after a comma
 
-  // Call each of the following functions only for lines of a kind that contains the returned
-  // number.
+  // Each of the following functions returns one number of the line. Call it only if lines of this
+  // kind contain that number.
 
-  /// Returns the duration in ns, only for kinds with a measured duration.
+  /// Returns the duration in ns. Call it only for lines of a kind that has a measured duration.
   std::int64_t duration_ns() const noexcept { return columns[0]; }
   /// Returns the number of a stage or range; no_number if the line has none. In lines of the kind
   /// stage_number, this is an unsigned 64-bit number.
@@ -59,7 +59,8 @@ struct side_line {
     return static_cast<std::uint64_t>(of(lotus::detail::record_quantity::count));
   }
 
-  /// Whether the line describes a span of its thread that begins at time_ns.
+  /// Whether the line describes a span of its thread; time_ns is then the start of the span.
+  /// Returns false, for example, for events that have no duration.
   bool is_span() const noexcept {
     return lotus::detail::kind_of(kind).drawing == lotus::detail::record_drawing::span;
   }

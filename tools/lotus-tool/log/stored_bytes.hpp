@@ -12,7 +12,8 @@
 
 namespace lotus::tool {
 
-/// Reads from the oldest part to the end of the log. Neither copyable nor movable. Not thread-safe.
+/// Reads the bytes of a log in the order in which they were written: from its oldest part to the
+/// end of the log itself. Neither copyable nor movable. Not thread-safe.
 class stored_bytes {
  public:
   /// @param file  must outlive the reader. Throws input_error if the file cannot be opened.

@@ -23,14 +23,14 @@ figure or_missing(const std::optional<Value>& value) {
   return value ? figure(*value) : figure();
 }
 
-/// Returns one member of `cpu`, such as the time that the threads were blocked; missing if CPU time
-/// was not measured.
+/// Returns one member of the operation's CPU times, such as the time that the threads were blocked.
+/// The result is a missing figure if CPU time was not measured.
 figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part) {
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
-/// Returns one member of `heap` divided by the number of calls, such as the allocated bytes per
-/// call.
+/// Returns one member of the operation's heap use, divided by the number of its calls, such as the
+/// allocated bytes per call. The result is a missing figure if allocations were not counted.
 figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
   if (!of.heap || of.time.count == 0) return {};
   return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);
@@ -118,7 +118,8 @@ const std::vector<figure_field>& figure_fields() {
        json | stats_csv | report, 8, 9},
       {"iqr_ns", "iqr", [](f of) { return figure(of.time.p75_ns - of.time.p25_ns); }, time, 0, 0,
        10},
-      {"above_500ms", "> 500 ms", [](f of) { return or_missing(of.above_500ms); }, share, 0, 0, 11},
+      {"above_500ms", "% > 500 ms", [](f of) { return or_missing(of.above_500ms); }, share, 0, 0,
+       11},
       {"total_ns", "total", [](f of) { return figure(of.time.total_ns); }, time,
        json | stats_csv | report_op, 11, 12, true},
       {"self_ns", "self", [](f of) { return or_missing(of.self_ns); }, time,
@@ -129,9 +130,9 @@ const std::vector<figure_field>& figure_fields() {
        time, json | stats_csv | report_op, 14, 14, false, "-", true},
       {"blocked_ns", "blocked", [](f of) { return cpu_part(of, &cpu_split::blocked_ns); }, time,
        json | stats_csv | report_op, 15, 15, false, "-", true},
-      {"below_10ms", "< 10 ms", [](f of) { return or_missing(of.below_10ms); }, share,
+      {"below_10ms", "% < 10 ms", [](f of) { return or_missing(of.below_10ms); }, share,
        op_json | report_op, 9, 0},
-      {"below_100us", "< 100 us", [](f of) { return or_missing(of.below_100us); }, share,
+      {"below_100us", "% < 100 us", [](f of) { return or_missing(of.below_100us); }, share,
        op_json | report_op, 10, 0},
       {"allocated_bytes",
        "allocated",

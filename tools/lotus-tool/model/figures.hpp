@@ -1,6 +1,6 @@
 // Defines the statistics of an operation or of a quantity (preprocess time, wait, delay, step).
-// Each single value, such as the mean, is called a figure. All outputs use the list of figures in
-// this file.
+// Each single value, such as the mean, is called a figure. This file has one list of all figures,
+// which all outputs use.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
@@ -28,8 +28,8 @@ struct figures {
   std::optional<double> below_10ms;  ///< share of durations below 10 ms, 0..1
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
-  /// How much of the total time threads ran, waited for a CPU or were blocked; missing if CPU time
-  /// was not measured.
+  /// For how much of the total time the threads ran, waited for a CPU or were blocked; nullopt if
+  /// CPU time was not measured.
   std::optional<cpu_split> cpu;
   /// Heap use of an operation; missing if allocations were not counted.
   std::optional<heap_use> heap;
@@ -41,7 +41,8 @@ figures figures_of(const op_samples& op);
 figures figures_of(const aggregated_op& op);
 std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 
-/// Returns the statistics of any durations. Changes the order of `durations_ns`.
+/// Returns the statistics of the given durations, under the name `name`. Changes the order of
+/// `durations_ns`.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
 /// The value of one figure, such as the mean; monostate if the value is missing. Counts and whole
@@ -71,8 +72,8 @@ struct figure_field {
   /// `quantity_column` is the same for the table of quantities.
   unsigned op_column;
   unsigned quantity_column;
-  /// Whether the figure has a value even if no durations were recorded. Only counts and totals have
-  /// one: it is 0.
+  /// Whether the figure has a value even if no durations were recorded. This is true only for
+  /// counts and totals, which are then 0; a mean, for example, then has no value.
   bool of_none = false;
   std::string_view missing = {};  ///< text that tables show for a missing value
   bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured
@@ -88,12 +89,13 @@ const std::vector<figure_field>& figure_fields();
 /// @param cpu  whether CPU time was measured. If not, figures of CPU time are left out.
 std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
 
-/// Writes one JSON member for each figure in `output`.
+/// Writes one JSON member for each figure that `output` contains.
 /// @param null_of_none  whether to write null instead of 0 for the figures that an empty set of
 ///   durations does not have (see figure_field::of_none).
 void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none);
 
-/// Returns the exact value for JSON and CSV; "" if it is missing.
+/// Returns the text of a figure with its exact value, as in JSON and CSV; "" if the value is
+/// missing.
 std::string exact_text(const figure& value);
 /// Returns the value of `field` for people to read, such as "1.2 ms" or "34 %".
 std::string human_text(const figure_field& field, const figures& of);

@@ -1,4 +1,5 @@
-// Combines the logs of a run in a fixed order, while several threads read different logs.
+// Combines the data of a run's logs in a fixed order, so that results do not depend on timing,
+// while several threads each read another log.
 #ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 #define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
@@ -40,7 +41,8 @@ struct log_data {
   name_table names;
   // Statistics of operations, indexed by the id of the name in `names`.
   std::vector<log_op> ops;
-  // Like `ops`: the durations of each operation in blocks; empty if run_parts::blocks is false.
+  // The durations of each operation in blocks, indexed like `ops`; empty if run_parts::blocks is
+  // false.
   std::vector<value_blocks> blocks;
   std::vector<cpu_split> cpu;  // like `ops`: how the operations' time was spent; empty if unknown
   packed_operations packed;
@@ -52,8 +54,8 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Combines the logs of a run into one run_data while they are read, so that only a few complete
-/// logs are in memory at a time.
+/// Combines the logs of a run into one run_data. It takes each log as soon as it was read, so that
+/// the data of only a few logs is in memory at a time.
 class gathered_logs {
  public:
   /// @param side  the side data of the run.
@@ -66,8 +68,8 @@ class gathered_logs {
   /// @param index  the index of the log; each index is added once.
   void take(std::size_t index, std::unique_ptr<log_data> log);
 
-  /// Returns the batch records. Call this after adding all logs. Rethrows the error of the first
-  /// log that could not be read.
+  /// Returns the batch records of all logs. Call this after all logs were added. If a log could not
+  /// be read, rethrows the error of the first such log.
   batch_records finish();
 
  private:
@@ -81,13 +83,13 @@ class gathered_logs {
   diagnostic_log& diagnostics_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  // Logs that cannot be added yet, because a log before them is still being read; the key is the
-  // index of the log.
+  // Logs that were read but cannot be added yet, because a log with a lower index is still being
+  // read. The key is the index of the log.
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  // For each operation, by the id of its name: whether a thread that ran the operation has no CPU
-  // times.
+  // Indexed by the id of an operation's name: whether no CPU times are known for at least one
+  // thread that ran the operation.
   std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };

@@ -1,5 +1,5 @@
-// Defines types that identify parts of a run: one type for each kind of part, so that they cannot
-// be confused.
+// Defines types that identify parts of a run, such as a log or a batch. Each kind of part has a
+// type of its own, so that the compiler rejects code that confuses two kinds.
 #ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 #define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 

@@ -17,8 +17,8 @@
 
 namespace lotus::tool {
 
-/// Stores the packed operations of a run: up to a limit in memory, the others in a temporary file.
-/// Thread-safe.
+/// Decides where the packed operations of a run are stored: in memory until they reach a limit, and
+/// after that in a temporary file. Thread-safe.
 class operation_store {
  public:
   static constexpr std::size_t in_memory = std::size_t{8} << 20U;
@@ -40,13 +40,14 @@ class operation_store {
   spill_file file_;
 };
 
-/// The operations of one log in the order in which they were added. Each takes about 8 bytes, at
-/// most 25. Memory grows by blocks, because a vector would temporarily take three times the memory
-/// while it grows. Not thread-safe.
+/// The operations of one log in the order in which they were added. Each operation takes about 8
+/// bytes, at most 25. They are stored in blocks, because a vector would temporarily take three
+/// times the memory when it grows. Not thread-safe.
 class packed_operations {
  public:
   packed_operations() = default;
-  /// @param store  receives the blocks that do not fit in memory; all logs of the run share it.
+  /// @param store  stores the blocks for which its memory limit leaves no space; all logs of the
+  ///   run share it.
   explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
 
   void push(const operation& op) {
@@ -61,7 +62,7 @@ class packed_operations {
     last_start_ns_ = op.start_ns;
   }
 
-  /// Completes the last block. Call this after the last push().
+  /// Stores the last block, which is usually not full. Call this after the last push().
   void finish() {
     if (used_ > 0) close_block();
     open_.reset();
@@ -112,7 +113,8 @@ class packed_operations {
     }
   }
 
-  /// Begins a new block. Does not set its bytes to 0, so that the system allocates only used pages.
+  /// Begins a new block. Does not set its bytes to 0, so that the system allocates only those pages
+  /// of memory to which operations are written.
   void next_block() {
     if (used_ > 0) close_block();
     if (open_ == nullptr) open_.reset(new char[block_bytes]);

@@ -72,12 +72,13 @@ std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip) 
 
 namespace {
 
-/// Adds up how long threads ran, waited for a CPU and were blocked in the added intervals. The sum
-/// is missing if this is unknown for one of the intervals.
+/// Adds up how long threads ran, waited for a CPU and were blocked in the intervals passed to
+/// add(). The sum is missing if this is unknown for one of these intervals.
 class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
+  /// Adds an interval of the thread with the log `file`.
   /// @param whole_batch  whether the interval is a complete wait, batch or step. For such
   ///   intervals, CPU times are known even if the program read CPU clocks only at the ends of waits
   ///   and batches.

@@ -21,7 +21,8 @@ inline constexpr quantity all_quantities[] = {quantity::preprocess, quantity::wa
 
 /// Returns the name of a quantity, such as "preprocess".
 std::string_view quantity_name(quantity of) noexcept;
-/// Returns what tables call the quantity with this name, such as "consumer waits" for "wait".
+/// Returns the title that tables show for the quantity with this name, such as "consumer waits" for
+/// the quantity "wait".
 std::string quantity_title(std::string_view name);
 
 /// Returns the value of one quantity of a batch. If no waits are recorded, no batch has a step,
@@ -37,8 +38,9 @@ std::vector<std::int64_t> values_of(const run_batches& batches, quantity wanted,
 /// threads, and for delays, because no thread works during a delay.
 std::optional<cpu_split> cpu_of(const run_data& run, quantity wanted, std::size_t skip);
 
-/// Returns how much of the time for building a batch the threads ran, waited for a CPU or were
-/// blocked, summed over the batch's spans.
+/// Returns how long the threads that built a batch ran, waited for a CPU and were blocked during
+/// its preprocessing, summed over the batch's spans. Missing if this is unknown for one of the
+/// spans.
 std::optional<cpu_split> preprocessing_cpu(const run_data& run, const batch& b);
 
 /// Returns for each batch of run_batches::all() whether it counts in statistics: false for the

@@ -1,20 +1,18 @@
 #include "model/run_data.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
@@ -78,7 +76,8 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   if (wanted.by_arguments) arguments.emplace(side, file_id(index));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
-  // Count in local variables, because `to` may share a cache line with data of another thread.
+  // Count in local variables and not in `to`, because `to` may lie in the same cache line as data
+  // that another thread writes, which would make each addition slow.
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
@@ -123,23 +122,17 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   to.last_ns = last_ns;
 }
 
-/// Calls `work(index)` for each log, on several threads. `work` must not throw.
+/// Calls `work(index)` for each log, on several threads.
 template <class Work>
 void for_each_log(const run_files& run, Work&& work) {
-  std::atomic<std::size_t> next{0};
-  const auto work_on = [&] {
-    for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
-  };
   // More threads would not be faster, because reading logs is limited by memory bandwidth.
-  const auto threads =
-      std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
-  std::vector<std::thread> others;
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
-  work_on();
-  for (std::thread& other : others) other.join();
+  constexpr std::size_t max_threads = 4;
+  for_each_in_parallel(run.files.size(), max_threads, work);
 }
 
-/// Reads all logs. @param read  the time range of the run to read.
+/// Reads all logs of a run, several at a time, and returns the batch records. Stores all other data
+/// in `data`.
+/// @param read  the time range of the run to read.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
                         const time_window& read, run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
@@ -168,20 +161,12 @@ void describe_many(run_data& data) {
     search_of[name] = searches.size();
     searches.emplace_back(data.ops[name].durations, described_shares());
   }
-  std::mutex mutex;
-  std::exception_ptr failure;
   finish(searches, [&](auto&& look) {
     for_each_log(*data.files, [&](std::size_t f) {
-      try {
-        data.for_each_operation(f, [&](const operation& op) {
-          if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
-        });
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        failure = std::current_exception();
-      }
+      data.for_each_operation(f, [&](const operation& op) {
+        if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
+      });
     });
-    if (failure) std::rethrow_exception(failure);
   });
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (!search_of[name]) continue;
@@ -190,7 +175,8 @@ void describe_many(run_data& data) {
   }
 }
 
-/// Moves the data of the side logs into `data`. Adds the names in it to the names of the run.
+/// Moves the data of the side logs into `data.side`. Adds the names that occur in the side logs to
+/// the names of the run.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
   number.reserve(side.names.size());

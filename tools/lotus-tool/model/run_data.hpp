@@ -46,9 +46,9 @@ struct worker_share {
   std::int64_t max_ns = 0;
 };
 
-/// How much time each worker spent on one operation, indexed by log; may be shorter than the list
-/// of logs. Most operations occur in only one log. Therefore the share of the last log with this
-/// operation is stored in this object, and only other shares need allocated memory.
+/// How much time each worker spent on one operation, indexed by log. After the last log with this
+/// operation, the list ends. Most operations occur in only one log. Therefore the share of the last
+/// log is stored in this object itself, and only the shares of other logs need allocated memory.
 class worker_shares {
  public:
   std::size_t size() const noexcept { return size_; }
@@ -56,7 +56,8 @@ class worker_shares {
     if (file + 1 == size_) return last_;
     return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
   }
-  /// @param file  the index of a log, which must be higher than in all earlier calls.
+  /// Sets the share of the worker with the log `file`.
+  /// @param file  the index of the log, which must be higher than in all earlier calls.
   void set(std::size_t file, const worker_share& share);
 
  private:
@@ -126,8 +127,8 @@ struct run_data {
   }
 
   /// Calls `on_operation(const operation&)` for the operations of one log, in the order of the log.
-  /// Calls it for none if the run was read without run_parts::operations. `file` is the index of
-  /// the log in files->files.
+  /// Never calls it if the run was read without run_parts::operations. `file` is the index of the
+  /// log in the list files->files.
   template <class OnOperation>
   void for_each_operation(std::size_t file, OnOperation&& on_operation) const {
     const log_operations& log = logs[file];
@@ -149,8 +150,9 @@ struct run_data {
   std::vector<log_operations> logs;  ///< operations of each log, in the order of `files`
 };
 
-/// Returns how many records the processes of a run stored and dropped. Warns about dropped and lost
-/// records, and if the files that describe the processes could not be read completely.
+/// Returns how many records the processes of a run stored, dropped and lost. Prints a warning if
+/// records were dropped or lost, and if the information files, which contain these numbers, could
+/// not be read completely.
 record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics);
 
 /// Reads all logs of a run, several at a time. The diagnostics are in the order of the logs,

@@ -39,7 +39,7 @@ class preprocessing_of_batch {
 
   const std::vector<const preprocessing_span*>& spans() const noexcept { return spans_; }
 
-  /// Adds up the times of the spans for which `counts(span)` is true.
+  /// Returns the sum of the times of those spans for which `counts(span)` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;
@@ -143,7 +143,8 @@ void run_batches::join(batch_preprocessings& found) {
         break;
     }
   }
-  // Add batches that occur only in spans of stages.
+  // The code above has created no entry for a batch that occurs only in spans of stages. Add an
+  // entry for each preprocessing; the code below removes an entry if its batch already has one.
   for (const batch_preprocessing& m : found.all) {
     batch b;
     b.index = m.number;
@@ -208,8 +209,9 @@ void run_batches::find_deliveries() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // The consumer does not wait for a buffered batch, so the time from the end of its wait to the
-  // SBatchConsumed record is unknown. Assume the mean of this time over the other batches.
+  // A batch that was received early and buffered has no wait, so its time from the end of the wait
+  // to the SBatchConsumed record is unknown. Assume that it equals the mean of this time over the
+  // other batches.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(delivered) / static_cast<double>(waited_for);
   constexpr std::size_t fewest = 3;  // with fewer batches the share is meaningless

@@ -122,8 +122,8 @@ class run_batches {
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
-  /// Returns the number of processes that consumed at the same time, such as the ranks of a
-  /// training on several GPUs.
+  /// Returns how many processes consumed batches at the same time, such as the ranks of a training
+  /// on several GPUs.
   std::size_t consumers() const noexcept { return consumers_; }
   /// Returns whether the consumers' waits are recorded. If they are not, steps cannot be measured,
   /// because they would contain waiting.
@@ -159,7 +159,8 @@ class run_batches {
   /// dispatch, preprocessing or wait of a received batch to the end of the last step. 0 if no batch
   /// was received.
   std::int64_t length_ns() const noexcept { return length_ns_; }
-  /// Returns when the time counted by length_ns() begins.
+  /// Returns the time at which the run begins for length_ns(): that of the first dispatch,
+  /// preprocessing or wait of a received batch.
   std::int64_t start_ns() const noexcept { return start_ns_; }
   /// Estimates the step of an epoch's last batch, whose end is not recorded: the median step, but
   /// no longer than the time to the consumer's next wait. 0 for consumers that never wait.
@@ -200,8 +201,8 @@ class run_batches {
   std::optional<time_span> step(optional_record consumed) const noexcept;
   bool out_of_order(const batch& b) const noexcept;
 
-  /// Returns the time span from the start to the end of the batch's preprocessing. Its length is
-  /// the latency of the batch.
+  /// Returns the time span from the start to the end of the batch's preprocessing. The length of
+  /// this time span is the latency of the batch.
   std::optional<time_span> made(const batch& b) const;
   /// Returns the sum of the durations of the batch's spans. If spans overlap, the sum may exceed
   /// the batch's latency.
@@ -222,7 +223,8 @@ class run_batches {
   std::vector<preprocessing_span> preprocessing_spans_;
   // For each record: the reception time if it is an SBatchConsumed record, otherwise -1.
   std::vector<std::int64_t> deliveries_;
-  // For each record: if a step of the consumer begins with it, the end of that step; otherwise -1.
+  // For each record: the end of the consumer's step that begins with this record; -1 if no step
+  // begins with it.
   std::vector<std::int64_t> step_ends_;
   std::vector<batch> batches_;
   std::vector<epoch_times> epochs_;

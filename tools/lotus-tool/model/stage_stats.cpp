@@ -32,8 +32,9 @@ std::vector<stage_stats> describe_stages(const run_data& run) {
 
 namespace {
 
-/// Makes the latency of a batch begin with the first item that became part of it. Returns whether
-/// there is such an item.
+/// `it` is an entry for a batch. If items became part of the batch and the first of them began
+/// before the batch itself, makes the latency in `it` begin with this item and returns true.
+/// Otherwise returns false.
 bool begin_with_items(const run_batches& batches, item& it) {
   const optional_batch batch = batches.preprocessing_spans()[it.spans.front()].batch;
   if (!batch) return false;

@@ -33,7 +33,8 @@ struct item_stats : figures {
 /// Statistics of the asynchronous operations with one name. The durations are from the start of an
 /// operation's first segment to the end of its last.
 struct async_stats : figures {
-  /// The part of the total time in which the operations ran; for the rest they were suspended.
+  /// For how much of the total time the operations ran. During the other part of the total time
+  /// they were suspended.
   std::int64_t running_ns = 0;
 };
 

@@ -103,7 +103,8 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
       }
       return place->second;
     };
-    // A run that contains only counters has no log.
+    // If the run contains only counters, it has side logs but no main or worker logs. Use a side
+    // log to find its process.
     if (run.files.empty()) {
       const std::uint64_t number = run.side_files.front().number;
       pid_for(info.process_of(number), number);

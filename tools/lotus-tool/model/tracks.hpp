@@ -20,8 +20,8 @@ struct track {
   std::uint32_t tid = 0;
 };
 
-/// Assigns unique 32-bit numbers: the wanted number if it is free, otherwise another one. Never
-/// assigns 0, which viewers treat as the idle process.
+/// Assigns 32-bit numbers, each only once: the number that the caller wants if it is still free,
+/// otherwise another one. Never assigns 0, because trace viewers treat 0 as the idle process.
 class number_pool {
  public:
   std::uint32_t take(std::uint64_t wanted);
@@ -39,10 +39,11 @@ struct process_track {
   std::string name;
 };
 
-/// The tracks of a run: a process for each recorded process (or one process if none is recorded),
-/// and a thread for each log. Slices on one track must nest, but a consumer's step may partly
-/// overlap with operations of the same thread. Therefore, if a thread has one log as a consumer and
-/// one as a worker, only the consumer's log keeps the number of the thread.
+/// The tracks of a run. The trace viewer shows a process for each recorded process (or one process
+/// if the run does not describe its processes), and a thread for each log. Slices on one track must
+/// nest, but a consumer's step may partly overlap with operations of the same thread. Therefore, if
+/// a thread has one log as a consumer and one as a worker, only the consumer's log keeps the number
+/// of the thread.
 struct run_tracks {
   std::uint32_t pid = 0;  ///< pid of the first process, which shows the run's counters
   std::vector<process_track> processes;

@@ -35,9 +35,11 @@ class batch_spans {
               [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
   }
 
-  /// Returns the index of the batch in which an operation ran.
+  /// Returns the index of the batch in whose preprocessing an operation ran; nullopt if it ran in
+  /// none or in a batch that statistics leave out.
   std::optional<std::size_t> batch_around(std::int64_t start_ns, std::int64_t end_ns) {
-    // Most operations run in the same batch as the previous operation.
+    // Search only if the operation begins outside the range of times for which the last search is
+    // valid. Most operations run in the same batch as the operation before them.
     if (start_ns < from_ns_ || start_ns >= to_ns_) find(start_ns);
     if (found_ == nullptr || end_ns > found_->end_ns) return std::nullopt;
     return found_->index;
@@ -50,8 +52,8 @@ class batch_spans {
     std::size_t index;
   };
 
-  /// Finds the last batch that began at or before start_ns, and the range [from_ns_, to_ns_) of
-  /// start times with the same result.
+  /// Sets found_ to the last batch that began at or before start_ns, and [from_ns_, to_ns_) to the
+  /// range of start times for which this search has the same result.
   void find(std::int64_t start_ns) {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), start_ns,
@@ -75,7 +77,8 @@ struct long_operation {
   std::size_t file;
 };
 
-/// Keeps only the longest of all added calls, from which the slow calls to report are chosen.
+/// Keeps a limited number of calls: the longest of all that were added. The slow calls to report
+/// are chosen from them.
 class longest_operations {
  public:
   void add(const long_operation& op) {

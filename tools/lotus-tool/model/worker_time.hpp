@@ -38,8 +38,8 @@ struct worker_time {
 
 /// Measures the operations inside the batches for which `counted` is true (see counted_batches()).
 /// Shares are relative to the preprocess time of these batches. The operation STransform is left
-/// out, because it contains other operations. The slow samples are the longest of the calls that
-/// took over ten times the median of their operation.
+/// out, because it contains other operations. Of the calls that took over ten times the median of
+/// their operation, the longest become the slow samples.
 /// @param run  a run that was read with run_parts::operations.
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted);
 

@@ -45,12 +45,15 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
       threads(wanted, (wanted == 1 ? " thread in " : " threads in ") + name, s.threads);
     }
   }
-  if (c.prefetch) add("prefetch " + std::to_string(*c.prefetch) + " per worker");
+  if (c.prefetch) {
+    add(std::to_string(*c.prefetch) + (*c.prefetch == 1 ? " batch" : " batches") +
+        " in flight per worker");
+  }
   if (c.in_flight) {
     add(std::to_string(*c.in_flight) + " batches in flight" +
         (p.in_flight_held ? " instead of " + std::to_string(p.batches_in_flight()) : ""));
   }
-  if (c.unordered) add(text.empty() ? "receiving batches in any order" : "in any order");
+  if (c.unordered) add(text.empty() ? "receiving batches in any order" : "received in any order");
   for (const auto& [name, faster] : c.faster) {
     const bool is_stage = p.stages.size() > 1 && std::any_of(p.stages.begin(), p.stages.end(),
                                                              [n = &name](const recorded_stage& s) {
@@ -61,7 +64,10 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   }
   if (c.preprocessing_faster != 1)
     add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
-  if (c.step != 1) add("step " + number(c.step) + " times as long");
+  if (c.step != 1) {
+    add(c.step < 1 ? "consumer " + number(1 / c.step) + "x faster"
+                   : "consumer " + number(c.step) + "x slower");
+  }
   if (c.cpus) {
     add(number(*c.cpus) + " CPUs" + (p.cpus ? " instead of " + number(*p.cpus) : std::string()));
   }

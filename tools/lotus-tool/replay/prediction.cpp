@@ -4,14 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "model/run_data.hpp"
-#include "replay/block_sampler.hpp"
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -61,11 +59,6 @@ std::size_t batches_of(const recorded_pipeline& p) {
   std::size_t batches = 0;
   for (const planned_epoch& e : p.epochs) batches += e.end_unit - e.first_batch;
   return std::max<std::size_t>(1, batches);
-}
-
-bool has_items(const recorded_pipeline& p) {
-  return std::any_of(p.stages.begin(), p.stages.end(),
-                     [](const recorded_stage& s) { return s.of_items; });
 }
 
 }  // namespace
@@ -353,15 +346,26 @@ double what_if::gain_between_pauses(const prediction& of) const {
   return before_ns > 0 && after_ns > 0 ? before_ns / after_ns : of.gain;
 }
 
-template <class OnGuess>
-void what_if::for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const {
+std::vector<prediction> what_if::all_guesses(const pipeline_change& change) const {
+  struct assumption {
+    const explanation* why;
+    double cpus;
+    unrecorded_cpu unrecorded;
+  };
+  std::vector<assumption> assumptions;
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
-    on_guess(guess_under(why, change, cpus.low));
-    if (cpus.high > cpus.low) on_guess(guess_under(why, change, cpus.high));
+    assumptions.push_back({&why, cpus.low, unrecorded_cpu::stays});
+    if (cpus.high > cpus.low) assumptions.push_back({&why, cpus.high, unrecorded_cpu::stays});
     if (!budget_.much_is_unrecorded()) continue;
-    on_guess(guess_under(why, change, cpus.high, unrecorded_cpu::vanishes));
+    assumptions.push_back({&why, cpus.high, unrecorded_cpu::vanishes});
   }
+  std::vector<prediction> guesses(assumptions.size());
+  for_each_in_parallel(guesses.size(), unbounded, [&](std::size_t i) {
+    const assumption& a = assumptions[i];
+    guesses[i] = guess_under(*a.why, change, a.cpus, a.unrecorded);
+  });
+  return guesses;
 }
 
 prediction what_if::guess(const pipeline_change& change) const {
@@ -425,10 +429,10 @@ prediction what_if::predict(const pipeline_change& change) const {
   const double crowded = others_share_ > 0 ? crowded_sd : 0;
   const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn +
                               limit * limit + crowded * crowded);
-  for_each_guess(change, [&p](const prediction& other) {
+  for (const prediction& other : all_guesses(change)) {
     p.low = std::min(p.low, other.per_s);
     p.high = std::max(p.high, other.per_s);
-  });
+  }
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
@@ -440,41 +444,6 @@ prediction what_if::predict(const pipeline_change& change) const {
                          static_cast<double>(max_threads_), change.cpus.value_or(law_.law.cpus));
   }
   return p;
-}
-
-double what_if::drawn_sd(const pipeline_change& change) const {
-  block_sampler blocks(recorded_);
-  std::mt19937_64 random(2);
-  std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
-  std::uniform_real_distribution<double> slice_factor(0.8, 1.25);
-  const std::size_t draws =
-      std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
-  const bool items = has_items(recorded_);
-  const cpu_range cpus = cpus_with(change);
-  pipeline_change asked = change;
-  if (others_share_ > 0) asked.cpus.reset();
-  double sum = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < draws; ++i) {
-    const drawn_units drawn = items ? drawn_units{} : blocks.draw();
-    speed_law law = law_.law;
-    law.slowing = std::max(0.0, slowing(random));
-    law.turn_ns *= slice_factor(random);
-    const auto& [assumed, base, queued] = explanations_.front();
-    speed_law changed_law = law;
-    if (others_share_ > 0) changed_law.cpus = std::sqrt(cpus.low * cpus.high);
-    constexpr unrecorded_cpu stays = unrecorded_cpu::stays;
-    const double before =
-        budget_.replay_within(plan({}, law, drawn, assumed, queued), stays).per_s();
-    const double after =
-        budget_.replay_within(plan(asked, changed_law, drawn, assumed, queued), stays).per_s();
-    if (before <= 0 || after <= 0) continue;
-    const double log_gain = std::log(after / before);
-    sum += log_gain;
-    squares += log_gain * log_gain;
-  }
-  const auto n = static_cast<double>(draws);
-  return std::sqrt(std::max(0.0, squares / n - sum / n * sum / n));
 }
 
 }  // namespace lotus::tool

@@ -35,8 +35,9 @@ struct prediction {
 
 /// Predicts the effect of changes to a run. To do so, simulates the run with and without the
 /// change. The simulation without the change shows how wrong the simulation is; predictions are
-/// corrected by this error, for small changes completely and for large changes by about half. Not
-/// thread-safe.
+/// corrected by this error, for small changes completely and for large changes by about half.
+/// Several threads may call functions whose names contain "guess" at the same time; no other
+/// function is thread-safe.
 class what_if {
  public:
   /// @param run         must outlive this object.
@@ -152,6 +153,18 @@ class what_if {
   /// Returns how much the predicted gain depends on the batches that happened to be in the run: the
   /// standard deviation of the logarithm of the gain over random samples of these batches.
   double drawn_sd(const pipeline_change& change) const;
+  /// A random sample of the run's batches, with a speed law that the run also allows. All changes
+  /// are simulated with the same samples.
+  struct drawn_run {
+    drawn_units units;
+    speed_law law;
+    double before_per_s = 0;  ///< simulated throughput without a change
+  };
+  /// Sets drawn_.
+  void draw_runs() const;
+  /// Simulates a change of a random sample. Returns the throughput in batches per second.
+  double drawn_per_s(const pipeline_change& change, const speed_law& law,
+                     const drawn_units& units) const;
 
   /// A possible explanation of the run's throughput: an assumption about which calls wait for each
   /// other, and the simulation of the unmodified run under this assumption.
@@ -173,10 +186,9 @@ class what_if {
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
-  /// Calls on_guess(prediction) for each possible explanation of the run's throughput, and for both
-  /// ends of the range of CPUs that the changed run may get.
-  template <class OnGuess>
-  void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
+  /// Returns a prediction for each possible explanation of the run's throughput, and for both ends
+  /// of the range of CPUs that the changed run may get.
+  std::vector<prediction> all_guesses(const pipeline_change& change) const;
 
   const run_data& run_;
   recorded_pipeline recorded_;
@@ -198,6 +210,7 @@ class what_if {
 
   replay_result base_;
   double replayed_per_s_ = 0;
+  mutable std::vector<drawn_run> drawn_;  // empty until drawn_sd() needs it for the first time
   double run_sd_ = 0;  // standard deviation of the logarithm of the throughput between runs
 };
 

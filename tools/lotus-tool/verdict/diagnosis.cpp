@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
@@ -101,15 +103,37 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
+/// What is computed from all operations of a run, each by a function of its own.
+struct looked_at_operations {
+  recorded_work work;
+  recording recorded;
+  critical_path path;  ///< empty if no batches were received
+  worker_time time;
+};
+
+/// @param counted  for each batch: whether statistics contain it.
+looked_at_operations look_at_operations(const run_data& run, const std::vector<bool>& counted) {
+  looked_at_operations found;
+  // The longest comes first, so that all CPUs have work until the end.
+  const std::vector<std::function<void()>> all{
+      [&] { found.recorded = record_pipeline(run); },
+      [&] {
+        if (run.batches.steady_per_s()) found.path = find_critical_path(run);
+      },
+      [&] { found.work = look_at_work(run); },
+      [&] { found.time = measure_worker_time(run, counted); }};
+  for_each_in_parallel(all.size(), all.size(), [&](std::size_t i) { all[i](); });
+  return found;
+}
+
 /// Simulates the run. If the simulation reproduces the recorded run, sets the verdict, the
 /// suggestions and the predicted gains.
-void simulate(const run_data& run, diagnosis& d) {
-  recording recorded = record_pipeline(run);
+void simulate(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
   if (!recorded.pipeline) {
     if (d.why_silent.empty()) d.why_silent = "the run cannot be simulated: " + recorded.why_not;
     return;
   }
-  d.path = find_critical_path(run);
+  d.path = std::move(path);
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
   const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
@@ -149,9 +173,10 @@ void simulate(const run_data& run, diagnosis& d) {
   d.attacks = attacks_of(asked, d.path);
   // Predict the effect of at most this many operations, because each prediction needs a simulation.
   constexpr std::size_t max_ops = 20;
-  for (std::size_t i = 0; i < std::min(max_ops, d.ops.size()); ++i) {
-    d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
-  }
+  d.gains_without_ops.resize(std::min(max_ops, d.ops.size()));
+  for_each_in_parallel(d.gains_without_ops.size(), max_ops, [&](std::size_t i) {
+    d.gains_without_ops[i] = gain_without(asked, shown_name(d.ops[i].name));
+  });
   d.limited_by_cpus = is_limited_by_cpus(asked, {});
   if (p.stages.size() == 1 && !p.makes_itself) {
     pipeline_change more;
@@ -258,7 +283,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.dir = dir;
   d.loader = run.files->loader;
   d.records = run.records;
-  d.checks = failed_checks(run, look_at_work(run));
+  looked_at_operations operations = look_at_operations(run, counted);
+  d.checks = failed_checks(run, operations.work);
   d.why_silent = why_silent(d.checks);
   if (d.why_silent.empty()) d.why_silent = why_no_pipeline(run);
   if (d.why_silent.empty() && waits.empty() && !batches.pushed()) {
@@ -305,7 +331,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.wait_ns = wait.all_ns;
   d.wait_share = wait.share();
   if (d.wait_ns > 0) d.head_of_line_share = wait.behind_others_ns / d.wait_ns;
-  const worker_time time = measure_worker_time(run, counted);
+  const worker_time& time = operations.time;
   d.ops = time.ops;
   d.aggregated = figures_of(run.aggregated);
   d.slow_samples = time.slow_samples;
@@ -315,7 +341,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.operations = operation_totals(run);
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
-  simulate(run, d);
+  simulate(run, std::move(operations.recorded), std::move(operations.path), d);
   d.blocked_on = join_waits(run, diagnostics);
   find_lock(run, skip_batches, d);
   doubt_more_workers(d);

@@ -164,6 +164,22 @@ std::string stage_evidence(const diagnosis& d) {
          rate(next_per_s);
 }
 
+std::string next_limit_text(const diagnosis& d, const move& m) {
+  constexpr double nearly = 0.9;
+  const bool faster_consumer = m.change.step < 1;
+  const std::optional<double> most_per_s =
+      faster_consumer ? d.preprocessing_capacity : d.consumer_capacity;
+  const bool faster_work = faster_consumer || m.change.faster.size() == 1;
+  if (!faster_work || d.pushed || !most_per_s || m.would_be.gain > 1.9 ||
+      m.would_be.per_s < nearly * *most_per_s || m.would_be.per_s > *most_per_s / nearly) {
+    return {};
+  }
+  const std::string next = !faster_consumer          ? "the consumer"
+                           : d.slowest_stage.empty() ? "the workers"
+                                                     : "stage " + printable_line(d.slowest_stage);
+  return "With the first change, " + next + " would limit the run, to " + rate(most_per_s) + ".";
+}
+
 std::string verdict_sentence(const diagnosis& d) {
   if (!d.is) return "no verdict: " + d.why_silent + '.';
   const std::string waits =

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "base/terminal/table.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
@@ -79,7 +80,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
 
 std::string move_text(const what_if& run, const pipeline_change& change, const prediction& p) {
   return change_text(change, run.recorded()) + ": " + three_digits(run.achieved()) + " -> " +
-         rate(p.per_s) + " (" + three_digits(p.low) + " to " + three_digits(p.high) + ")";
+         rate(p.per_s) + " (likely " + three_digits(p.low) + " to " + three_digits(p.high) + ")";
 }
 
 struct found_setting {
@@ -160,10 +161,14 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
 /// Finds the best settings. Out-of-order delivery changes the order of batches in training, so it
 /// is included only if it gains 3 % more than the best settings without it.
 best_settings best_settings_of(const what_if& run) {
-  best_settings chosen = best_settings_of(run, false);
   const recorded_pipeline& p = run.recorded();
-  if (p.ordered && !p.makes_itself) {
-    const best_settings unordered = best_settings_of(run, true);
+  std::vector<best_settings> both(p.ordered && !p.makes_itself ? 2 : 1);
+  for_each_in_parallel(both.size(), both.size(), [&](std::size_t unordered) {
+    both[unordered] = best_settings_of(run, unordered == 1);
+  });
+  best_settings chosen = both.front();
+  if (both.size() > 1) {
+    const best_settings& unordered = both.back();
     if (unordered.surely.gain > 1.03 * chosen.surely.best) chosen.surely = unordered.surely;
     if (unordered.perhaps.gain > 1.03 * chosen.perhaps.best) chosen.perhaps = unordered.perhaps;
   }
@@ -192,15 +197,15 @@ void explain_doubt(const what_if& run, move& m) {
     m.note = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
   } else if (run.others_share() > 0) {
     m.condition = "if other programs end";
-    m.note = "; record again without other programs";
+    m.note = ": record again without them";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
-    m.condition = "if they run in parallel";
+    m.condition = "if they can run in parallel";
     m.note = ", which this run does not show: record a run with " + std::to_string(2 * now) +
              (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
   } else {
-    m.condition = "though it may gain nothing";
+    m.condition = "which may gain nothing";
   }
-  m.text += "; " + m.condition + m.note;
+  m.text += ", " + m.condition + m.note;
 }
 
 /// Returns the assumptions behind the prediction for `change` that the recording cannot confirm.
@@ -216,7 +221,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
         "workers never wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
     all.emplace_back(
-        "the prefetch depth is at least two batches per worker; this run never filled it");
+        "at least two batches per worker may be in flight; this run never reached its limit");
   }
   if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;
@@ -407,19 +412,19 @@ double gain_without(const what_if& run, const std::string& name) {
 
 std::vector<attack> attacks_of(const what_if& run, const critical_path& path) {
   std::vector<attack> all;
-  double best = 1;
   for (const path_share& share : path.shares) {
     if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
     if (static_cast<double>(share.ns) < 0.01 * static_cast<double>(path.run_ns)) continue;
-    attack one;
-    one.path = share;
-    pipeline_change change;
-    change.faster[share.name] = a_bit_faster;
-    one.gain = run.guess(change).gain;
-    one.gain_free = gain_without(run, share.name);
-    best = std::max(best, one.gain);
-    all.push_back(std::move(one));
+    all.emplace_back().path = share;
   }
+  for_each_in_parallel(all.size(), all.size(), [&](std::size_t i) {
+    pipeline_change change;
+    change.faster[all[i].path.name] = a_bit_faster;
+    all[i].gain = run.guess(change).gain;
+    all[i].gain_free = gain_without(run, all[i].path.name);
+  });
+  double best = 1;
+  for (const attack& one : all) best = std::max(best, one.gain);
   if (best < 1.01) return {};
   std::stable_sort(all.begin(), all.end(),
                    [](const attack& a, const attack& b) { return a.gain > b.gain; });

@@ -93,9 +93,9 @@ std::string limit_text(const what_if& run) {
 }
 
 std::string slowing_text(const what_if& run) {
-  return "busy CPUs slow each other down: " +
-         std::to_string(std::lround(100 * run.law().law.slowing)) +
-         " % more CPU time while all are busy is assumed, because this run does not show it";
+  const long percent = std::lround(100 * run.law().law.slowing);
+  return "work needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
+         " more CPU time while all CPUs are busy: a guess, because this run does not show it";
 }
 
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {

@@ -99,7 +99,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       if (since != 0 && tid != 0 && count < max_at_moment) batch_waits[count++] = {tid, since};
     });
     const locked hold{lock_};
-    if (samples_per_s_ == 0) return;
+    if (samples_per_s_ == 0 || !shows_calls()) return;
     find_folder();
     const auto ns_of = [this](std::uint64_t ticks) {
       return clock_.converter().convert(ticks, ticks).start_ns;
@@ -159,7 +159,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Returns the pause until the next round in ns; 0: until the next recording.
   LOTUS_DETAIL_COLD std::uint64_t round() noexcept {
     const locked hold{lock_};
-    if (samples_per_s_ == 0) return 0;
+    if (samples_per_s_ == 0 || !shows_calls()) return 0;
     std::uint32_t seen[max_per_round] = {};
     std::uint32_t count = 0;
     // Samples at most half of the threads, because more samples of the same moment would add little
@@ -213,6 +213,20 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     }
     if (found == sample_result::waits) write(tid, ticks, tries, stack != nullptr);
     return tid;
+  }
+
+  /// Switches sampling off if an emulator hides what threads wait for, and reports that once.
+  bool shows_calls() noexcept {
+    if (calls_checked_) return true;
+    calls_checked_ = shows_own_calls(calls_);
+    if (calls_checked_) return true;
+    samples_per_s_ = 0;
+    if (!forbidden_reported_) {
+      say("cannot see what threads wait for: /proc/self/task/*/syscall shows the calls of an "
+          "emulator");
+    }
+    forbidden_reported_ = true;
+    return false;
   }
 
   void clear_wait() noexcept {
@@ -279,6 +293,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// taken.
   mutex lock_;
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
+  bool calls_checked_ = false;       ///< whether shows_own_calls() was true
   bool forbidden_reported_ = false;
   std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_

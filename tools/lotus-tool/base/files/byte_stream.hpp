@@ -55,13 +55,14 @@ class byte_stream {
     if (++at_ == end_) fill();
     return c;
   }
-  /// Returns the number of bytes of the stream that were consumed so far.
+  /// Returns how many bytes of the stream the caller has consumed so far, counted after
+  /// decompression.
   std::uint64_t taken() const noexcept { return before_ + at_; }
 
   bool at_end() const noexcept { return at_ == end_; }
 
-  /// Returns the next bytes, as many as are in memory, without consuming them; empty only at the
-  /// end. The result is valid until bytes are consumed.
+  /// Returns the next bytes of the stream that are already in memory, without consuming them. The
+  /// result is empty only at the end of the stream, and valid until bytes are consumed.
   std::string_view buffered() const noexcept { return {buffer_.data() + at_, end_ - at_}; }
 
   /// Consumes the first `n` bytes of buffered().
@@ -101,7 +102,8 @@ class byte_stream {
   }
 
   std::string path_;
-  // A unique_ptr, so that the file is closed even if the constructor throws.
+  // The file is held by a unique_ptr, so that it is closed even if the constructor throws after
+  // opening it.
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::vector<char> buffer_;
   std::size_t at_ = 0;

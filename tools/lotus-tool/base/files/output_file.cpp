@@ -41,7 +41,8 @@ fs::path folder_of(const fs::path& path) {
       path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// Returns the descriptor that a name such as /dev/stdout or /dev/fd/3 denotes; -1 for other names.
+/// Returns the descriptor that a path such as /dev/stdout or /dev/fd/3 denotes; -1 if the path does
+/// not denote a descriptor.
 int descriptor_named(const std::string& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -55,9 +56,9 @@ int descriptor_named(const std::string& path) {
   return -1;
 }
 
-/// Opens an output that is written directly, because a temporary file cannot replace it: a device,
-/// a pipe or a descriptor of this process. Returns -1 for any other output: a regular file, a new
-/// file or a link.
+/// Opens the output at `path` if it must be written directly because a temporary file cannot
+/// replace it: a device, a pipe or a descriptor of this process. Otherwise (a regular file, a new
+/// file or a link) returns -1.
 /// @param status  the status of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);
@@ -85,7 +86,8 @@ int open_unreplaced(const std::string& path, const struct stat& status) {
 class gzip_stream {
  public:
   gzip_stream() {
-    // 15 selects the largest window; adding 16 selects the gzip format instead of the zlib format.
+    // In the argument 15 + 16, 15 selects the largest window, and 16 the gzip format instead of
+    // zlib's.
     ready_ = deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
              Z_OK;
     if (!ready_) throw input_error("zlib cannot be started");
@@ -126,8 +128,8 @@ new_output open_new_output(const std::string& path) {
   made.incomplete = std::move(incomplete.path);
   made.descriptor = incomplete.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
-  // mkstemp creates private files, so set the permissions of the file to replace or, if there is
-  // none, the default permissions of a new file.
+  // mkstemp() creates a file that only this user can access. Give it the permissions of the file
+  // that it will replace or, if no such file exists, the default permissions of a new file.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(made.descriptor, S_ISREG(old.st_mode) ? old.st_mode & 07777U : 0666U & ~mask);
@@ -180,8 +182,9 @@ void output_file::pass_to_writer() {
   buffer_.resize(used_);
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);
-  // At most three buffers exist: one is being filled, one waits for the writer thread and one is
-  // being written. With the waiting buffer, short delays of the writer do not stop this thread.
+  // At most three buffers are in use: this thread fills one, one waits for the writer thread, and
+  // the writer thread writes one. Because a buffer may wait, this thread need not stop for short
+  // delays of the writer thread.
   changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
   if (failure_) std::rethrow_exception(failure_);
   full_.push_back(std::move(buffer_));
@@ -262,8 +265,9 @@ void output_file::commit() {
     if (!*stream_) throw input_error("standard output: cannot be written");
     return;
   }
-  // Some file systems report errors only when a file is closed, but the lock must be held until the
-  // file is renamed. Therefore keep a duplicate of the descriptor, which shares the lock.
+  // Some file systems report write errors only when a file is closed, so close the file before it
+  // is renamed. The file must stay locked until it is renamed. Therefore keep a duplicate of its
+  // descriptor, which shares the lock.
   const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
   const int descriptor = std::exchange(descriptor_, -1);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;

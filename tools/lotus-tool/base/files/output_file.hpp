@@ -1,4 +1,5 @@
-// Provides an output file that other processes see either complete or not at all.
+// Provides an output file that appears under its name only when it is complete, so that other
+// processes never read an incomplete file.
 #ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
@@ -36,8 +37,9 @@ new_output open_new_output(const std::string& path);
 /// readers never see an incomplete output. Without commit() the target stays unchanged. See
 /// open_new_output() for the place of the temporary file and for links. Not thread-safe.
 ///
-/// A second thread compresses and writes, because write() calls would otherwise take half of the
-/// time for a large trace. The thread starts when the first buffer is full.
+/// A second thread writes the data to disk and, if requested, compresses it before. Without this
+/// thread, half of the time to create a large trace would be spent in write() calls. The thread
+/// starts when the first buffer is full.
 class output_file {
  public:
   /// Throws input_error if the file cannot be created.
@@ -58,8 +60,8 @@ class output_file {
     used_ = static_cast<std::size_t>(end - buffer_.data());
   }
 
-  /// Writes a text of any length. Like commit(), throws input_error, for example if the disk is
-  /// full.
+  /// Writes a text of any length. Both write() and commit() throw input_error if writing fails, for
+  /// example because the disk is full.
   void write(std::string_view text);
 
   void commit();

@@ -6,8 +6,9 @@
 
 namespace lotus::tool {
 
-/// A new folder that only this user can access. The destructor removes it with its contents. If the
-/// process is killed, the next scratch_folder with the same parent removes the folder.
+/// A new folder that only this user can access. The destructor removes the folder with its
+/// contents. If the process is killed before that, the next scratch_folder that is created in the
+/// same parent folder removes it.
 class scratch_folder {
  public:
   /// @param parent  the folder in which to create the new one. Throws input_error.

@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// An archive in the format ustar (POSIX.1-2001). Other processes see the archive either complete
-/// or not at all. Entries have no time and no owner, so the same files give the same archive.
+/// An archive in the format ustar (POSIX.1-2001). The archive appears under its name only when it
+/// is complete. Entries have no time and no owner, so the same files give the same archive.
 class tar_archive {
  public:
   /// @param path  path of the archive; "-": `standard_output`. All functions throw input_error.

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// Returns the beginning of the names of the hidden temporary files for an output with the name
-/// `stem`. Truncates a long stem, because file systems limit the length of names.
+/// Returns how the names of the hidden temporary files for an output with the name `stem` begin.
+/// Truncates a long stem, because file systems limit the length of names.
 std::string start_of(const std::string& stem) {
   constexpr std::size_t max_bytes = 200;
   return '.' + stem.substr(0, max_bytes) + ".lotus_";
@@ -69,7 +69,8 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
   }
 }
 
-/// Creates and locks a file or folder.
+/// Creates a file or folder with a hidden name in `folder` and locks it. Before that, removes such
+/// files or folders of dead processes.
 /// @param make  creates the file or folder. It gets a path, replaces the last letters of the path
 /// by unique ones, and returns a descriptor, or -1.
 template <class Make>

@@ -7,9 +7,10 @@
 
 namespace lotus::tool {
 
-/// A new file or folder: its path, and a descriptor that holds a lock (flock) while it is open. If
-/// another process can lock the file, the process that created it is dead, and the file may be
-/// removed. On a file system without locks, no such file is ever removed.
+/// A new file or folder: its path, and a descriptor that holds a lock (flock) on it while the
+/// descriptor is open. If another process can lock it, the process that created it is dead, so the
+/// other process may remove it. On a file system without locks, files and folders of dead processes
+/// are never removed.
 struct unfinished {
   std::string path;
   int descriptor = -1;  ///< descriptor, to be closed by the caller; -1: creation failed, see errno

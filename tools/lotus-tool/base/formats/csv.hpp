@@ -13,9 +13,9 @@ namespace lotus::tool {
 /// A reader restores every text by removing one leading apostrophe.
 std::string csv_guarded(std::string_view text);
 
-/// Returns csv_guarded(text) as a CSV field. If it contains a comma or a quote, puts it in quotes
-/// and doubles the inner quotes (RFC 4180, section 2). Control characters and bytes that are not
-/// UTF-8 become %XX, as in the log, so each record is one line.
+/// Returns csv_guarded(text) as a CSV field. If the text contains a comma or a quote, puts the text
+/// in quotes and doubles the quotes in it (RFC 4180, section 2). Control characters and bytes that
+/// are not UTF-8 become %XX, as in the log, so each record is one line.
 std::string csv_field(std::string_view text);
 
 /// Returns `text` as a CSV field that a database reads back unchanged, including line breaks; only

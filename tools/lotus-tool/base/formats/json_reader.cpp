@@ -26,8 +26,8 @@ class token_reader {
  public:
   token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
 
-  /// Returns false if a function of json_events returned false, or after an error; the member
-  /// `wrong` then contains its description.
+  /// Reads the whole JSON text. Returns false if a function of json_events returned false, or if
+  /// the text is not valid JSON; `wrong` then contains the description of the error.
   bool read() {
     if (!value()) return false;
     while (!open_.empty()) {
@@ -53,7 +53,8 @@ class token_reader {
   static bool is_blank(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
   static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-  /// Skips blanks and returns the next byte without consuming it; nullopt at the end.
+  /// Skips blanks and returns the byte after them without consuming it; nullopt at the end of the
+  /// stream.
   std::optional<char> peek() {
     while (!in_.at_end()) {
       const std::string_view text = in_.buffered();
@@ -137,14 +138,15 @@ class token_reader {
   }
 
   bool number() {
-    // Fast path: nearly all numbers lie completely in the buffer and need not be copied.
+    // Fast path for nearly all numbers: if the whole number is in the buffer, it is read there
+    // without copying it.
     const std::string_view text = in_.buffered();
     std::size_t n = 0;
     while (n < text.size() && is_of_number(text[n])) ++n;
     if (n < text.size() && n > 0) {
       const std::string_view here = text.substr(0, n);
-      // Since a byte follows in the buffer, skip() does not refill the buffer, and `here` stays
-      // valid.
+      // The buffer has at least one more byte after the number. Therefore skip() does not refill
+      // the buffer, and `here` stays valid.
       const bool is_word = here == "-" && (text[n] == 'I' || text[n] == 'N');
       if (!is_word) return check_number(here, [this, n] { in_.skip(n); });
     }
@@ -280,8 +282,8 @@ class token_reader {
   std::string parts_;  ///< copy of a text or number that the buffer does not contain literally
 };
 
-/// Returns the description of an error of the library nlohmann/json, without the error code, the
-/// position and the input.
+/// Returns the description that the library nlohmann/json gives for an error, without the error
+/// code, the position and the input that it also contains.
 std::string reason_of(const json::exception& error) {
   std::string_view text = error.what();
   const auto from = [&text](std::string_view mark) {

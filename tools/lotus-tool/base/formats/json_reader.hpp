@@ -1,4 +1,5 @@
-// Reads JSON, as a whole or as a stream; all JSON input goes through this file.
+// Reads JSON, either completely into memory or as a stream of elements. All code that reads JSON
+// uses the functions in this file.
 #ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 #define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 
@@ -12,8 +13,9 @@
 
 namespace lotus::tool {
 
-/// Receives the elements of a JSON text in their order. Each function returns whether to read on.
-/// During a call, the stream is positioned after the received element.
+/// Receives the elements of a JSON text in their order. Each function returns whether stream_json()
+/// shall continue to read. During a call, the position in the byte_stream is after the received
+/// element.
 class json_events {
  public:
   json_events() = default;
@@ -30,9 +32,10 @@ class json_events {
   virtual bool key(std::string_view /*name*/) { return true; }
   virtual bool text(std::string_view /*value*/) { return true; }
   virtual bool whole_number(std::uint64_t /*value*/) { return true; }
-  /// Receives a negative or fractional number as text, as it is written; "0" for -Infinity.
+  /// Receives a number that is negative or not an integer. `text` is the number as it is written in
+  /// the input, or "0" for -Infinity.
   virtual bool number(std::string_view /*text*/) { return other_value(); }
-  /// Receives true, false or null; by default also the numbers that number() receives.
+  /// Called for true, false and null, and for numbers if number() is not overridden.
   virtual bool other_value() { return true; }
 };
 

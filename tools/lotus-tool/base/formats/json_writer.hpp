@@ -1,4 +1,5 @@
-// Writes JSON: commas, escaping and numbers; all JSON output goes through this class.
+// Writes JSON with its commas, escapes and number formats. All code that writes JSON uses this
+// class.
 #ifndef LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 #define LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 
@@ -88,7 +89,7 @@ class json_writer {
   }
 
  private:
-  /// Writes the comma and line break that are due before the next element.
+  /// Writes the comma and the line break, if any, that must come before the next element.
   void separate() {
     if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
     if (newline_ && !after_key_) break_line();

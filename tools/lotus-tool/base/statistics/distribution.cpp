@@ -28,6 +28,7 @@ class falling_percentiles {
   explicit falling_percentiles(std::vector<std::int64_t>& values)
       : values_(values), partitioned_(values.size()) {}
 
+  /// Returns a percentile.
   /// @param share  the percentile as a share 0..1; not larger than the share in the previous call.
   double at(double share) {
     const double position = share * static_cast<double>(values_.size() - 1);

@@ -31,9 +31,9 @@ distribution describe(std::vector<std::int64_t>& values);
 /// Returns the share of `values` below `limit_ns`, 0..1; 0 if there are no values.
 double share_below(const std::vector<std::int64_t>& values, std::int64_t limit_ns);
 
-/// Removes values below Q1 - 2 (Q3 - Q1), like the option --remove_outliers of LotusTrace (the
-/// original Lotus for PyTorch). The option is intended for the last batch of an epoch, which takes
-/// less time if it is incomplete.
+/// Removes values below Q1 - 2 (Q3 - Q1), where Q1 and Q3 are the quartiles. The option
+/// --remove_outliers of LotusTrace (the original Lotus for PyTorch) does the same. The option is
+/// intended for the last batch of an epoch, which takes less time if it is incomplete.
 void remove_low_outliers(std::vector<std::int64_t>& values);
 
 }  // namespace lotus::tool

@@ -13,7 +13,7 @@ namespace lotus::tool {
 /// divided by the number of intervals, would have a relative error of w / n.
 class trend {
  public:
-  /// Adds the next event of the group. Times must be in ascending order.
+  /// Adds the next event of the current group. Within a group, times must be in ascending order.
   void add(double time_ns) noexcept {
     if (count_ == 0) first_ns_ = time_ns;
     const double later_ns = time_ns - first_ns_;
@@ -32,14 +32,14 @@ class trend {
     count_ = sum_ns_ = weighted_ns_ = 0;
   }
 
-  /// Adds the groups of another trend; both must have ended their last group.
+  /// Adds the groups of another trend. Call end_group() for both objects before.
   trend& operator+=(const trend& other) noexcept {
     together_ns_ += other.together_ns_;
     squares_ += other.squares_;
     return *this;
   }
 
-  /// Multiplies all times by `factor`. Call it after end_group() of the last group.
+  /// Multiplies the times of all events by `factor`. Call end_group() for the last group before.
   void stretch(double factor) noexcept { together_ns_ *= factor; }
 
   /// Returns the mean time between events; 0 if no group has two events at different times.
@@ -48,8 +48,8 @@ class trend {
   double per_s() const noexcept { return together_ns_ > 0 ? squares_ * 1e9 / together_ns_ : 0; }
 
  private:
-  // For the current group: number of events and time of the first event; then, with times relative
-  // to the first event, the sum of times and the sum of index * time.
+  // For the current group: the number of events and the time of the first event. Then two sums,
+  // with times counted from the first event: of the times, and of index * time.
   double count_ = 0;
   double first_ns_ = 0;
   double sum_ns_ = 0;

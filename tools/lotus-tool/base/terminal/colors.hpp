@@ -20,7 +20,8 @@ inline int color_index() {
 
 }  // namespace internal
 
-/// Allows colors on `stream`; off by default. main() calls it if the stream is a terminal.
+/// Allows colors on `stream`; without this call, text has no colors. main() calls it if the stream
+/// is a terminal and the user has not turned off colors.
 inline void allow_colors(std::ostream& stream) {
   stream.iword(internal::color_index()) = 1;
 }
@@ -29,8 +30,8 @@ inline bool has_colours(std::ostream& stream) {
   return stream.iword(internal::color_index()) != 0;
 }
 
-/// Returns `text` to be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR) if
-/// colors are allowed.
+/// Returns `text` to be written to `stream`. If colors are allowed on the stream, the result has
+/// the escape sequences of the style `as` (ECMA-48, SGR) around the text.
 inline std::string styled(std::ostream& stream, style as, std::string_view text) {
   if (!has_colours(stream)) return std::string(text);
   constexpr std::string_view codes[] = {"1", "31", "33", "32"};

@@ -1,4 +1,5 @@
-// Collects the labels of the printed tables, so that a command can explain these labels.
+// Collects the labels in the tables that a command prints, so that the command can explain them
+// after its output.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 
@@ -42,7 +43,8 @@ class noted_labels {
   std::vector<std::string> all_;
 };
 
-/// Adds a label to the noted_labels of the stream; does nothing if the stream has none.
+/// Adds a label to the noted_labels object of the stream. Does nothing if no such object exists for
+/// the stream.
 inline void note_label(std::ostream& stream, const std::string& label) {
   auto* const notes = static_cast<noted_labels*>(stream.pword(internal::labels_index()));
   if (notes != nullptr) notes->add(label);

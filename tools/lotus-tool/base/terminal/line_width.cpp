@@ -23,8 +23,9 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns the end of the word at `at`. If it is a number, returns the end of the word after it,
-/// because a number and its unit, such as "12.4 batches/s", must stay on one line.
+/// Returns where the word that begins at position `at` ends. If the word ends in a digit, returns
+/// the end of the next word, because a number and its unit, such as "12.4 batches/s", must stay on
+/// one line.
 std::size_t end_of_unbreakable(std::string_view text, std::size_t at) {
   for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
     if (end == std::string_view::npos) return text.size();

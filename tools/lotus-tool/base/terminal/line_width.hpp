@@ -1,4 +1,4 @@
-// Limits the width of a stream's lines and fits text into such lines.
+// Stores the maximum width of a stream's lines, and breaks or shortens text to this width.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 
@@ -17,7 +17,8 @@ std::size_t line_width(std::ostream& stream);
 /// Returns how many columns a UTF-8 text takes on a terminal, assuming one for each character.
 std::size_t columns_of(std::string_view text);
 
-/// Returns `text`, or a shortened text with "…" as its middle if `text` is wider than `columns`.
+/// Returns `text` unchanged if it is not wider than `columns`. Otherwise shortens it to this width:
+/// "…" replaces its middle.
 std::string without_middle(std::string_view text, std::size_t columns);
 
 /// Breaks a text into lines of at most `columns` (0: one line). The first line begins with `first`,

@@ -61,8 +61,8 @@ progress_bar::~progress_bar() {
 }
 
 void progress_bar::draw(const std::string& text) const {
-  // "\r" moves to the beginning of the line; the sequence after the text clears the rest of the
-  // line. Errors are ignored because only the display is affected.
+  // "\r" moves the cursor to the beginning of the line; the escape sequence after the text clears
+  // the line behind it. Errors of write() are ignored, because only the progress bar is affected.
   const std::string line = '\r' + text + "\x1b[K";
   [[maybe_unused]] const auto ignored = ::write(descriptor_, line.data(), line.size());
 }

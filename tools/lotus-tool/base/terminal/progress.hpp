@@ -11,19 +11,21 @@
 
 namespace lotus::tool {
 
-/// These functions count the input bytes that will be read or were read. They are thread-safe, and
-/// cheap even without a progress bar. The counts are global, so that the code that reads files need
-/// not get them as arguments.
+/// expect_bytes() adds to the number of input bytes that a command will read, count_bytes() to the
+/// number of those that it has read. The progress bar shows both numbers. They are global, so that
+/// the code that reads files need not get them as arguments. Both functions are thread-safe, and
+/// cheap even without a progress bar.
 void expect_bytes(std::uint64_t bytes) noexcept;
 void count_bytes(std::uint64_t bytes) noexcept;
 
-/// Shows a progress bar on a terminal while the object exists, but only after a delay, so that
-/// quick commands show no bar. The destructor removes the bar. There may be only one bar at a time.
+/// Shows a progress bar on a terminal. The bar appears only after the object has existed for the
+/// time `wait`, so that quick commands show no bar. The destructor removes the bar. Only one
+/// progress_bar may exist at a time.
 class progress_bar {
  public:
   using duration = std::chrono::milliseconds;
 
-  /// @param descriptor  the terminal; if it is negative, nothing is drawn.
+  /// @param descriptor  the descriptor of the terminal; if it is negative, nothing is drawn.
   explicit progress_bar(int descriptor, duration wait = duration(1000),
                         duration between = duration(100));
   progress_bar(const progress_bar&) = delete;

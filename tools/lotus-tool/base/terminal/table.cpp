@@ -21,13 +21,13 @@
 namespace lotus::tool {
 namespace {
 
-/// Formats like printf("%.*f"), but faster. Returns "" for a large or negative value, or if
-/// rounding errors could change the last digit; the caller then uses snprintf().
+/// Formats `value` like printf("%.*f"), but faster. Returns "" if the value is large or negative,
+/// or if a rounding error could change the last digit; the caller then uses snprintf().
 std::string_view digits_of(double value, int decimals, std::array<char, 64>& text) noexcept {
   constexpr double powers[] = {1, 10, 100, 1000};
   if (std::signbit(value) || !(value < 1e6)) return {};
-  // The error of `scaled` is below 1e-7, so `rest` is exact enough to round unless it is close to
-  // 0.5.
+  // The rounding error of `scaled` is below 1e-7. Unless `rest` is close to 0.5, this error cannot
+  // change whether `value` is rounded up or down.
   const double scaled = value * powers[decimals];
   auto whole = static_cast<std::uint64_t>(scaled);
   const double rest = scaled - static_cast<double>(whole);
@@ -59,11 +59,11 @@ std::string fixed(double value, int decimals, std::string_view unit) {
   return all;
 }
 
-/// A name in the first column of a table is printed on the same line as the numbers of its row if
-/// it is not wider than this.
+/// A name in the first column of a table that is not wider than this is always printed on the same
+/// line as the numbers of its row.
 constexpr std::size_t min_name = 24;
-/// If a name is wider than this, it gets a line of its own, which leaves more width for the columns
-/// that were given to spare().
+/// If lines would be too wide, a name that is wider than this is printed on a line of its own. This
+/// leaves more width for the columns that were given to spare().
 constexpr std::size_t max_name = 40;
 
 /// Whether the text contains only printable ASCII characters, each of which takes one column.
@@ -117,10 +117,11 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Removes columns until a line is at most `room` wide, but keeps one column of numbers. First
-/// removes columns given to spare(). If names are wider than max_name, they get lines of their own
-/// in this step, so the first column counts as min_name wide. Then removes the last columns; now
-/// all names wider than min_name get lines of their own.
+/// Removes columns until a line is at most `room` wide, but keeps at least one column of numbers.
+/// First removes the columns given to spare(); in this step, names wider than max_name may get
+/// lines of their own, so the first column then counts as min_name wide. If the lines are still too
+/// wide, removes columns from the right; in this step, all names wider than min_name get lines of
+/// their own.
 void table::leave_out(column_list& columns, const column_list& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;

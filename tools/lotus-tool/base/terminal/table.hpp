@@ -15,8 +15,8 @@ namespace lotus::tool {
 /// Returns a duration with three to four digits and its unit, such as "83.1 us"; "0" for 0 ns.
 std::string human_time(double ns);
 
-/// Returns a share (0..1) as a percentage, such as "41.33 %". Only a share of 1 is shown as "100.00
-/// %".
+/// Returns a share (0..1) as a percentage, such as "41.33 %". The result is "100.00 %" only if the
+/// share is exactly 1; a smaller share is not rounded up to it.
 std::string human_share(double share);
 
 /// Returns a number of bytes, such as "640 B" or "1.25 MiB".
@@ -30,8 +30,9 @@ enum class table_form : std::uint8_t {
 };
 
 /// Rows of text; the first column is aligned left, the others right. If lines would be wider than
-/// line_width() of the stream, long names are printed on lines of their own and columns are left
-/// out; a line below the table then names these columns. Numbers are never cut.
+/// line_width() of the stream, the table prints long names on lines of their own and leaves out
+/// columns; a line below the table then names the columns that were left out. Numbers are never
+/// cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}
@@ -39,14 +40,14 @@ class table {
   using cells = std::vector<std::string>;
 
   void row(cells of) { rows_.push_back(std::move(of)); }
-  /// Adds `count` rows after those added with row(). They are not stored: the table calls
-  /// `row_at(i)` whenever it needs row i, so a table of a million rows takes no memory.
+  /// Adds `count` rows after those added with row(). The table does not store these rows: it calls
+  /// `row_at(i)` whenever it needs the i-th of them, so even a million such rows take no memory.
   void more_rows(std::size_t count, std::function<cells(std::size_t)> row_at) {
     more_ = count;
     row_at_ = std::move(row_at);
   }
-  /// Sets the heads of the columns to leave out first, in this order, if lines are too wide. After
-  /// them, the last columns are left out.
+  /// If lines are too wide, print() leaves out columns. It first leaves out the columns with these
+  /// heads, in this order, and then columns from the right.
   void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
   void print(std::ostream& out) const;
 

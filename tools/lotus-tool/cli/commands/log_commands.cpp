@@ -159,7 +159,8 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "is attributed to what the host did before it submitted the next work: wait for a batch, "
       "copy, synchronize, launch, or something else. The idle time of each stream is split as "
       "HolisticTraceAnalysis does. The verdict is the cause that takes most of the time, if it "
-      "takes 5 %. Of several ranks the slowest is named: the one with the longest time outside "
+      "takes at least 5 %. Of several ranks the slowest is named: the one with the longest time "
+      "outside "
       "communication, in which the others wait for it.");
   command
       ->add_option(
@@ -200,10 +201,12 @@ void add_compare(CLI::App& app, action& chosen) {
       "side on, column p has the result of a permutation test. With one run per side, the "
       "intervals come from a bootstrap of its values.\n"
       "--fail-above: an operation or a time per batch fails if it "
-      "became slower by more than the limit and its interval lies above 0, or if it took almost no "
-      "time before. Nothing fails if throughput rose by more than the limit (with one run per "
+      "became slower by more than the limit and its interval lies above 0, or if it took 0 ns "
+      "before and takes time now. Nothing fails if throughput rose by more than the limit (with "
+      "one run per "
       "side, by at least 10 %), because more workers, for example, make single operations slower. "
-      "The delay never fails, because it grows when preprocessing becomes faster; nor do CPU "
+      "The delivery delay never fails, because it grows when preprocessing becomes faster; nor do "
+      "CPU "
       "times, stages, and rows with fewer than 5 values. Loaders are matched by name.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error, 3 = a time grew by more than "
       "--fail-above allows.");

@@ -10,7 +10,8 @@ class App;
 
 namespace lotus::tool {
 
-/// Adds all commands that write or read logs, in the order in which the help lists them.
+/// Adds all commands that write or read logs to `app`, in the order in which the help lists them.
+/// The command that the user calls stores its function in `chosen`.
 void add_log_commands(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

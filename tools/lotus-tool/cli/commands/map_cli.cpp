@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* mapping_file = "mapping_funcs.json";
 
-/// Adds the flags --json and --csv, which cannot be used together.
+/// Adds the flags --json and --csv to a command. The user can give only one of them.
 template <class Options>
 void add_printing(CLI::App& command, Options& options) {
   CLI::Option* json = command.add_flag_callback(
@@ -36,7 +36,8 @@ void add_printing(CLI::App& command, Options& options) {
   add_table_options(command);
 }
 
-/// Adds the option --rate; if it is not given, `rate_hz` keeps its value.
+/// Adds the option --rate to a command. If the user gives the option, its value is stored in
+/// `rate_hz`; otherwise `rate_hz` keeps its value.
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;
@@ -131,7 +132,7 @@ void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
   CLI::App* command =
-      map.add_subcommand("run", "Run a probe under a profiler and map its functions");
+      map.add_subcommand("run", "Run a probe program to find the functions of operations");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
@@ -152,13 +153,14 @@ void add_map_run(CLI::App& map, action& chosen) {
                           ->option_text("N");
   command
       ->add_option("--confidence", options->confidence,
-                   "run the probe so often that a function of the length --span is seen at least "
+                   "run the probe so often that a function that takes --span is seen at least "
                    "once with this probability, 0 to 1")
       ->capture_default_str()
       ->excludes(runs);
   command
-      ->add_option("--span", *span,
-                   "shortest time of a function that --confidence is for, such as 0.3ms")
+      ->add_option(
+          "--span", *span,
+          "how long the shortest function takes that --confidence must find, such as 0.3ms")
       ->capture_default_str()
       ->excludes(runs);
   add_hit_rule(*command, options->rule);

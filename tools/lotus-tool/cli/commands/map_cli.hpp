@@ -12,12 +12,12 @@ class Option;
 
 namespace lotus::tool {
 
-/// Adds `map` and its commands to the program. The called command stores its action in `chosen`,
-/// which must outlive `app`.
+/// Adds the command `map` and its subcommands to `app`. The subcommand that the user calls stores
+/// its function in `chosen`, which must outlive `app`.
 void add_map(CLI::App& app, action& chosen);
 
-/// The options that add_attribution() adds besides --weights. Callers use them to state which
-/// options need or exclude each other.
+/// The options that add_attribution() adds to a command, except --weights. Callers use these
+/// pointers to tell CLI11 which options need or exclude each other.
 struct attribution_arguments {
   CLI::Option* mapping;
   CLI::Option* counters;

@@ -11,7 +11,7 @@
 namespace lotus::tool {
 void add_mcp(CLI::App& app, action& chosen) {
   auto options = std::make_shared<mcp_options>();
-  CLI::App* command = app.add_subcommand("mcp", "Answer an assistant's questions about a run");
+  CLI::App* command = app.add_subcommand("mcp", "Answer an AI assistant's questions about a run");
   command->footer(
       "Example:\n"
       "  {\"mcpServers\": {\"lotus\": {\"command\": \"lotus-tool\", \"args\": [\"mcp\", "

@@ -152,9 +152,9 @@ int bundle_of(const std::vector<std::string>& dirs, bundle_options& options, std
 #ifdef LOTUS_TOOL_REPORT
 namespace {
 
-/// In `--counters A B runs/`, the parser takes B for a folder with runs, because it cannot know
-/// where the values of an option end. Therefore this function moves regular files from options.dirs
-/// to the counters.
+/// If the user types `--counters A B runs/`, the parser stores B in options.dirs, the list of
+/// folders with runs, because it cannot know where the values of --counters end. Therefore this
+/// function moves all regular files from options.dirs to the list of counter files.
 void take_counters(report_options& options) {
   std::vector<std::string>& counters = options.hardware.counters;
   if (counters.empty()) return;

@@ -59,7 +59,8 @@ bool has_logs(const launched& run) {
   }
 }
 
-/// Prints what the threads did in a program that has no markers such as LOTUS_SCOPE.
+/// Prints what the threads of the program did. It is used for a program without markers such as
+/// LOTUS_SCOPE, for which `lotus-tool run` can only observe the threads.
 int report_threads(const run_options& options, const launched& run, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   attempt(diagnostics, "", [&] {
@@ -80,15 +81,19 @@ int run_and_report(const run_options& options, std::ostream& err) {
   const launched run = launch(options.program);
   diagnostic_log diagnostics(err, options.quiet);
   if (run.threads && !has_logs(run)) return report_threads(options, run, err);
-  const bool recorded =
-      attempt(diagnostics, "; the program may have reached no marker such as LOTUS_SCOPE", [&] {
-        auto stats = reading<stats_options>(run);
-        stats.dirs = {run.dir};
-        stats.quiet = options.quiet;
-        stats.memory = options.program.memory;
-        run_stats(stats, err, err);
-      });
+  const bool recorded = has_logs(run);
   if (!recorded) {
+    diagnostics.warning("nothing was recorded in " + run.dir +
+                        ": the program may have reached no marker such as LOTUS_SCOPE");
+  }
+  const bool shown = recorded && attempt(diagnostics, "", [&] {
+                       auto stats = reading<stats_options>(run);
+                       stats.dirs = {run.dir};
+                       stats.quiet = options.quiet;
+                       stats.memory = options.program.memory;
+                       run_stats(stats, err, err);
+                     });
+  if (!shown) {
     if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
     return run.status;
   }
@@ -109,7 +114,7 @@ int run_and_report(const run_options& options, std::ostream& err) {
     });
   }
 #endif
-  diagnostics.note("the logs are in the folder " + run.dir +
+  diagnostics.note("the logs are in " + run.dir + "/" +
                    (options.program.threads && run.not_sampled.empty()
                         ? "; 'lotus-tool threads " + run.dir + "' shows what the threads did"
                         : std::string()));

@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The values of the options as the user typed them.
+/// Values of options of `lotus-tool tune`, as the user typed them. take_tune_texts() converts them.
 struct tune_texts {
   std::vector<std::string> set, environment, start;
   std::string seconds{"20s"};
@@ -106,7 +106,7 @@ void add_tune(CLI::App& app, action& chosen) {
           "--metric", options->metric,
           "for programs without markers, read the throughput from the lines that the "
           "program prints: the first (group) of this regular expression matches the number; "
-          "the mean of the second half of these numbers counts")
+          "the throughput is the mean of the later half of these numbers")
       ->check(not_empty())
       ->option_text("REGEX");
   command

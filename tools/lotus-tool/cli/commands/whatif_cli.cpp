@@ -18,7 +18,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Converts "NAME=2" to the pair of "NAME" and 2. Throws usage_error.
+/// Converts a text such as "NAME=2" or "NAME=2x" to the pair of "NAME" and 2. Throws usage_error if
+/// the text does not have this form.
 std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -34,7 +35,7 @@ std::size_t thread_count(double value, const std::string& option) {
   return static_cast<std::size_t>(value);
 }
 
-/// The values of the options as the user typed them.
+/// Values of options of `lotus-tool whatif`, as the user typed them. take_texts() converts them.
 struct whatif_texts {
   std::vector<std::string> workers, faster, without;
   std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;
@@ -118,8 +119,8 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
       "The run is simulated event by event with the changes. Predictions are corrected by the "
-      "simulation's error on the unchanged run: by all of it for changes near the recorded run, by "
-      "half of it for those far away. Likely ranges contain the true value in 9 of 10 cases. A "
+      "simulation's error on the unchanged run: by all of it for small changes, by half of it for "
+      "large ones. Likely ranges contain the true value in 9 of 10 cases. A "
       "target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error, 4 = the run cannot be simulated, "
       "or no number of workers and prefetch depth reaches --target or --feed-consumer.");

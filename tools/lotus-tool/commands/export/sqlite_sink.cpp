@@ -45,12 +45,16 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   }
   incomplete_ = created.incomplete;
   sqlite3* database = nullptr;
-  const int opened = sqlite3_open(incomplete_.c_str(), &database);
+  // Only one thread uses the database, so SQLite need not lock a mutex for each value.
+  const int opened =
+      sqlite3_open_v2(incomplete_.c_str(), &database,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(database);
   check(opened, SQLITE_OK);
   // No journal is needed, because other programs read the database only after it is complete.
   execute("PRAGMA journal_mode = OFF");
   execute("PRAGMA synchronous = OFF");
+  execute("PRAGMA locking_mode = EXCLUSIVE");
   execute("BEGIN");
   for (const table_definition& table : tables) {
     std::string columns;
@@ -65,6 +69,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
         std::string("INSERT INTO ").append(table.name).append(" VALUES (" + placeholders + ")");
     check(sqlite3_prepare_v2(database_.get(), sql.c_str(), -1, &insert, nullptr), SQLITE_OK);
     inserts_.emplace_back(insert);
+    bound_.emplace_back(table.columns.size());
   }
 }
 
@@ -79,18 +84,22 @@ sqlite_sink::~sqlite_sink() {
 
 void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
   sqlite3_stmt* insert = inserts_[table].get();
+  std::vector<cell>& bound = bound_[table];
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const int at = static_cast<int>(i) + 1;
-    if (const auto* number = std::get_if<std::int64_t>(&cells[i])) {
-      sqlite3_bind_int64(insert, at, *number);
-    } else if (const auto* real = std::get_if<double>(&cells[i])) {
-      sqlite3_bind_double(insert, at, *real);
-    } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
+    if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
                         nullptr);  // null: SQLite does not copy the text
+    } else if (const auto* real = std::get_if<double>(&cells[i])) {
+      sqlite3_bind_double(insert, at, *real);
+    } else if (cells[i] == bound[i]) {
+      continue;  // SQLite keeps the values of the last row
+    } else if (const auto* number = std::get_if<std::int64_t>(&cells[i])) {
+      sqlite3_bind_int64(insert, at, *number);
     } else {
       sqlite3_bind_null(insert, at);
     }
+    bound[i] = cells[i];
   }
   check(sqlite3_step(insert), SQLITE_DONE);
   sqlite3_reset(insert);

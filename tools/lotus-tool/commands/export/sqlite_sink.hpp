@@ -36,6 +36,8 @@ class sqlite_sink : public row_sink {
   std::unique_ptr<sqlite3, closer> database_;
   // An INSERT statement for each table.
   std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;
+  // For each table: the values of its last row. A text must not be read, because it may be gone.
+  std::vector<std::vector<cell>> bound_;
 };
 
 }  // namespace lotus::tool

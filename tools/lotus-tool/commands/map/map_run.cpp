@@ -184,8 +184,9 @@ class launches {
   /// hidden folder next to the report.
   void run_probe_once(const std::string& op, std::uint64_t run, const std::string& folder) {
     if (!options_.quiet) {
-      err_ << "note: " << kind_.name << ", " << (op.empty() ? "all operations" : printable_line(op))
-           << ", run " << run << " of " << runs_ << std::endl;
+      err_ << "note: run " << run << " of " << runs_ << " of the probe, collector " << kind_.name
+           << ", " << (op.empty() ? "all operations" : "operation " + printable_line(op))
+           << std::endl;
     }
     probe_launch launch;
     launch.program = options_.program;

@@ -37,7 +37,7 @@ void print_mapping(const mapping& m, std::ostream& out) {
         << ")\n";
     before = "\n";
     table functions;
-    functions.row({"function|module", "hits", m.unit.empty() ? "value" : m.unit, "share"});
+    functions.row({"function|module", "seen in runs", m.unit.empty() ? "value" : m.unit, "share"});
     for (const std::string& function : by_share(op)) {
       const function_use& use = op.functions.at(function);
       functions.row({shortened(function), std::to_string(use.hits), six_digits(use.samples),

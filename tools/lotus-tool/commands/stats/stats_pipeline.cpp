@@ -28,7 +28,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   table rows;
   std::vector<std::string> head{"stage", "count", "mean", "p50", "p99", "max", "total"};
   if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"at once", "capacity", "occupied", "starved", "output full"});
+  head.insert(head.end(), {"at once", "capacity", "busy", "no input", "output full"});
   rows.row(head);
   const auto time = [](const std::optional<std::int64_t>& ns) {
     return ns ? human_time(static_cast<double>(*ns)) : std::string("-");
@@ -54,13 +54,17 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
     }
     rows.row(row);
   }
+  const bool shared = std::any_of(run.stages.begin(), run.stages.end(),
+                                  [](const stage_stats& s) { return s.stage.pool; });
   rows.spare({"p50", "total", "max", "waits for CPU", "blocked", "on CPU", "p99", "count"});
   out << '\n';
   rows.print(out);
   out << fitted(out,
                 "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
                     ", in steady state " + rate(run.run.batches.steady_per_s()) +
-                    "; 'capacity' is that of a stage that never waits for input or output",
+                    "; capacity: if the stage never waited for input or for room; percentages: of "
+                    "its threads' time" +
+                    (shared ? "; shared: the same threads work in several stages" : ""),
                 "  ", "    ")
       << '\n';
 }
@@ -110,7 +114,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
   rows.spare({"p50", "max", "count"});
   rows.row({"asynchronous", "count", "mean", "p50", "p99", "max", "total", "running"});
   for (const async_stats& of : run.async) {
-    rows.row({of.name, std::to_string(of.time.count), human_time(of.time.mean_ns),
+    rows.row({shown_name(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
               human_time(of.time.p50_ns), human_time(of.time.p99_ns),
               human_time(static_cast<double>(of.time.max_ns)),
               human_time(static_cast<double>(of.time.total_ns)),

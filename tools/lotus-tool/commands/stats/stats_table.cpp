@@ -32,8 +32,8 @@ void print_figures(const std::string& head, std::size_t count, bool cpu, const F
                    unsigned figure_field::*column, std::ostream& out) {
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
-  lines.spare({"< 100 us", "iqr", "p25", "min", "< 10 ms", "std/mean", "p75", "p90", "std",
-               "waits for CPU", "> 500 ms", "p50", "max", "p99"});
+  lines.spare({"% < 100 us", "iqr", "p25", "min", "% < 10 ms", "std/mean", "p75", "p90", "std",
+               "waits for CPU", "% > 500 ms", "p50", "max", "p99"});
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
@@ -128,8 +128,8 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    const std::string text =
-        std::string(c.unsafe ? "unsafe, " : "") + std::string(c.id) + ": " + printable_line(c.text);
+    const std::string text = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
+                             std::string(c.id) + "): " + printable_line(c.text);
     out << fitted(out, text, "  ", "    ") << '\n';
     if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
@@ -152,7 +152,7 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
          std::to_string(run.out_of_order)});
   }
   rows.spare({"out of order", "std/mean"});
-  out << "\nmeans of all runs\n";
+  out << "\nmeans per batch of each run (wait and step: of the consumer)\n";
   rows.print(out);
 }
 

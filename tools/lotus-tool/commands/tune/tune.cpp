@@ -261,7 +261,7 @@ int run_tune(const tune_options& options, std::ostream& out, std::ostream& err) 
   } else {
     print_tune(result, out);
   }
-  diagnostics.note("the logs of all runs are in the folder " + result.dir);
+  diagnostics.note("the logs of all runs are in " + result.dir + "/");
   if (interrupted_by() != 0) return 128 + interrupted_by();
   const measured_configuration* const best = result.found->best();
   if (best == nullptr) return exit_bad_input;

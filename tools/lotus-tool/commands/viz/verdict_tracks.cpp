@@ -57,7 +57,7 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
   suggestions.reserve(screen.advice.size());
   for (const shown_advice& advice : screen.advice) suggestions.push_back(run_time_with(advice));
   add_list("suggestion", suggestions);
-  add_list("not worth it", screen.not_worth);
+  add_list("little or no gain", screen.not_worth);
   slice_event event;
   event.where = where;
   event.category = "verdict";

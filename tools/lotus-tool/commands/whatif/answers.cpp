@@ -25,7 +25,7 @@ namespace lotus::tool {
 namespace {
 
 std::string interval(const prediction& p) {
-  return three_digits(p.low) + " to " + three_digits(p.high);
+  return three_digits(p.low) + " to " + three_digits(p.high) + "/s";
 }
 
 std::string megabytes(double batches, double bytes_per_batch) {
@@ -43,19 +43,19 @@ std::string target_text(const path_to_target& way, const what_if& run,
                         const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target =
-      "target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
+      "Target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
-    return target + (text.empty() ? "reached without a change" : text) +
+    return target + (text.empty() ? "reached without a change" : "reached with " + text) +
            (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "") +
-           "; predicted: " + three_digits(with_start_up.steady_per_s) +
-           " (over the whole run, with start-up: " + three_digits(with_start_up.per_s) + ")";
+           "; predicted: " + three_digits(with_start_up.steady_per_s) + " batches/s (" +
+           three_digits(with_start_up.per_s) + " with start-up)";
   }
   const std::string best = change_text(way.best_settings, pipeline);
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
     return target + "not reached with any number of " + workers +
-           " and any single faster operation or stage";
+           ", nor by also making one operation or stage faster";
   }
   return target + "not reached with more " + workers + " alone; " + way.work +
          " would have to be " + three_digits(way.faster) + " times as fast" +
@@ -87,7 +87,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
     all.emplace_back(slowing_text(run) +
-                     "; a second run with another number of workers shows it (--also)");
+                     "; a second run, with another number of workers, shows it (--also)");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(
@@ -98,22 +98,22 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   }
   if (run.others_share() > 0) {
     all.emplace_back(
-        "other programs leave as much CPU time as in this run; with fewer threads, the run may "
-        "get a smaller share of it");
+        "other programs leave as much CPU time as in this run, or less if the run has fewer "
+        "threads");
   }
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
-        "the prefetch depth, if you give none, is at least two batches per worker; this run never "
-        "filled it");
+        "without --prefetch, at least two batches per worker may be in flight: this run never "
+        "reached its limit");
   }
   all.emplace_back(
       "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "
       "recorded, the likely range allows for workers that wait for each other");
   all.emplace_back(
-      "the consumer's steps are blocked for as long as in the recorded run, and need more CPU time "
-      "while other CPUs are busy");
+      "the consumer's steps wait as long as recorded, but need more CPU time while other CPUs are "
+      "busy");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus) +
                      ": a thread whose wait ends continues at once unless this "
@@ -146,7 +146,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   table changes;
   std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "likely range",     "gain",     "in flight"};
+                                "likely range",     "speed",    "in flight"};
   if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
   for (const answer& a : answers.changes) {

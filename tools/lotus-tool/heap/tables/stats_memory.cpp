@@ -114,12 +114,14 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   const auto print_line = [&out](const std::string& text) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
-  print_line("in all " + bytes_text(sum.allocated_bytes) + " in " +
-             std::to_string(sum.allocations) + " allocations; held " + bytes_text(sum.held) +
-             " at the end");
-  print_line("held at most " + bytes_text(sum.max_held) +
-             " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
-  print_line("a call's own thread; held: allocated in it, not in what it calls, and not freed");
+  print_line("total: " + bytes_text(sum.allocated_bytes) + " in " +
+             std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
+             " not freed at the end");
+  print_line("largest sampled amount " + bytes_text(sum.max_held) +
+             ", sampled when batches end and at most 1,000 times a second: the peak may be higher");
+  print_line(
+      "rows count what the call's own thread did; held: allocated by the operation itself, not by "
+      "what it calls, and never freed");
   for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 

@@ -82,7 +82,8 @@ std::optional<std::vector<indexed_block>> index_blocks(const log_file& file) {
   const int fd = open_found(file.path);
   std::uint64_t at = 0;
   compact_block_header header{};
-  // Read several headers with one call, because threads that record little write small blocks.
+  // Threads that record little write small blocks, so several headers lie close together. Read 16
+  // KiB at a time to get these headers with one system call.
   std::vector<char> read(std::size_t{16} << 10U);
   std::uint64_t begin = 0;
   std::size_t used = 0;

@@ -23,13 +23,13 @@ struct indexed_block {
   bool anew = false;  ///< whether the block can be read without the blocks before it
 };
 
-/// Lists the blocks in the file of a compact log, without older parts of the log, which are in
-/// other files. Returns nullopt if there are damaged bytes between blocks; then use a
+/// Lists the blocks in the file of a compact log. Older parts of the log are in other files and are
+/// not listed. Returns nullopt if there are damaged bytes between blocks; the caller can then use a
 /// compact_reader, which searches for blocks. Throws input_error if the file cannot be opened.
 std::optional<std::vector<indexed_block>> index_blocks(const log_file& file);
 
 /// Returns an object that maps times to positions in the file of a compact log; null if
-/// index_blocks() returns nullopt for it. Throws input_error if the file cannot be opened.
+/// index_blocks() returns nullopt for this file. Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_blocks(const log_file& file);
 
 }  // namespace lotus::tool

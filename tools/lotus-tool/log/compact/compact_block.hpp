@@ -36,12 +36,13 @@ std::optional<std::size_t> find_block(std::string_view bytes,
 /// Decodes the blocks of one log, one after another. Not thread-safe.
 class compact_decoder {
  public:
-  /// Must be called if blocks are missing, because they may define names that later blocks use. The
-  /// decoder then rejects blocks until one does not depend on the blocks before it.
+  /// The caller must call this before the next begin() if it skipped damaged blocks, because they
+  /// may define names that later blocks use. The decoder then rejects every block until it gets one
+  /// that does not use names from earlier blocks.
   void lost_blocks() noexcept { knows_ = false; }
 
   /// Begins to decode a block that find_block() has found. Returns false if the block cannot be
-  /// read, or needs names from blocks that are missing; error() then gives the reason.
+  /// read, or if it uses names that missing blocks define; error() then gives the reason.
   bool begin(const lotus::detail::compact_block_header& header, std::string_view block) noexcept;
 
   /// Reads the block's next record. Returns false at the end of the block, or if the rest of the
@@ -59,8 +60,8 @@ class compact_decoder {
     return true;
   }
 
-  /// Like next(), but for readers of side logs: skips most records of operations, which have no
-  /// line in a side log.
+  /// Like next(), but for readers of side logs, in which operations have no lines. Skips most
+  /// records of operations; the caller must ignore the others.
   bool next_side_line(compact_record& record) {
     std::uint64_t duration = 0;
     while (left_ != 0 && near_operation() != nullptr) {
@@ -78,9 +79,9 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// If the next record is an operation with a known name, and at least 32 bytes of the block are
-  /// left, returns the name, otherwise null. Nearly all records fulfill these conditions, so next()
-  /// decodes them without further checks.
+  /// Returns the name of the next record if it is an operation, its name has a code of one byte,
+  /// and at least 32 bytes of the block are left; otherwise null. Nearly all records fulfill these
+  /// conditions, so next() has a fast path for them.
   const std::string* near_operation() const noexcept {
     constexpr std::ptrdiff_t max_bytes = 32;
     if (end_ - at_ < max_bytes) return nullptr;
@@ -98,8 +99,10 @@ class compact_decoder {
     return go_on(coded, earlier, duration);
   }
 
-  /// Sets time_ns_ to the end of the next record. Reports an error if the time is impossible.
-  /// @param earlier  how much earlier than the previous record the next one ends; only used if
+  /// Sets time_ns_ to the end of the record that is being decoded. Reports an error if this time or
+  /// the record's start cannot be a valid time.
+  /// @param coded  the code of the record's end time in the block.
+  /// @param earlier  how much earlier than the previous record this record ends; only used if
   /// `coded` is earlier_time.
   bool go_on(std::uint64_t coded, std::uint64_t earlier, std::uint64_t duration) noexcept {
     time_ns_ += coded == lotus::detail::earlier_time
@@ -122,9 +125,10 @@ class compact_decoder {
   std::uint64_t time_ns_ = 0;
   const char* error_ = nullptr;
   bool knows_ = false;
-  // All names defined so far, in the order of their codes.
+  // All names that the blocks decoded so far have defined, in the order of their codes.
   std::deque<named> names_;
-  // Names of operations by their one-byte codes; null for a code that is not of an operation.
+  // The names with one-byte codes, indexed by code: the name if it is that of an operation,
+  // otherwise null.
   std::vector<const std::string*> operations_;
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
   std::uint64_t last_second_ = 0;

@@ -16,8 +16,8 @@
 
 namespace lotus::tool {
 
-/// Converts records to lines of the text log of one role (main, worker or side log). The name in a
-/// line is valid until the next call.
+/// Converts records to lines of the text log of one role (main, worker or side log). The member
+/// `name` of a line is valid until line_of() is called again.
 class compact_lines {
  public:
   explicit compact_lines(file_role role) noexcept : role_(role) {}

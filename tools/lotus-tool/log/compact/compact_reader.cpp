@@ -35,9 +35,9 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
     const std::optional<std::size_t> bytes = find_block(left, header);
     if (!bytes) {
       if (fill()) continue;
-      // The log has no more bytes. If some are left, they begin with an incomplete block. In case
-      // an older part of the log ended with this block, search for complete blocks of the next
-      // part.
+      // The end of the log is reached. If bytes are left in the buffer, they begin with an
+      // incomplete block. That block may be the end of an older part of the log, so the code below
+      // searches the bytes after it for complete blocks of the next part.
       if (left.empty()) return {};
       skipped_ = true;
     } else if (*bytes > 0) {
@@ -54,7 +54,8 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
       begin_ += 1 + at;
       continue;
     }
-    // Keep the last bytes, because the magic number of the next block may begin in them.
+    // Discard the buffer except for its last bytes, because the magic number of the next block may
+    // begin in them.
     begin_ = rest.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;

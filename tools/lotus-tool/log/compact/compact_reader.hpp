@@ -22,8 +22,8 @@ class compact_reader {
   /// Returns the next complete block, valid until the next call; empty at the end of the log.
   /// Throws input_error if reading fails.
   std::string_view next(lotus::detail::compact_block_header& header);
-  /// Whether next() skipped bytes that belong to no valid block, before the block that it returned
-  /// or at the end of the log.
+  /// Whether the last call of next() skipped bytes that belong to no valid block. They were before
+  /// the block that it returned or, if it returned none, at the end of the log.
   bool skipped() const noexcept { return skipped_; }
   std::uint64_t blocks() const noexcept { return blocks_; }
 

@@ -29,8 +29,9 @@ unsigned roles_read(const log_file& file) {
 unsigned roles_in(const log_file& file) {
   if (!file.older.empty()) return roles_read(file);
   const std::optional<std::vector<indexed_block>> blocks = index_blocks(file);
-  // A block is valid if the next header lies where the block should end. A single block has no next
-  // header, so its checksum must be verified.
+  // A block counts as valid if another header follows exactly where its own header says that it
+  // ends. If the file has only one block, no header follows, so roles_read() must verify its
+  // checksum.
   if (!blocks || blocks->size() < 2) return roles_read(file);
   unsigned roles = 0;
   for (const indexed_block& block : *blocks) roles |= block.roles;
@@ -62,8 +63,9 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      // The lines that are only in the ring file now belong to `one`, so this entry of the list is
-      // not needed any more. The role `compact` makes the code below remove it.
+      // `in_ring` stands for a text log that is not on disk and has only lines from a dead
+      // process's ring. These lines now belong to `one`, so `in_ring` is not needed any more. Its
+      // new role `compact` makes the code below remove it from `files`.
       in_ring->role = file_role::compact;
     }
   }

@@ -16,10 +16,10 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
                                                    : file_role::side;
 }
 
-/// A compact log has the records of up to three roles: main, worker and side log. Replaces it by
-/// one log for each of them; all read the same file. If a process died, find_runs() has added the
-/// records in its rings as tails of text logs that may not exist on disk. These tails are moved to
-/// the new logs. Throws input_error.
+/// A compact log has the records of up to three roles: main, worker and side log. Replaces each
+/// compact log in `files` by one log_file for each role that it has; all of them read the same file
+/// on disk. If a process died, find_runs() has added the records in its rings as tails of text logs
+/// that may not exist on disk. This function moves these tails to the new logs. Throws input_error.
 /// @param files  the logs of one folder.
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 

@@ -1,4 +1,5 @@
-// Reports the files that a command could not read, once for each reason.
+// Reports which files a command could not read: one message for each reason, such as a missing
+// permission.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 
@@ -8,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// Collects the unreadable files of one directory. Reports the first file for each reason, and the
-/// number of others.
+/// Collects the files of one directory that could not be read. For each reason, reports the first
+/// file and how many other files have the same reason.
 class left_files {
  public:
   void add(const std::string& path, const std::string& why) {

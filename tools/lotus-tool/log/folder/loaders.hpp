@@ -13,8 +13,8 @@
 
 namespace lotus::tool {
 
-/// Finds out which of `runs` are folders of a loader, and sets run_files::info_dir, loader and
-/// elsewhere. Removes runs without any files to read.
+/// Finds out which elements of `runs` are folders of a loader, and sets the members info_dir,
+/// loader and elsewhere of all elements. Removes elements without any files to read.
 /// @param with_info  folders with information files. Processes write these files to a run
 /// directory, but not to the folders of its loaders.
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info);

@@ -60,8 +60,9 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// Removes the prefix that marks a hidden file, so that the result has the form of a log's name.
-/// Does not change the names of other files.
+/// Removes the beginning that marks a hidden file (a side log, a compact log or a file about
+/// aggregated operations), so that the result has the form of a log's name. Returns any other name
+/// unchanged.
 std::string_view side_log_kind(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
     if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
@@ -69,8 +70,9 @@ std::string_view side_log_kind(std::string_view name) {
   return name;
 }
 
-/// Collects the logs of each directory. If no log has the requested prefix, other_prefix() returns
-/// that of another file, which the error message can suggest.
+/// Collects the logs of each directory that look_at() is called for. If no log has the requested
+/// prefix, other_prefix() returns the prefix of a log that was found, so that the error message can
+/// suggest it.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
@@ -130,13 +132,15 @@ class search {
   const std::string& other_prefix() const noexcept { return other_prefix_; }
 
  private:
-  /// Assigns older parts to their log. The log itself may not exist, for example if the program
-  /// ended just after its log was renamed to be a part.
+  /// Adds the older parts of the log with the path `log` to its log_file. The log itself may not
+  /// exist, for example if the program ended just after its log was renamed to be a part; then adds
+  /// a log_file for it.
   void add_older(const std::string& log, std::vector<older_part> parts) {
     std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
       return a.age != b.age ? a.age > b.age : a.packed < b.packed;
     });
-    // A part that is being compressed exists as a plain and as a compressed file; keep one of them.
+    // While a part is being compressed, it exists as a plain and as a compressed file. Keep only
+    // the plain file, because the compressed one may be incomplete.
     parts.erase(std::unique(parts.begin(), parts.end(),
                             [](const auto& a, const auto& b) { return a.age == b.age; }),
                 parts.end());
@@ -244,7 +248,8 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  // Orders names that differ only in leading zeros, such as "b01" and "b1".
+  // The names are equal or differ only in leading zeros, as "b01" and "b1" do; compare them as
+  // texts.
   return whole_a < whole_b;
 }
 
@@ -304,7 +309,7 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
                        : has_thread_samples(dir) ? "; the program has no markers, but 'lotus-tool "
                                                    "threads " +
                                                        dir + "' shows its threads"
-                                                 : std::string()));
+                                                 : "; give the folder that holds the logs"));
   }
   for (const run_files& run : runs) {
     for (const log_file& file : run.files) {

@@ -28,8 +28,8 @@ struct log_file {
   file_role role = file_role::unknown;
   std::uint64_t number = 0;  ///< number at the end of the log's name, usually a thread id
   std::uint64_t bytes = 0;   ///< position on disk where reading ends; the log may grow beyond it
-  /// Complete lines that the file on disk does not contain, from the rings of a dead process. They
-  /// are read after the bytes on disk.
+  /// Complete lines that the file on disk does not contain, because the process died before it
+  /// wrote them; they come from its rings. Readers get them after the bytes on disk.
   std::string tail;
   std::uint32_t consumer = 0;          ///< index of the consumer process to which the log belongs
   std::vector<older_part> older = {};  ///< older parts of this log, the oldest first
@@ -53,7 +53,8 @@ struct run_files {
   std::vector<log_file> elsewhere = {};   ///< side logs of the other loaders of the same run
   /// Files with the statistics of aggregated operations, one file per process.
   std::vector<log_file> aggregated = {};
-  /// The part of the run's time that is read, if not all; see log/window/log_window.hpp.
+  /// The time range of the run that is read; nullopt if the whole run is read. See
+  /// log/window/log_window.hpp.
   std::optional<read_window> window = {};
 };
 
@@ -72,8 +73,8 @@ using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings = 1);
 
-/// Returns a log_file with `bytes` 0 for a path; nullopt if the path is not that of a log or a
-/// hidden file.
+/// Returns a log_file for the file at `path` if its name is that of a log or of a hidden file, such
+/// as a side log, with this prefix; otherwise nullopt. Does not open the file: `bytes` is 0.
 std::optional<log_file> log_named(const std::string& path, std::string_view prefix);
 
 /// Groups logs into runs, in natural order of their folders.
@@ -90,7 +91,8 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
 /// `_<number>`.
 bool is_log_name(std::string_view name, std::string_view prefix);
 
-/// Whether `a` is before `b`; digits compare as numbers. This is a strict weak ordering.
+/// Whether `a` comes before `b` if digits in a row compare as one number, so that "b8" is before
+/// "b16". This is a strict weak ordering.
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace lotus::tool

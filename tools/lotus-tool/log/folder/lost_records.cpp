@@ -131,7 +131,8 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   return records;
 }
 
-/// Returns the reason why some or all records in the ring file of a dead process cannot be read.
+/// Returns a text for users that explains why some or all records in the ring file of a dead
+/// process cannot be read.
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:

@@ -1,5 +1,5 @@
-// Recovers records that a killed process left in its rings: when logs are read, their lines are
-// added in memory; `lotus-tool recover` appends them to the logs on disk.
+// Recovers the records that a killed process left in its rings. Commands that read logs add the
+// lines of these records in memory; `lotus-tool recover` appends them to the logs on disk.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 

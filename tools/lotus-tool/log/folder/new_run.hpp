@@ -1,5 +1,5 @@
-// Chooses the folder in which a program that is about to be started records, and finds out where it
-// has recorded.
+// Chooses the folder for the logs of a program before the program is started, and finds out
+// afterwards in which folders the program has recorded.
 #ifndef LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 #define LOTUS_TOOL_LOG_FOLDER_NEW_RUN_HPP
 
@@ -37,8 +37,8 @@ class start_list {
   ~start_list();
 
   const std::string& path() const noexcept { return path_; }
-  /// Returns the directory and prefix of each recording's logs without repetitions, the most recent
-  /// last. Paths below the current directory are relative.
+  /// Returns the directory and prefix of each recording's logs. A pair that several recordings used
+  /// occurs once; the most recent is the last. Paths below the current directory are relative.
   std::vector<std::pair<std::string, std::string>> places() const;
 
  private:

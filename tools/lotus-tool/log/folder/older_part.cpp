@@ -29,8 +29,8 @@ std::optional<older_part_name> older_part_name_of(std::string_view name, std::st
   if (parsed.parse(log.c_str(), std::string(prefix).c_str())) {
     if (parsed.part == 0) return std::nullopt;
     log.erase(parsed.part_at, parsed.part_length);
-    // The name of a part contains the time at which it was renamed. A higher age stands for an
-    // older part, so invert the time.
+    // The name of the part contains the time at which the program renamed it. A higher `age` must
+    // mean an older part, so the age is the largest number minus this time.
     return older_part_name{std::move(log), UINT64_MAX - parsed.part, false};
   }
   constexpr std::string_view packed_end = ".gz";

@@ -116,8 +116,8 @@ class grouping {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
   }
 
-  /// Groups the processes. They must be sorted by start time, so that it is enough to compare each
-  /// process with a few of those before it.
+  /// Groups the processes in `all_`, and sets the member `group` of each. They must be sorted by
+  /// start time, so that it is enough to compare each process with a few processes before it.
   void group() {
     std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_pid;
     std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_parent;
@@ -129,7 +129,8 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
-      // A process that starts a second recording appends to the same logs, so join both.
+      // If a process recorded twice, `all_` has two entries with its pid. The second recording
+      // appended to the logs of the first, so put both entries into one group.
       const auto same = by_pid.find({one.host, one.pid});
       if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
@@ -166,7 +167,7 @@ earlier_starts find_earlier(const std::vector<run_files*>& runs) {
   std::vector<recorded_process> all = processes_in(*runs.front());
   earlier_starts found;
   if (all.size() < 2) return found;
-  // For each log number, the process that used the log last.
+  // For each log number: the process that wrote to the log with this number last.
   std::map<std::uint64_t, recorded_process*> by_log;
   for (recorded_process& one : all) {
     for (const std::uint64_t number : one.logs) by_log[number] = &one;

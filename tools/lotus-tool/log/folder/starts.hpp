@@ -9,7 +9,8 @@
 
 namespace lotus::tool {
 
-/// Sets whether to read the logs of all starts in a folder together, as `--all-runs` requests.
+/// Sets whether commands read the logs of all starts in a folder together (`true`, for the option
+/// `--all-runs`) or only those of the newest start.
 void read_all_starts(bool all) noexcept;
 
 /// If a program was started several times with the same folder, leaves only the logs of the newest

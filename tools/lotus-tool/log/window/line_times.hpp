@@ -11,11 +11,11 @@ namespace lotus::tool {
 struct line_times {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Lines of a log are sorted by end time. This member is false if the line has only a start time,
-  /// so that it has no place in this order.
+  /// Whether the line has an end time. Lines of a log are sorted by end time, so a line that has
+  /// only a start time (`false`) cannot be used for a binary search.
   bool in_order = true;
-  /// Whether the line's times may be the first or last time of the run; false for times off the
-  /// CPU.
+  /// Whether the line's times count when the start and end of the run are determined; false for
+  /// lines about time off the CPU.
   bool of_run = true;
 };
 

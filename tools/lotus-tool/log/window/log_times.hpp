@@ -24,7 +24,8 @@ struct seen_times {
   }
 };
 
-/// Maps times to positions in the file of a log, without searching older parts of the log.
+/// Maps times to positions in the file of one log. Older parts of the log, which are in other
+/// files, are not searched.
 class log_times {
  public:
   log_times() = default;
@@ -39,8 +40,8 @@ class log_times {
   /// Returns the position up to which the log must be read to get all records that ended at
   /// `time_ns` or earlier.
   virtual std::uint64_t end_for(std::int64_t time_ns) const = 0;
-  /// Returns the end time of the first record at or after position `byte`; nullopt if there is
-  /// none.
+  /// Returns the end time of the first record at or after position `byte`; nullopt if no record
+  /// follows.
   virtual std::optional<std::int64_t> time_at(std::uint64_t byte) const = 0;
 };
 

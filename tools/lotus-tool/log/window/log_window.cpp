@@ -44,7 +44,7 @@ seen_times look_at_oldest(const log_file& file) {
   return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::side);
 }
 
-/// Reduces all logs of one run to a range of time. Implements narrow().
+/// Reduces all logs of one run to the bytes that may belong to a time range. Implements narrow().
 class narrowed_run {
  public:
   explicit narrowed_run(run_files& run) {
@@ -81,8 +81,8 @@ class narrowed_run {
   }
   const seen_times& seen() const noexcept { return seen_; }
 
-  /// Returns the length in ns of the margins before and after the requested part, which are read
-  /// too.
+  /// Returns the length in ns of the margins: the time before and after the requested part that is
+  /// read too.
   std::int64_t margin(const time_window& part) const {
     std::int64_t max_ns = std::max({min_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
                                     plus(seen_.back_ns, seen_.back_ns)});
@@ -90,7 +90,8 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > max_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - max_margin_bytes);
-        // If the log has no record at or after this position, no margin is needed.
+        // No value means that the log has no record at or after the position; then no margin is
+        // needed.
         max_ns =
             !time_ns ? 0 : std::min(max_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
@@ -110,7 +111,8 @@ class narrowed_run {
       if (read.to_ns) {
         file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
       }
-      // If reading begins after the start of the log's file, skip all older parts too.
+      // If reading begins after the start of the log's file, the older parts of the log are before
+      // the time range, so do not read them.
       if (file.first > 0) file.older.clear();
     }
   }

@@ -19,7 +19,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Calls `on_times(position in lines, times)` for each record, until a call returns false.
+/// Calls `on_times(position in lines, times)` for each record in `lines`, until a call returns
+/// false.
 template <class OnTimes>
 void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   for (std::size_t at = 0; at < lines.size();) {
@@ -30,7 +31,8 @@ void for_each_times(std::string_view lines, bool is_side, OnTimes&& on_times) {
   }
 }
 
-/// Finds times in a text log by binary search, because its lines are sorted by end time.
+/// Finds positions in a text log by time. It uses binary search, which works because the lines are
+/// sorted by end time.
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
@@ -84,11 +86,11 @@ class text_times final : public log_times {
     std::uint64_t high;
   };
 
-  /// Returns the complete lines in the `most` bytes after a position; none if the first line is
-  /// longer.
+  /// Returns the complete lines within the `most` bytes that follow the position `byte`; no lines
+  /// if the first line is longer than that.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
-    // Also read the byte before, because it shows whether a line begins at `byte`.
+    // Also read the byte before the position `byte`: if it is a line end, a line begins at `byte`.
     const std::uint64_t from = byte == 0 ? 0 : byte - 1;
     some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
     if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};
@@ -100,8 +102,8 @@ class text_times final : public log_times {
     return some;
   }
 
-  /// Returns the first record at or after position `byte`. Skips records that have only a start
-  /// time, because only records with an end time are in order.
+  /// Returns the first record at or after position `byte` that has an end time. Skips records that
+  /// have only a start time, because lines are sorted by end time.
   std::optional<placed> record_at(std::uint64_t byte) const {
     std::optional<placed> found;
     for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {

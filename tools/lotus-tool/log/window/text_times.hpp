@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// Summarizes the times in some complete lines of a text log.
+/// Returns a summary of the times in `lines`, which must be complete lines of a text log.
 /// @param is_side  whether the lines are from a side log.
 seen_times look_at_lines(std::string_view lines, bool is_side);
 

@@ -12,8 +12,8 @@ namespace lotus::tool {
 struct time_window {
   std::optional<std::int64_t> from_ns = {};
   std::optional<std::int64_t> to_ns = {};
-  /// If set, records from before this time are incomplete: some were deleted to limit the size of
-  /// logs.
+  /// If set, some records from before this time are missing, because they were deleted to limit the
+  /// size of logs.
   std::optional<std::int64_t> whole_from_ns = {};
 
   /// Whether a span overlaps the window and began at whole_from_ns or later.
@@ -23,7 +23,7 @@ struct time_window {
   }
 };
 
-/// The range of time that is read from a run, if the user requested only a part of the run.
+/// The time range that is read from a run of which the user requested only a part.
 struct read_window {
   /// The requested part and the margins before and after it.
   time_window read;

@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The key of a batch or an item: its consumer and its number.
+/// Identifies a batch or an item: the process that consumes it, and its number.
 using number_key = std::pair<consumer_id, std::int64_t>;
 
 class preprocessing_finder {
@@ -47,9 +47,10 @@ class preprocessing_finder {
 
   batch_preprocessings find() && {
     const std::vector<span_number> order = in_order();
-    // Decide whether several spans, such as those of several threads, build each batch together
-    // (`in_parts`). Consider only numbers that were received in every epoch: if the consumer
-    // stopped an epoch early, a batch may have been built several times before it was received.
+    // Decide whether each batch is built by several spans together, such as those of several
+    // threads (`in_parts`). Consider only batch numbers that were received in every epoch. Other
+    // numbers would mislead: if the consumer stopped an epoch early, a batch may have been built
+    // several times before it was received.
     std::size_t epochs = 0;
     std::size_t deliveries = 0;  // how often these numbers were received
     for (auto at = deliveries_.cbegin(); at != deliveries_.cend();) {
@@ -141,7 +142,7 @@ class preprocessing_finder {
     delivery_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
-    /// Returns the index of the first time that is later than `time_ns`.
+    /// Returns the index of the first of these reception times that is later than `time_ns`.
     std::size_t index_after(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
@@ -154,11 +155,11 @@ class preprocessing_finder {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Considers the spans of one batch number. Returns how often the consumer received a batch with
-  /// this number after the number had passed through the pipeline several times since the previous
-  /// reception. If this is frequent, several spans build each batch together. Preprocess spans
-  /// count only if they are on several threads, because one worker that builds a batch twice does
-  /// not build it in parts.
+  /// Considers the spans of one batch number in [first, last). Returns for how many receptions of a
+  /// batch with this number the following holds: since the previous reception, the number passed
+  /// through the pipeline several times. If this holds for most receptions, several spans build
+  /// each batch together. Preprocess spans count only if they are on several threads, because a
+  /// worker that builds a batch twice does not build it in parts.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -179,9 +180,10 @@ class preprocessing_finder {
     return joint;
   }
 
-  /// Calls on_segments(first, last) once for each time that a batch with one number was received,
-  /// with the spans of this number that began since the previous time. The last call has the spans
-  /// that began after the last batch with this number was received, if there are any.
+  /// Groups the spans of one batch number by reception: calls on_segments(first, last) for each
+  /// time when the consumer received a batch with this number, with the spans that began between
+  /// the previous reception and this one. If spans began after the last reception, one more call
+  /// has these spans.
   template <class OnSegments>
   void for_each_delivery(const span_number* first, const span_number* last,
                          OnSegments&& on_segments) const {
@@ -208,9 +210,9 @@ class preprocessing_finder {
   }
 
   /// Splits the spans of one batch number into preprocessings, one for each time that a batch with
-  /// this number was received. If twice as many spans as usual began before the batch was received,
-  /// and one half of them began after the other half ended, the batch was built twice and the first
-  /// result was discarded.
+  /// this number was received. Suppose that twice as many spans as usual began between two
+  /// receptions, and that the second half of them began after the first half had ended. Then the
+  /// batch was built twice, and the first result was discarded.
   void split_by_deliveries(const span_number* first, const span_number* last) {
     pass_number pass;
     for_each_delivery(first, last, [&](const span_number* from, const span_number* to) {
@@ -253,10 +255,11 @@ class preprocessing_finder {
     }
   }
 
-  /// Item numbers may repeat; each occurrence of a number is a pass. Assigns each pass of an item
-  /// to the preprocessing of the batch of which the item became part.
+  /// Assigns items to preprocessings of batches. Item numbers may repeat; each occurrence of a
+  /// number is a pass. Each pass of an item is assigned to the preprocessing of the batch of which
+  /// the item then became part.
   void assign_items(const std::vector<span_number>& order) {
-    // For each item: when it became part of a batch, and the number of that batch.
+    // For each item: each time when it became part of a batch, with the number of that batch.
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> included;
     for (const batch_inclusion& t : inclusions_) {
       included[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
@@ -283,9 +286,9 @@ class preprocessing_finder {
     });
   }
 
-  /// Returns the preprocessing of a batch to which an item was added at `time_ns`: the first
-  /// preprocessing that ended after that time. A batch without spans of its own gets one
-  /// preprocessing for each time that it was received.
+  /// `batch` is the number of a batch to which an item was added at `time_ns`. Returns the first
+  /// preprocessing of a batch with this number that ended after that time. If no spans of such
+  /// batches are recorded, there is one preprocessing for each time that one was received.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {
@@ -325,8 +328,8 @@ class preprocessing_finder {
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
-  // For each batch number: its preprocessings, sorted by start. Filled only if the run records
-  // which items became part of which batch.
+  // For each batch number: the preprocessings of the batches with this number, sorted by start.
+  // This map is filled only if the run records which items became part of which batch.
   std::map<number_key, std::vector<batch_id>> by_number_;
   std::map<std::pair<number_key, std::size_t>, batch_id> of_delivery_;
 };

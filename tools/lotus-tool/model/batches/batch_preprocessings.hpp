@@ -21,8 +21,8 @@ struct batch_preprocessing {
 };
 
 struct batch_preprocessings {
-  /// All spans in which batches and items were preprocessed. Their member `batch` is an index in
-  /// `all`, not in run_batches::all().
+  /// All spans in which batches and items were preprocessed. The member `batch` of these spans is
+  /// an index in the list `all` below, not in run_batches::all().
   std::vector<preprocessing_span> spans;
   /// The preprocess records, as indices in the batch records. The spans of these records come first
   /// in `spans`, in the same order.

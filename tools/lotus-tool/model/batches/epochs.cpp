@@ -66,7 +66,7 @@ class same_number {
   }
 
   /// Sets the epoch of each record to that of the last preprocessing that ended before the consumer
-  /// received the batch. All records get different epochs.
+  /// received the batch. No two records get the same epoch.
   void match_to_earlier(const records_in_time& records, std::uint32_t first) const {
     std::size_t end = preprocessings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
@@ -78,7 +78,7 @@ class same_number {
   }
 
   /// Sets the epoch of each record to that of the first preprocessing that began after the record.
-  /// All records get different epochs.
+  /// No two records get the same epoch.
   void match_to_later(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
@@ -92,8 +92,8 @@ class same_number {
   std::vector<batch_preprocessing*> preprocessings_;
 };
 
-/// Numbers the epochs of each consumer in the order in which it received batches; consumer_passes
-/// describes how.
+/// Numbers the epochs of each consumer again, in the order in which the consumer received batches.
+/// The class consumer_passes describes the rules.
 void number_passes(batch_records& records, batch_preprocessings& found,
                    std::vector<std::uint32_t>& first_epochs) {
   std::map<consumer_id, consumer_passes> passes;
@@ -115,7 +115,9 @@ void number_passes(batch_records& records, batch_preprocessings& found,
 
 std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessings& found,
                                        bool cut_off) {
-  // Preprocess records are handled below: each gets the epoch of its preprocessing.
+  // Sort the records by consumer, batch number, kind and start. Preprocess records are in this list
+  // too, but their epoch is set at the end of this function: each gets the epoch of its
+  // preprocessing.
   const auto numbers = numbers_by(records, [](const batch_record& r) {
     return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
   });

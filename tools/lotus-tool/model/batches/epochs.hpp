@@ -10,8 +10,9 @@
 
 namespace lotus::tool {
 
-/// Sets `epoch` in all records and preprocessings, as described at run_batches. Returns the first
-/// epoch of each consumer, ascending. `cut_off`: whether the records are only a part of a run.
+/// Sets the member `epoch` of all records and preprocessings, by the rules described at the class
+/// run_batches. Returns the first epoch of each consumer, in ascending order. `cut_off` says
+/// whether the records are only a part of a run.
 std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessings& found,
                                        bool cut_off);
 

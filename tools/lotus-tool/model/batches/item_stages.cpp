@@ -25,7 +25,7 @@ struct votes {
 /// their item became part of a batch.
 std::set<stage_id> by_inclusions(const std::vector<stage_span>& stages,
                                  const std::vector<batch_inclusion>& inclusions) {
-  // For each item: the times when it became part of a batch.
+  // For each item number: the times when an item with this number became part of a batch.
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> times_of_item;
   std::unordered_set<std::int64_t> batches;
   for (const batch_inclusion& t : inclusions) {

@@ -20,7 +20,8 @@ bool is_reception(const batch_record& r) {
   return r.kind == record_kind::consumed;
 }
 
-/// Batches that were built between two passes (epochs) and never received.
+/// Batches that were built after one pass (epoch) and before the next, and that the consumer never
+/// received.
 struct discarded_group {
   std::uint32_t after = 0;  ///< number of passes received before these batches were built
   std::set<std::int64_t> numbers;
@@ -56,9 +57,9 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   return next;
 }
 
-/// The preliminary epoch of a batch is how often its number occurred before. Returns whether these
-/// epochs are right, which is the case if the batches of each epoch were received after those of
-/// all earlier epochs.
+/// The preliminary epoch of a batch is how often its number occurred before. Returns whether the
+/// preliminary epochs are correct: whether the consumer received all batches of each epoch after
+/// those of the epoch before.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {
@@ -106,16 +107,17 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // If the numbers of the received batches often decrease, the consumer receives batches in any
-  // order. A smaller number then does not mean that a new pass begins.
+  // If a received batch often has a smaller number than the batch received before it, the consumer
+  // receives batches in any order. Then a smaller number does not show that a new pass (epoch)
+  // begins.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {
     const std::int64_t number = received[i]->number;
     bool is_new = seen.empty() || seen.count(number) != 0;
     if (!is_new && in_order && number < *seen.rbegin()) {
-      // If a larger number follows, this batch was only received late and does not begin a new
-      // pass.
+      // This batch has a smaller number than an earlier batch of the pass. It begins a new pass
+      // only if the next batch has a smaller number too; otherwise it was only received late.
       is_new = i + 1 < received.size() && received[i + 1]->number < *seen.rbegin();
     }
     if (is_new) {
@@ -139,9 +141,10 @@ void consumer_passes::place_discarded() {
   }
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
             [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
-  // An instance is one occurrence of a batch number. For each instance, in the order in which their
-  // preprocessing began: the pass (epoch) of this or the next instance that was received, or
-  // `passes_` if none was.
+  // An instance is one occurrence of a batch number; `by_preprocessing` lists all instances in the
+  // order in which their preprocessing began. For each of them, next_pass has the pass (epoch) of
+  // the next instance in this list that was received, which may be the instance itself; `passes_`
+  // if no instance from there on was received.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
     next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]
@@ -164,7 +167,8 @@ void consumer_passes::place_discarded() {
     if (!left_early && after < passes_ && is_free(after)) {
       of.epoch = after;
     } else if (left_early || lost) {
-      // The batch belongs to the previous pass, but it was discarded, lost or built again.
+      // The batch was built for the pass that has begun last, but was never received: it was
+      // discarded, lost or built again.
       of.epoch = before - 1;
     } else {
       const bool joins = !groups.empty() && groups.back().after == before &&
@@ -176,7 +180,8 @@ void consumer_passes::place_discarded() {
     }
     used.emplace(of.epoch, of.number);
   }
-  // Insert each group of discarded batches as a pass of its own between the other passes.
+  // Each group of discarded batches becomes a pass of its own between the other passes, so the
+  // numbers of all later passes increase.
   for (instance& i : instances_) {
     const auto group = group_of.find(&i);
     const std::uint32_t pass = group == group_of.end() ? i.epoch : groups[group->second].after;

@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Returns the indices of the records, sorted by `key`; records with equal keys keep the order of
-/// the logs.
+/// Returns the indices of all records, sorted by `key(record)`. Records with equal keys keep their
+/// order in `records`.
 template <class Key>
 std::vector<record_number> numbers_by(const batch_records& records, Key key) {
   std::vector<record_number> numbers(records.size());

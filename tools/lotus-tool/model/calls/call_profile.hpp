@@ -1,5 +1,5 @@
-// Profiles operations as if they were functions: how often and for how long one operation called
-// another.
+// Profiles operations as if they were functions: if operation B ran inside operation A, A called B.
+// Counts how often each operation called another, and how long these calls took.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
@@ -23,7 +23,8 @@ struct call_times {
 
 struct called_operation {
   call_times all;
-  /// Times by caller. The key is the id of the caller's name; nullopt: no caller.
+  /// The calls of this operation by each caller. The key is the id of the caller's name; nullopt
+  /// stands for calls without a caller.
   std::map<optional_index<std::uint32_t>, call_times> by_caller;
 };
 

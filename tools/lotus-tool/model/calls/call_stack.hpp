@@ -73,8 +73,8 @@ class call_stack {
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Find an operation that is in both of two lists: the callers of `of`, and the open operations
-    // with this name. Both lists are in the order of the stack.
+    // Find an operation that is in both of two lists: the direct and indirect callers of `of`, and
+    // the open operations with this name (`named`). Both lists are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);
       if (end == named.begin()) return false;
@@ -120,8 +120,8 @@ class call_stack {
   }
 
   std::vector<call> open_;
-  // Indices in `open_` of the calls that end later than all calls that began after them. Only these
-  // can be callers of the next call.
+  // Indices in `open_` of those calls that end later than all calls in `open_` that began after
+  // them. Only such a call can be the caller of the next call.
   std::vector<std::size_t> longest_;
   std::vector<std::vector<std::size_t>> open_of_name_;  // by the id of a name: indices in `open_`
 };

@@ -29,14 +29,15 @@ class nesting_order {
 
   nesting_order() { held_.reserve(window); }
 
-  /// Adds the next operation of the log. Calls `emit(const operation&)` for each operation whose
-  /// place in the order is final.
+  /// Adds the next operation of the log. Calls `emit(const operation&)`, in the final order, for
+  /// operations before which no other operation is expected any more.
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
     const entry one{next, ++lines_};
-    // Nearly all operations belong near the end of held_. Other operations are appended to far_
-    // first; settle() sorts them all together.
+    // Nearly all operations belong near the end of held_ and are inserted there. Any other
+    // operation is first appended to far_; settle() later sorts all operations in far_ into held_
+    // together.
     constexpr std::size_t near = 64;
     std::size_t at = held_.size();
     const std::size_t least = at > near ? at - near : 0;
@@ -48,7 +49,8 @@ class nesting_order {
     }
   }
 
-  /// Calls `emit` for all operations that were not emitted yet, in order.
+  /// Call this after the last operation of the log was added. Calls `emit` for all operations that
+  /// were not emitted yet, in the final order.
   template <class Emit>
   void finish(Emit&& emit) {
     settle(held_.size() + far_.size(), emit);

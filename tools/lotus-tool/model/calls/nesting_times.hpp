@@ -13,10 +13,12 @@ namespace lotus::tool {
 class nesting_times {
  public:
   /// Adds the next operation of the log and returns its self time: its duration without the
-  /// operations inside it, which must have been added before.
+  /// operations inside it. The log has these before it, so they have already been added.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
     return self_ns(start_ns, duration_ns, duration_ns);
   }
+  /// Like the function above, for a log in which some operations are aggregated: counted instead of
+  /// recorded.
   /// @param worked_ns  the operation's duration minus the time of aggregated operations inside it,
   ///   which are counted instead of recorded.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns, std::int64_t worked_ns);
@@ -32,8 +34,8 @@ class nesting_times {
 
   // Operations whose parent has not been added yet, sorted by start.
   std::vector<span> ended_;
-  // Used instead of `ended_` after an operation had to be inserted far before the end of `ended_`.
-  // Logs that scopes write never need this.
+  // This tree replaces `ended_` as soon as an operation must be inserted far before the end of
+  // `ended_`, which would be slow. Logs whose operations are all recorded by scopes never need it.
   std::multimap<std::int64_t, span> tree_;
 };
 

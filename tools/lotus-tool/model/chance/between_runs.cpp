@@ -15,7 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Mean, variance and number of the logarithms of one group's values.
+/// Mean and variance of the logarithms of the values of one group of runs, and the number of
+/// values.
 struct spread {
   double mean = 0;
   double variance = 0;  ///< variance of a single value; 0 if there is only one value
@@ -38,8 +39,9 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// Returns the sum of the logarithms of the runs that were assigned to one group. The sum over both
-/// groups is fixed, so this sum determines how much the groups differ.
+/// Returns the sum of the logarithms of the runs that an assignment puts into one group (`chosen`
+/// has their indices). The sum over both groups is the same for all assignments, so the sum of one
+/// group determines how much the groups differ.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
@@ -103,8 +105,8 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  // Subtract a tolerance for rounding, because the order in which numbers are added affects their
-  // sum.
+  // Subtract a tolerance, because rounding makes a sum depend on the order in which its numbers are
+  // added.
   const double observed = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_extreme = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= observed; };
   constexpr int max_assignments = 20'000;
@@ -128,7 +130,7 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
     }
     extreme += is_extreme() ? 1 : 0;
   }
-  // + 1, because the observed assignment counts as one of the random assignments
+  // Add 1 to both numbers, because the assignment that was observed counts as one more random one.
   return (extreme + 1) / (max_assignments + 1);
 }
 

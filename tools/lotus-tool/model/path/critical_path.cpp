@@ -66,7 +66,7 @@ class path_walker {
   }
 
  private:
-  /// The part of a span that is on the critical path.
+  /// The part of the preprocessing span `span` that is on the critical path.
   struct preprocessing_interval {
     span_number span;
     std::int64_t start_ns;
@@ -132,8 +132,8 @@ class path_walker {
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// Ends the backward walk through an epoch, because no earlier event is known. The time from the
-  /// epoch's start to now_ns_ is start-up.
+  /// Ends the backward walk through an epoch when no earlier event is known. `now_ns_` is the time
+  /// that the walk has reached; the time from the epoch's start to it counts as start-up.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     finished_ = true;
@@ -162,7 +162,8 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Considers the spans of a batch that began before `used_ns`. Returns the span that ended last.
+  /// Returns the span that ended last among those spans of the batch that began before `used_ns`;
+  /// nullopt if no span did.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -172,7 +173,8 @@ class path_walker {
     return last;
   }
 
-  /// Walks back to the start of span `n`, which ended at or before now_ns_. Returns `n`.
+  /// Walks back from `now_ns_`, the time that the walk has reached, to the start of the span `n`,
+  /// which ended at or before this time. Returns `n`.
   span_number walk_span(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
@@ -253,7 +255,7 @@ class path_walker {
     return latest(before, std::nullopt, delivery_before(now_ns_));
   }
 
-  /// Continues the walk if it is not clear which event allowed a span to begin. The walk then
+  /// Chooses where the walk continues if it is not clear which event allowed a span to begin. It
   /// continues at the last event before the span: the end of the span `before` or `earlier`, or the
   /// moment when the consumer received the batch with the index `reception` in `deliveries_`.
   optional_span latest(optional_span before, optional_span earlier,
@@ -348,7 +350,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::delivery:
       return "delivery to the consumer";
     case path_kind::prefetch:
-      return "prefetch depth reached";
+      return "workers pause: prefetch is full";
     case path_kind::start_up:
       return "start-up";
     case path_kind::unrecorded:

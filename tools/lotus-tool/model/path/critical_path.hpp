@@ -24,10 +24,12 @@ enum class path_kind : std::uint8_t {
   unrecorded,  ///< time of a worker outside all operations and stages, also between batches
 };
 
-/// Returns the name of a kind, such as "operation" or "hand-over".
+/// Returns the name of a kind of activity for outputs that programs read, such as "operation" or
+/// "hand-over".
 std::string_view path_kind_name(path_kind kind) noexcept;
 
-/// Returns a text for users, such as "Decode", "stage Decode" or "the consumer's steps".
+/// Returns the title under which outputs for people show an activity on the critical path, such as
+/// "Decode", "stage Decode" or "the consumer's steps".
 /// @param name  name of an operation or stage, without the S that begins it in logs; not used for
 ///   other kinds.
 std::string path_title(path_kind kind, std::string_view name);
@@ -38,8 +40,8 @@ struct path_share {
   /// Name of the operation or stage, without the S that begins it in logs; "" for other kinds.
   std::string name;
   std::int64_t ns = 0;
-  /// How much of this time the threads ran, waited for a CPU or were blocked; missing if this is
-  /// unknown or if no thread worked.
+  /// How the time `ns` divides into running, waiting for a CPU and being blocked; nullopt if this
+  /// is unknown, or if no thread worked in this time.
   std::optional<cpu_split> cpu;
   /// Start of the longest uninterrupted interval of this activity, in ns after run_data::first_ns.
   std::int64_t longest_at_ns = 0;

@@ -1,4 +1,4 @@
-// Adds up the intervals of the critical path by activity.
+// Adds up how much time of the critical path each activity takes, such as an operation or stage.
 #ifndef LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 #define LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 
@@ -22,7 +22,8 @@ class path_sum {
   explicit path_sum(const run_data& run, std::vector<path_activity>* activities = nullptr)
       : run_(run), activities_(activities) {}
 
-  /// @param file  the log of the thread that worked; nullopt if no thread did.
+  /// Adds the interval from start_ns to end_ns to the activity with this kind and name.
+  /// @param file  the log of the thread that worked in the interval; nullopt if no thread did.
   void add(path_kind kind, std::optional<std::uint32_t> name, std::int64_t start_ns,
            std::int64_t end_ns, optional_file file) {
     if (end_ns <= start_ns) return;

@@ -18,9 +18,10 @@ class span_links {
   /// @param is_segmented  the result of segmented_spans(batches).
   span_links(const run_batches& batches, const std::vector<bool>& is_segmented);
 
-  /// Returns the previous span of the same thread.
+  /// Returns the previous span of the same thread; nullopt for the thread's first span.
   optional_span before(span_number span) const noexcept { return before_[span]; }
-  /// Returns the last span of the same item or batch in the previous stage.
+  /// Returns the last span of the same item or batch in the stage before this one; nullopt if no
+  /// earlier stage worked on it.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
   /// Returns a span of the next stage that began just before `span`, and so took an item out of the
   /// queue between the two stages, which may have been full; nullopt if there is none.

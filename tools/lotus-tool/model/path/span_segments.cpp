@@ -17,8 +17,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Splits a span into segments: one for each interval in which the innermost operation is the same.
-/// Add operations in order of start, and parents before children.
+/// Splits a span into segments: a new segment begins whenever the innermost operation changes. Add
+/// operations in order of start, and parents before children.
 class cutter {
  public:
   cutter(const preprocessing_span& span, std::vector<span_segment>& to)
@@ -73,7 +73,8 @@ std::vector<span_number> in_order(const std::vector<preprocessing_span>& spans) 
   return order;
 }
 
-/// Returns the spans that are not nested and have a duration, in the order of in_order().
+/// Returns the spans that have a duration and are not nested in another span of their thread, in
+/// the order of in_order().
 std::vector<span_number> outer_of(const std::vector<preprocessing_span>& spans) {
   std::vector<span_number> outer;
   optional_file file;
@@ -95,7 +96,8 @@ class thread_cutter {
  public:
   using range = std::pair<const span_number*, const span_number*>;
 
-  /// @param outer  the spans of the log that are not nested, with ascending starts and ends.
+  /// @param outer  the spans of the log that are not nested in another span, with ascending starts
+  ///   and ends.
   thread_cutter(const std::vector<preprocessing_span>& spans, range outer,
                 std::function<void(span_number, const std::vector<span_segment>&)> on_segments)
       : spans_(spans), outer_(std::move(outer)), on_segments_(std::move(on_segments)) {}
@@ -118,7 +120,8 @@ class thread_cutter {
  private:
   static constexpr std::size_t max_held = std::size_t{1} << 16U;
 
-  /// Returns the first span in which the operation begins; outer_.second if there is none.
+  /// Returns the span of `outer_` in which the operation begins; outer_.second if it begins in none
+  /// of these spans.
   const span_number* span_of(const operation& op) {
     const auto ended = [this, &op](span_number n) { return spans_[n].end_ns() <= op.start_ns; };
     if (hint_ == nullptr || hint_ < outer_.first || ended(*hint_) ||
@@ -140,7 +143,8 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // If two operations have equal times, the one in the later line of the log is the parent.
+    // `ops` is in the order of the log. If two operations have equal times, the one in the later
+    // line is the parent and must come first, so reverse the list before the stable sort.
     std::reverse(ops.begin(), ops.end());
     std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
       return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
@@ -148,8 +152,8 @@ class thread_cutter {
     segments_.clear();
     cutter cut(spans_[n], segments_);
     for (const operation& op : ops) {
-      // Leave out operations that end after the span: they contain the span, not the other way
-      // around.
+      // Leave out operations that end after the span, because such an operation is not inside the
+      // span but contains it.
       if (op.end_ns() <= spans_[n].end_ns()) cut.add(op);
     }
     cut.finish();
@@ -160,7 +164,8 @@ class thread_cutter {
   range outer_;  // spans that are not split yet
   std::function<void(span_number, const std::vector<span_segment>&)> on_segments_;
   const span_number* hint_ = nullptr;
-  // Operations of each span that is not split yet, beginning with the span outer_.first.
+  // For each span that is not split yet: the operations that began in it. The first element is for
+  // the span outer_.first.
   std::deque<std::vector<operation>> held_;
   std::size_t count_ = 0;  // number of operations in held_
   std::vector<span_segment> segments_;

@@ -11,7 +11,8 @@
 
 namespace lotus::tool {
 
-/// A part of a span during which the innermost open operation did not change.
+/// A part of a span during which the thread's innermost operation did not change: no operation
+/// began or ended in it.
 struct span_segment {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;

@@ -11,7 +11,8 @@ namespace lotus::tool {
 
 std::vector<async_operation> async_operations_of(const side_data& side) {
   std::vector<async_operation> all;
-  // For each asynchronous operation, by process and id: its index in `all`.
+  // For each asynchronous operation, identified by its process and its id: its index in the list
+  // `all`.
   std::map<std::pair<std::uint64_t, std::int64_t>, std::size_t> index_of;
   for (std::uint32_t n = 0; n < side.segments.size(); ++n) {
     const async_segment& p = side.segments[n];

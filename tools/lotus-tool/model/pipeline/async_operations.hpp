@@ -17,7 +17,7 @@ struct async_operation {
   std::int64_t id = 0;
   std::uint64_t process = 0;
   time_span life;
-  /// Sum of the segments' durations. For the rest of `life`, the operation was suspended.
+  /// Sum of the segments' durations. During the other part of `life`, the operation was suspended.
   std::int64_t running_ns = 0;
   std::vector<std::uint32_t> segments;  ///< indices in side_data::segments, in order of start
 };

@@ -16,7 +16,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Operations of one thread, by the span in which they ran.
+/// The operations that ran in some spans of one thread; the key is the span.
 using operations_of_span = std::map<span_number, std::vector<operation>>;
 
 void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,

@@ -29,7 +29,7 @@ struct item_node {
 ///   spans.
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items);
 
-/// Returns the `count` items with the longest latency, longest first.
+/// Returns the `count` items with the longest latency; the item with the longest comes first.
 std::vector<item> slowest_items(std::vector<item> items, std::size_t count);
 
 }  // namespace lotus::tool

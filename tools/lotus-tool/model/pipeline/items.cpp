@@ -62,8 +62,8 @@ std::size_t workers_at_once(const run_batches& batches) {
     if (s.stage != preprocess_stage) continue;
     auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
-    // Add 1 ns to the end, so that two spans overlap if one begins at the moment when the other
-    // ends: both workers existed at that moment.
+    // Add 1 ns to the end of the span. Then two spans overlap also if one begins at the moment when
+    // the other ends, because both workers existed at that moment.
     if (!batches.in_parts()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {

@@ -39,7 +39,8 @@ std::vector<optional_span> next_spans(const run_batches& batches) {
   std::vector<optional_span> next(all.size());
   for (span_number m = 0; m < all.size(); ++m) {
     const preprocessing_span& s = all[m];
-    // Without std::max(), a span without duration would be its own successor.
+    // If a span has no duration, assume that it lasted 1 ns. Otherwise the search for the next span
+    // would find the span itself.
     const std::int64_t end_ns = std::max(s.end_ns(), s.start_ns + 1);
     next[m] = next_of(owner_of(s), end_ns);
     if (!next[m] && s.of_item && s.batch) {

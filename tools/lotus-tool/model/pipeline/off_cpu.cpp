@@ -42,20 +42,21 @@ off_cpu_time::off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure meas
 }
 
 off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
-  // Find the first interval that ends after time_ns, usually near the result of the last call.
+  // Find the first interval that ends after time_ns. Try the result of the last call and the
+  // interval after it before searching all intervals.
   const std::size_t count = intervals_.size();
   const auto is_it = [&](std::size_t i) {
     return (i == 0 || intervals_[i - 1].end_ns <= time_ns) &&
            (i == count || intervals_[i].end_ns > time_ns);
   };
-  std::size_t at = std::min(hint_, count);
+  std::size_t at = std::min(__atomic_load_n(&hint_, __ATOMIC_RELAXED), count);
   if (!is_it(at) && !(at < count && is_it(++at))) {
     at = static_cast<std::size_t>(
         std::upper_bound(intervals_.begin(), intervals_.end(), time_ns,
                          [](std::int64_t t, const off_cpu_interval& s) { return t < s.end_ns; }) -
         intervals_.begin());
   }
-  hint_ = at;
+  __atomic_store_n(&hint_, at, __ATOMIC_RELAXED);
   sums sum = sums_[at];
   if (at == count || intervals_[at].start_ns >= time_ns) return sum;
   const off_cpu_interval& s = intervals_[at];

@@ -11,8 +11,9 @@
 
 namespace lotus::tool {
 
-/// How much of the wall time of a span the thread ran, waited for a CPU or was blocked.
-/// `run_queue_ns` and `blocked_ns` are missing if it is unknown why the thread was off the CPU.
+/// How a span's wall time divides into time on the CPU, time waiting for a CPU and blocked time of
+/// its thread. `run_queue_ns` and `blocked_ns` are missing if it is unknown why the thread was off
+/// the CPU.
 struct cpu_split {
   std::int64_t cpu_ns = 0;                   ///< time during which the thread ran
   std::optional<std::int64_t> run_queue_ns;  ///< time during which the thread waited for a CPU
@@ -55,22 +56,23 @@ class off_cpu_time {
   /// @param measure  which CPU times the process of the thread measured.
   off_cpu_time(std::vector<off_cpu_interval> lines, cpu_measure measure);
 
-  /// Returns whether the process measured time off the CPU, so that it is known for every span.
+  /// Returns whether the process measured time off the CPU at every context switch, so that it is
+  /// known for every span.
   bool known() const noexcept { return measure_ == cpu_measure::switches; }
   /// Returns whether time off the CPU is known at least for complete waits, batches and steps.
   bool known_of_batches() const noexcept { return known() || measure_ == cpu_measure::batches; }
 
   /// Returns how the time from start_ns to end_ns was spent; the result's CPU time is never
   /// negative. Takes logarithmic time, or constant time if called for spans in order of their ends.
-  /// Not thread-safe.
+  /// Thread-safe.
   cpu_split split(std::int64_t start_ns, std::int64_t end_ns) const;
 
   const std::vector<off_cpu_interval>& intervals() const noexcept { return intervals_; }
 
  private:
   std::vector<off_cpu_interval> intervals_;
-  // Sums over all intervals before a time. `unknown_ns` is the length of the intervals for which it
-  // is unknown why the thread was off the CPU.
+  // Sums over the intervals before some moment. `unknown_ns` is the total length of those intervals
+  // for which it is unknown why the thread was off the CPU.
   struct sums {
     std::int64_t off_ns = 0;
     std::int64_t run_queue_ns = 0;
@@ -80,7 +82,8 @@ class off_cpu_time {
 
   std::vector<sums> sums_;
   cpu_measure measure_ = cpu_measure::unknown;
-  // The result of the last search in before(); the next search begins there.
+  // The index that the last call of before() found; the next call begins its search at this index.
+  // The search is correct from any index, so threads access it atomically, but without order.
   mutable std::size_t hint_ = 0;
 };
 

@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Converts a stored number to the number in the program. Programs use unsigned 64-bit numbers,
-/// which are stored as signed ones.
+/// Converts the number of a batch or item from the signed 64-bit type in which the tool stores it
+/// to the unsigned 64-bit number that the program used.
 constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
   return static_cast<std::uint64_t>(number);
 }
@@ -60,7 +60,8 @@ struct batch_inclusion {
   consumer_id consumer = {};
 };
 
-/// A named range of a thread's time that is not an operation.
+/// A named interval of a thread's time that the program recorded with `lotus::range`, not as an
+/// operation.
 struct named_range {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -71,7 +72,8 @@ struct named_range {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// The arguments of the operation that began at `start_ns` on this thread.
+/// The arguments of the call of an operation that began at `start_ns` on the thread with the log
+/// `file`.
 struct operation_arguments {
   std::int64_t start_ns = 0;
   /// The text of the arguments, as an index in run_data::names, where an S precedes the text.

@@ -15,8 +15,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the log that contains the operations of the thread with the number `number`. If there is
-/// no such log, returns any log of this thread.
+/// Returns the worker log of the thread whose logs have the number `number`, because it contains
+/// the thread's operations. If the thread has no worker log, returns another log of the thread.
 optional_file log_of(const run_files& run, std::uint64_t number) {
   optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {
@@ -60,8 +60,9 @@ class side_reader {
     const process_info* const process = processes_.process_of(file.number);
     const std::uint64_t pid = process == nullptr ? 0 : process->pid;
     side_data& data = found_.data;
-    // The numbers of batches and items that are stored in lines of their own, because they do not
-    // fit in the line of the stage's span. The key is the name and start of that span.
+    // Numbers of batches and items that are too large for the line of a stage's span. The log has
+    // such a number in a line of its own; the key is the name and start of the span to which it
+    // belongs.
     std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
       if (line.kind == event_kind::off_cpu) return add_off_cpu(file, line);
@@ -118,7 +119,8 @@ class side_reader {
         case event_kind::heap:
           data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),
                                              line.count());
-          // Store heap use as a counter too, to show it over time like the program's own counters.
+          // Also store the heap use as a counter, so that outputs show it over time like the
+          // counters that the program records itself.
           data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
                                    found_.names.id("Sheap bytes"), log});
           break;

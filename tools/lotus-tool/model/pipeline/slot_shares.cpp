@@ -32,7 +32,8 @@ bool is_source(const std::vector<passage>& passages) {
   return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
 }
 
-/// Returns when a stage works: one range for each epoch, joined if the ranges overlap.
+/// Returns the time ranges in which a stage works: one range for each epoch. Ranges of epochs that
+/// overlap are joined to one.
 std::vector<window> windows_of(const std::vector<passage>& passages) {
   std::map<std::uint32_t, window> of_epoch;
   for (const passage& p : passages) {
@@ -120,11 +121,11 @@ constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,
                                 const std::vector<window>& windows, std::size_t slots) {
-  // How long slots were idle although an item was ready, by the number of items in the stage's
-  // output queue.
+  // For each number of items in the stage's output queue: how long slots were idle although an item
+  // was ready, while the queue held this number of items.
   std::map<std::size_t, std::int64_t> at_bound;
-  // How long the output queue held each number of items. This number is computed as finished items
-  // minus idle slots, because each idle slot may hold one of the finished items.
+  // For each number n: how long the finished items minus the idle slots were n. During this time
+  // the output queue held at least n items, because each idle slot may hold one finished item.
   std::map<std::size_t, std::int64_t> below;
   std::int64_t at_bound_ns = 0;
   std::int64_t whole_ns = 0;

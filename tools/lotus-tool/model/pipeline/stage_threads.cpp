@@ -86,7 +86,8 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     if (shared[s]) continue;
     found.stages[s].slots = max_at_once(share_logs(own) ? intervals_of(stages[s]) : own);
   }
-  // For each thread that runs several stages, by log: the first of these stages.
+  // For each thread that runs stages with shared threads: the first of these stages. The key is the
+  // log of the thread.
   std::map<optional_file, std::size_t> first_of;
   const auto root = [&](std::size_t s) {
     while (group[s] != s) s = group[s];
@@ -99,7 +100,8 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       if (!is_new) group[root(s)] = root(at->second);
     }
   }
-  // For each root stage of the union-find forest: the number of its pool.
+  // For each stage that is the root of a tree in `group`: the number of the pool of threads that
+  // the stages of this tree share.
   std::map<std::size_t, std::size_t> pool_of;
   std::vector<std::map<optional_file, interval>> lives;
   std::vector<std::vector<interval>> spans_of;

@@ -21,7 +21,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Data about a stage from which its measurements are computed.
+/// Data about one stage, collected from its spans. The measurements of the stage are computed from
+/// it.
 struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
@@ -94,8 +95,8 @@ class stage_reader {
       passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    // For each batch: the spans of the batch itself, without those of its items. They show when the
-    // items were fetched.
+    // For each batch: the spans in which the batch itself was processed, without those of its
+    // items. These spans show when the items of the batch were fetched.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
@@ -118,7 +119,8 @@ class stage_reader {
     }
   }
 
-  /// Sets ready_ns and fetched_ns for the spans of one item or batch, which are sorted by start.
+  /// Sets passage::ready_ns and passage::fetched_ns for the spans of one item or batch. `spans`
+  /// must be sorted by start.
   void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const preprocessing_span& s = spans_[spans[i]];

@@ -1,4 +1,4 @@
-// Measures the stages of a loader: their capacity, and how they spent their time.
+// Measures the stages of a loader: the capacity of each stage, and how its slots spent their time.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
 

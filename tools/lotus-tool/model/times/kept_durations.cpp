@@ -31,8 +31,9 @@ void kept_durations::add(kept_durations&& others) {
     return;
   }
   if (are_all()) {
-    // `others` stores only how many durations are in each bucket. Therefore the order of the
-    // durations no longer matters, and the own ones may be counted after the others.
+    // Here `others` stores only how many durations are in each bucket, while this object still
+    // stores its durations one by one. Counts have no order, so it makes no difference that this
+    // object's durations are counted after those of `others`.
     const std::vector<std::int64_t> own = values();
     *this = std::move(others);
     for (const std::int64_t ns : own) count(ns);

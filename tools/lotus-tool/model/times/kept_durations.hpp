@@ -25,8 +25,8 @@ struct narrow_bucket {
     const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(value)) - bits;
     return (std::size_t{power} << bits) + (value >> power);
   }
-  /// Returns how many low bits of a duration in `bucket` do not affect in which bucket the duration
-  /// is.
+  /// Returns how many low bits of a duration can change without moving the duration from `bucket`
+  /// to another bucket. The bucket is 2 to the power of this number ns wide.
   static unsigned width_bits(std::size_t bucket) noexcept {
     return bucket < (std::size_t{2} << bits) ? 0 : static_cast<unsigned>((bucket >> bits) - 1);
   }
@@ -58,7 +58,8 @@ class kept_durations {
       if (more_->values.size() > few) count_all();
     }
   }
-  /// Adds the durations in `others` after those already added.
+  /// Adds the durations in `others`, which come after the durations of this object in the order of
+  /// durations.
   void add(kept_durations&& others);
 
   std::uint64_t size() const noexcept {
@@ -76,8 +77,8 @@ class kept_durations {
   // The following functions are only valid if are_all() is false.
   std::uint64_t below_100us() const noexcept { return more_->below_100us; }
   std::uint64_t below_10ms() const noexcept { return more_->below_10ms; }
-  /// Returns the distribution of the durations. Its percentiles are 0, because sums do not
-  /// determine them.
+  /// Returns the distribution of the durations, with exact mean, standard deviation, minimum,
+  /// maximum and total. Its percentiles are 0, because they cannot be computed from sums.
   distribution sums() const;
 
  private:

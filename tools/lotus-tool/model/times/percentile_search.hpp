@@ -35,11 +35,12 @@ class percentile_search {
       return;
     }
   }
-  /// Narrows the ranges. Call this after look() was called for all durations.
+  /// Ends one pass over the durations: narrows the ranges that contain the ranks. Call this after
+  /// look() was called for all durations.
   void next();
 
-  /// Returns the percentile as defined by describe(), for a share given to the constructor.
-  /// Requires is_done().
+  /// Returns the percentile, as defined by describe(), for a share that was given to the
+  /// constructor. Call it only when is_done() returns true.
   double at(double share) const;
 
  private:
@@ -66,9 +67,9 @@ class percentile_search {
   std::vector<range> ranges_;
 };
 
-/// Calls `look_at_all(on_duration)` until all searches are done. `look_at_all` must call
-/// `on_duration(search, ns)` for each duration of each search, in any order, from any thread; the
-/// argument `search` is the index of the search.
+/// Completes several searches: calls `look_at_all(on_duration)` until all of them are done.
+/// `look_at_all` must call `on_duration(search, ns)` for each duration of each search, in any
+/// order, from any thread; the argument `search` is the index of the search.
 template <class LookAtAll>
 void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   const auto left = [&searches] {

@@ -12,7 +12,7 @@ std::vector<value_block> value_blocks::blocks(std::size_t most) const {
   std::vector<value_block> found;
   double before = 0;  // number of values in the blocks before the current one
   for (const value_block& b : all_) {
-    // Divide the values evenly: block i ends after count * (i + 1) / n values.
+    // Divide all values evenly among n blocks: block i ends after count * (i + 1) / n values.
     const std::size_t i = found.empty() ? 0 : found.size() - 1;
     const std::uint64_t wanted = count_ * (i + 1) / n;
     const auto end = static_cast<double>(wanted);

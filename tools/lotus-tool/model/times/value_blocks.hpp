@@ -25,7 +25,8 @@ class value_blocks {
   }
 
   void add(std::int64_t value) { add(value_block{static_cast<double>(value), 1}); }
-  /// Adds the values in `others` after those already added.
+  /// Adds the values in `others`, which come after the values of this object in the order of
+  /// values.
   void add(const value_blocks& others) {
     for (const value_block& b : others.all_) {
       all_.push_back(b);

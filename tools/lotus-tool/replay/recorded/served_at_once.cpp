@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort_unless_sorted.hpp"
+
 namespace lotus::tool {
 namespace {
 
@@ -185,17 +187,33 @@ std::vector<operation_call> window_of(const std::vector<operation_call>& calls) 
           calls.begin() + static_cast<std::ptrdiff_t>(from + max_calls)};
 }
 
-std::size_t max_at_once(const std::vector<operation_call>& calls) {
-  std::vector<std::pair<std::int64_t, int>> changes;
-  for (const operation_call& c : calls) {
-    changes.emplace_back(c.start_ns, 1);
-    changes.emplace_back(c.end_ns, -1);
+struct time_span_ns {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+};
+
+std::vector<time_span_ns> sorted_by_start(const std::vector<operation_call>& calls) {
+  std::vector<time_span_ns> spans;
+  spans.reserve(calls.size());
+  for (const operation_call& c : calls) spans.push_back({c.start_ns, c.end_ns});
+  sort_unless_sorted(spans.begin(), spans.end(), [](const time_span_ns& a, const time_span_ns& b) {
+    return std::tie(a.start_ns, a.end_ns) < std::tie(b.start_ns, b.end_ns);
+  });
+  return spans;
+}
+
+/// Returns the maximum number of calls that were open at the same time.
+/// @param calls     the calls, sorted by their ends.
+/// @param by_start  the same calls, sorted by their starts.
+std::size_t max_at_once(const std::vector<operation_call>& calls,
+                        const std::vector<time_span_ns>& by_start) {
+  std::size_t most = 0;
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < by_start.size(); ++i) {
+    while (ended < calls.size() && calls[ended].end_ns <= by_start[i].start_ns) ++ended;
+    if (i + 1 > ended) most = std::max(most, i + 1 - ended);
   }
-  std::sort(changes.begin(), changes.end());
-  int now = 0;
-  int most = 0;
-  for (const auto& [time, change] : changes) most = std::max(most, now += change);
-  return static_cast<std::size_t>(most);
+  return most;
 }
 
 /// Returns the pauses of the threads between their calls. If most threads make only few calls,
@@ -311,35 +329,25 @@ double busy_at_once(const std::vector<operation_call>& calls) {
 
 /// Compares the calls that began while no other call was open with all other calls. Sets the
 /// members alone_*, shared_ns and gap_ns of `found`.
-void compare_alone(const std::vector<operation_call>& calls, served_at_once& found) {
-  std::vector<std::int64_t> starts;
-  std::vector<std::int64_t> ends;
-  for (const operation_call& c : calls) {
-    starts.push_back(c.start_ns);
-    ends.push_back(c.end_ns);
-  }
-  std::sort(starts.begin(), starts.end());
+/// @param calls     the calls, sorted by their ends.
+/// @param by_start  the same calls, sorted by their starts.
+void compare_alone(const std::vector<operation_call>& calls,
+                   const std::vector<time_span_ns>& by_start, served_at_once& found) {
   std::vector<double> alone;
   std::vector<double> shared;
   std::vector<double> gaps;
-  const auto begun_by = [&](std::int64_t time) {
-    return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
-  };
   // If several calls began at the same time, only the one that ends first counts as having been
   // alone.
-  std::vector<operation_call> by_start = calls;
-  std::stable_sort(
-      by_start.begin(), by_start.end(),
-      [](const operation_call& a, const operation_call& b) { return a.start_ns < b.start_ns; });
+  std::size_t ended = 0;
   for (std::size_t i = 0; i < by_start.size(); ++i) {
-    const operation_call& c = by_start[i];
-    const auto ended = std::upper_bound(ends.begin(), ends.end(), c.start_ns) - ends.begin();
-    const bool nobody = static_cast<std::ptrdiff_t>(i) <= ended;
-    (nobody ? alone : shared).push_back(static_cast<double>(c.end_ns - c.start_ns));
+    const time_span_ns& c = by_start[i];
+    while (ended < calls.size() && calls[ended].end_ns <= c.start_ns) ++ended;
+    (i <= ended ? alone : shared).push_back(static_cast<double>(c.end_ns - c.start_ns));
   }
+  std::size_t begun = 0;
   for (std::size_t i = 1; i < calls.size(); ++i) {
-    const bool occupied = begun_by(ends[i - 1]) > static_cast<std::ptrdiff_t>(i);
-    if (occupied) gaps.push_back(static_cast<double>(ends[i] - ends[i - 1]));
+    while (begun < by_start.size() && by_start[begun].start_ns <= calls[i - 1].end_ns) ++begun;
+    if (begun > i) gaps.push_back(static_cast<double>(calls[i].end_ns - calls[i - 1].end_ns));
   }
   found.gap_ns = mean_of(gaps);
   found.shared_ns = mean_of(shared);
@@ -374,13 +382,15 @@ std::vector<double> service_times(const std::vector<operation_call>& calls, std:
 
 served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   served_at_once found;
-  found.max_inside = std::max<std::size_t>(1, max_at_once(all));
+  const std::vector<time_span_ns> by_start = sorted_by_start(all);
+  found.max_inside = std::max<std::size_t>(1, max_at_once(all, by_start));
   found.likeliest = found.max_inside;
   const std::vector<operation_call> window = window_of(all);
-  const std::size_t at_once = std::max<std::size_t>(1, max_at_once(window));
+  const std::size_t at_once =
+      std::max<std::size_t>(1, max_at_once(window, sorted_by_start(window)));
   std::vector<std::size_t> candidates = candidates_up_to(found.max_inside);
   found.plausible = candidates;
-  compare_alone(all, found);
+  compare_alone(all, by_start, found);
   constexpr std::size_t fewest = 24;
   if (at_once < 2 || window.size() < fewest) return found;
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),

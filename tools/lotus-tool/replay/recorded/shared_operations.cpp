@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
+#include "base/sort_unless_sorted.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -24,6 +26,56 @@ struct outer_span {
   std::int64_t start_ns;
   std::int64_t end_ns;
   std::uint32_t work;
+};
+
+/// The calls of one operation, without those that ran inside another call of it (recursion).
+class outer_calls {
+ public:
+  /// Adds a call. Add the calls of each log one after another, not mixed with those of other logs.
+  void add(const operation_call& call) {
+    if (!calls_.empty() && calls_.back().file != call.file) end_log();
+    calls_.push_back(call);
+  }
+
+  /// Returns the calls of all logs, sorted by their ends.
+  std::vector<operation_call> sorted() && {
+    end_log();
+    // Merge neighboring logs, then the results, and so on: each call is moved only a few times.
+    while (logs_.size() > 2) {
+      std::vector<std::ptrdiff_t> merged{0};
+      for (std::size_t i = 2; i < logs_.size(); i += 2) {
+        std::inplace_merge(calls_.begin() + logs_[i - 2], calls_.begin() + logs_[i - 1],
+                           calls_.begin() + logs_[i], ends_before);
+        merged.push_back(logs_[i]);
+      }
+      if (merged.back() != logs_.back()) merged.push_back(logs_.back());
+      logs_ = std::move(merged);
+    }
+    return std::move(calls_);
+  }
+
+ private:
+  static bool ends_before(const operation_call& a, const operation_call& b) {
+    return std::tie(a.end_ns, a.start_ns, a.file) < std::tie(b.end_ns, b.start_ns, b.file);
+  }
+
+  /// Completes the last log: removes recursive calls, and sorts the others by their ends.
+  void end_log() {
+    const auto first = calls_.begin() + logs_.back();
+    sort_unless_sorted(first, calls_.end(), [](const operation_call& a, const operation_call& b) {
+      return std::tie(a.start_ns, b.end_ns) < std::tie(b.start_ns, a.end_ns);
+    });
+    auto last = first;
+    for (auto c = first; c != calls_.end(); ++c) {
+      if (last == first || c->end_ns > (last - 1)->end_ns) *last++ = *c;
+    }
+    calls_.erase(last, calls_.end());
+    sort_unless_sorted(first, calls_.end(), ends_before);
+    logs_.push_back(calls_.end() - calls_.begin());
+  }
+
+  std::vector<operation_call> calls_;
+  std::vector<std::ptrdiff_t> logs_{0};  // where each log begins in calls_, and where the last ends
 };
 
 class call_finder {
@@ -63,19 +115,19 @@ class call_finder {
   }
 
   std::vector<operation_call> calls_of(std::uint32_t name) const {
-    std::vector<operation_call> calls;
+    outer_calls calls;
     for_each_inner([&](std::uint32_t file, const outer_span& in, const operation& op) {
-      if (op.name == name) calls.push_back(call(file, op.start_ns, op.end_ns(), in.work));
+      if (op.name == name) calls.add(call(file, op.start_ns, op.end_ns(), in.work));
     });
-    return without_recursion(std::move(calls));
+    return std::move(calls).sorted();
   }
 
   std::vector<operation_call> whole_stage() const {
-    std::vector<operation_call> calls;
+    outer_calls calls;
     for (const auto& [file, of] : outer_) {
-      for (const outer_span& s : of) calls.push_back(call(file, s.start_ns, s.end_ns, s.work));
+      for (const outer_span& s : of) calls.add(call(file, s.start_ns, s.end_ns, s.work));
     }
-    return without_recursion(std::move(calls));
+    return std::move(calls).sorted();
   }
 
   bool one_by_one() const {
@@ -98,10 +150,18 @@ class call_finder {
     for (const auto& entry : outer_) {
       const std::uint32_t file = entry.first;
       const std::vector<outer_span>& of = entry.second;
+      // Successive operations are mostly in the same span, so try the span of the last one first.
+      auto next = of.begin();
+      const auto is_after = [&](std::int64_t start_ns) {
+        return next != of.begin() && (next - 1)->start_ns <= start_ns &&
+               (next == of.end() || start_ns < next->start_ns);
+      };
       run_.for_each_operation(file, [&](const operation& op) {
-        const auto next =
-            std::upper_bound(of.begin(), of.end(), op.start_ns,
-                             [](std::int64_t t, const outer_span& s) { return t < s.start_ns; });
+        if (!is_after(op.start_ns)) {
+          next =
+              std::upper_bound(of.begin(), of.end(), op.start_ns,
+                               [](std::int64_t t, const outer_span& s) { return t < s.start_ns; });
+        }
         if (next == of.begin()) return;
         const outer_span& in = *(next - 1);
         // An operation that ends after the stage's span is not inside the span.
@@ -127,24 +187,6 @@ class call_finder {
     c.queued_ns = std::max(0.0, all.queued_ns);
     c.start_ns += std::llround(c.queued_ns);
     return c;
-  }
-
-  /// Removes calls that ran inside another call of the same operation (recursion), and sorts the
-  /// others by their ends.
-  static std::vector<operation_call> without_recursion(std::vector<operation_call> calls) {
-    std::sort(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
-      return std::tie(a.file, a.start_ns, b.end_ns) < std::tie(b.file, b.start_ns, a.end_ns);
-    });
-    std::vector<operation_call> outer;
-    for (const operation_call& c : calls) {
-      const bool inside =
-          !outer.empty() && outer.back().file == c.file && c.end_ns <= outer.back().end_ns;
-      if (!inside) outer.push_back(c);
-    }
-    std::sort(outer.begin(), outer.end(), [](const operation_call& a, const operation_call& b) {
-      return std::tie(a.end_ns, a.start_ns, a.file) < std::tie(b.end_ns, b.start_ns, b.file);
-    });
-    return outer;
   }
 
   const run_data& run_;
@@ -182,15 +224,15 @@ std::vector<shared_operation> shared_operations_of(const run_data& run,
   constexpr double half = 0.5;
   constexpr std::size_t max_operations = 3;
   const call_finder finder(run, work_of, stage, cpu_known);
-  std::vector<shared_operation> found;
-  const bool alone = finder.one_by_one();
-  double largest = 0;
-  for (const auto& [share, op] : finder.larger_names(large)) {
-    if (found.size() == max_operations) break;
-    largest = std::max(largest, share);
-    found.push_back(judged(shown_name(run.names.name(op)), name, finder.calls_of(op)));
-  }
-  if (alone || largest < half) found.push_back(judged(name, name, finder.whole_stage()));
+  std::vector<std::pair<double, std::uint32_t>> names = finder.larger_names(large);
+  if (names.size() > max_operations) names.resize(max_operations);
+  const bool with_stage = finder.one_by_one() || names.empty() || names.front().first < half;
+  std::vector<shared_operation> found(names.size() + (with_stage ? 1 : 0));
+  for_each_in_parallel(found.size(), found.size(), [&](std::size_t i) {
+    found[i] = i < names.size() ? judged(shown_name(run.names.name(names[i].second)), name,
+                                         finder.calls_of(names[i].second))
+                                : judged(name, name, finder.whole_stage());
+  });
   return found;
 }
 

@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// Returns a sentence such as "main waits 82 % of the time in `Loader::next` (loader.h:61) for 4
+/// Returns a sentence such as "main thread waits 82 % of the time in `Loader::next` (loader.h:61) for 4
 /// threads in `worker_loop`, which spend 71 % of their CPU time in `jpeg_idct_islow`"; "" if there
 /// are too few samples.
 std::string headline_of(const std::vector<thread_activity>& groups);

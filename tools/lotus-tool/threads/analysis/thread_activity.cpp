@@ -264,7 +264,7 @@ std::size_t subject_of(const std::vector<thread_activity>& groups) {
 }
 
 std::string shown_group(const thread_activity& group) {
-  if (group.is_main) return "main";
+  if (group.is_main) return "main thread";
   const std::string program = printable_line(group.of_program);
   if (group.is_process) {
     const std::string name = printable_line(group.start.substr(8));

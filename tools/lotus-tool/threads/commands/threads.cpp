@@ -187,12 +187,13 @@ void print_text(const thread_samples& samples, const threads_result& result, std
                            " ms late on average, so the shares of short waits are too high.")
         << '\n';
   }
-  std::string how = "Samples: what threads wait for, " +
-                    std::to_string(std::lround(samples.wait_samples_per_s)) + " a second in all";
+  std::string how = "Sampled: what threads wait for, " +
+                    std::to_string(std::lround(samples.wait_samples_per_s)) +
+                    " times a second for all threads";
   if (samples.interval_ns != 0) {
     how += "; which functions run, " +
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
-           " per second of CPU time";
+           " times per second of CPU time";
   }
   char cost[32];
   std::snprintf(cost, sizeof cost, "%.2f", 100 * samples.cost);

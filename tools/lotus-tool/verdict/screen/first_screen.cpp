@@ -86,9 +86,11 @@ class composer {
     // they would not help.
     if (!d_.accelerator_busy) {
       advice();
+      if (!advised_.empty()) s_.assumption = next_limit_text(d_, *advised_.front());
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
-        s_.assumption =
-            "The predictions assume that " + free_cpus_text(d_.others_cpus, d_.cpus) + '.';
+        s_.assumption +=
+            (s_.assumption.empty() ? "" : " ") +
+            ("The predictions assume that " + free_cpus_text(d_.others_cpus, d_.cpus)) + '.';
       }
       not_worth();
     }
@@ -192,9 +194,8 @@ class composer {
       case verdict::lock_bound:
         return "Why: " + lock_text(*d_.lock) + "; " + lock_advice + '.';
       case verdict::consumer_bound:
-        return "Why: most of the run passes in the consumer's steps, between receiving one batch "
-               "and "
-               "waiting for the next: a faster loader would not help." +
+        return "Why: most of the run is the consumer's own work between receiving one batch and "
+               "waiting for the next (its step): a faster loader would not help." +
                std::string(d_.accelerator.empty() ? unknown_device : "");
       case verdict::order_bound:
         return "Why: during " + whole_percent(d_.head_of_line_share) +
@@ -306,7 +307,7 @@ class composer {
   static std::string with_certainty(const move& m) {
     if (min_gain(m.would_be) > 1) return m.what;
     const bool has_reason = m.condition.rfind("if ", 0) == 0;
-    return (has_reason ? "perhaps, " + m.condition : "perhaps without gain") + ": " + m.what;
+    return "perhaps " + m.what + ", " + (has_reason ? m.condition : "which may gain nothing");
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
@@ -369,7 +370,7 @@ class composer {
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("receiving batches in any order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
-        s_.not_worth.emplace_back("a faster step of the consumer");
+        s_.not_worth.emplace_back("a faster consumer");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");
       }

@@ -51,7 +51,7 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
 std::string calls_text(const std::vector<std::string>& calls) {
   std::string text;
   for (const std::string& call : calls) {
-    text.append(text.empty() ? "" : " < ").append(printable_line(call));
+    text.append(text.empty() ? "" : ", called by ").append(printable_line(call));
   }
   return text;
 }

@@ -1,0 +1,63 @@
+// Tests that locks inside real libraries are found, with their holders and the calls that lead to
+// them.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/stats/stats_test.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Returns for what the operation was blocked most often.
+json main_wait(const temp_dir& dir, const std::string& lock, const std::string& operation) {
+  const std::string run_dir = dir.path() + "/run";
+  const std::string command =
+      std::string(LIBRARY_LOCKS_PROGRAM) + " '" + run_dir + "/lotustrace_log' " + lock;
+  REQUIRE(std::system(command.c_str()) == 0);
+  const json found = stats(run_dir);
+  CAPTURE(found.canonical());
+  REQUIRE(found["runs"][0]["ops"][operation].has("blocked_on"));
+  return found["runs"][0]["ops"][operation]["blocked_on"][0];
+}
+
+bool has_call(const json& wait, const std::string& name) {
+  const auto& calls = wait["stack"].array();
+  return std::any_of(calls.begin(), calls.end(),
+                     [&name](const json& call) { return contains(call.text(), name); });
+}
+
+}  // namespace
+
+TEST_CASE("the mutex of a database connection is found, with the operation that holds it") {
+#ifdef WITH_SQLITE
+  const temp_dir dir;
+  const json wait = main_wait(dir, "sqlite", "SQuery");
+  INFO(wait.canonical());
+  CHECK(wait["reason"].text() == "lock");
+  CHECK(wait["share"].number() > 0.8);
+  CHECK(wait["samples"].integer() > 20);
+  CHECK(wait["held_by"].text() == "Query");
+  CHECK(wait["held_share"].number() >= 0.95);
+  CHECK(has_call(wait, "sqlite3_"));
+  CHECK(has_call(wait, "query_labels"));
+  const std::string table = run({"stats", dir.path() + "/run"}).out;
+  CHECK(contains(table, "Query waits for a lock held by Query on other threads during "));
+#else
+  lotus_test::skip("built without SQLite");
+#endif
+}
+
+TEST_CASE("the lock of malloc's arena is found, and no holder is invented") {
+  const temp_dir dir;
+  const json wait = main_wait(dir, "malloc", "SAllocate");
+  INFO(wait.canonical());
+  CHECK(wait["reason"].text() == "lock");
+  CHECK(wait["share"].number() > 0.8);
+  CHECK(contains(wait["what"].text(), "libc"));  // its variable has a name only with debug symbols
+  CHECK_FALSE(wait.has("held_by"));              // the lock does not store its holder
+  CHECK(has_call(wait, "allocate_images"));
+}
