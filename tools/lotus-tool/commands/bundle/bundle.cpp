@@ -172,7 +172,7 @@ class bundler {
     found["files.txt"] = list;
   }
 
-  /// Returns the folders between the run's folder and a file, such as the name of a loader.
+  /// Returns the names of the folders that lead from the run's folder to a file, such as "val/".
   std::string folder_of(const fs::path& path) {
     std::string folders;
     for (const fs::path& part : path.parent_path().lexically_relative(options_.dir)) {

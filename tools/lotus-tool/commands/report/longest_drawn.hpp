@@ -48,8 +48,9 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Like from_ns(), but uses the limit `most` fully: if from_ns() selects fewer than `most`
-  /// intervals, some of the next shorter ones are drawn too.
+  /// Decides which intervals are drawn: the longest, at most `most` of them. If from_ns() would
+  /// select fewer than `most`, some of the slightly shorter intervals are drawn too. If some
+  /// intervals are not drawn, adds an explanation to `note`.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;
