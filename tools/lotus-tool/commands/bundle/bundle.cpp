@@ -126,8 +126,8 @@ class bundler {
     }
   }
 
-  /// Removes what the threads of a snapshot did, because this contains paths of files and names of
-  /// functions.
+  /// Removes from a command's output the part that says what the threads of a snapshot did, because
+  /// this part contains paths of files and names of functions.
   static std::string without_threads(std::string text) {
     std::size_t at = text.find(snapshot_threads_title);
     if (at == std::string::npos) return text;
@@ -172,7 +172,7 @@ class bundler {
     found["files.txt"] = list;
   }
 
-  /// Returns the folders between the run's folder and a file, such as the name of a loader.
+  /// Returns the names of the folders that lead from the run's folder to a file, such as "val/".
   std::string folder_of(const fs::path& path) {
     std::string folders;
     for (const fs::path& part : path.parent_path().lexically_relative(options_.dir)) {

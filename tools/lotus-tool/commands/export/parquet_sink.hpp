@@ -19,8 +19,8 @@ class parquet_sink : public row_sink {
   ///   duckdb is not installed.
   parquet_sink(std::string folder, const std::vector<table_definition>& tables);
   void row(std::size_t table, const std::vector<cell>& cells) override { csv_.row(table, cells); }
-  /// Throws input_error with the error message of duckdb. Throws `interrupted` if a signal asked
-  /// lotus-tool to end while duckdb ran.
+  /// Runs duckdb, which writes the Parquet files. Throws input_error with duckdb's error message if
+  /// duckdb fails. Throws `interrupted` if a signal asked lotus-tool to end while duckdb ran.
   void commit() override;
 
  private:

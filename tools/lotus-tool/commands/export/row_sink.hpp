@@ -28,7 +28,8 @@ struct table_definition {
   std::vector<std::pair<const char*, column_type>> columns;
 };
 
-/// Receives the rows of all tables. Removes its output if commit() is not called. Not thread-safe.
+/// Receives the rows of all tables. The destructor removes the output if commit() was not called.
+/// Not thread-safe.
 class row_sink {
  public:
   row_sink() = default;

@@ -77,8 +77,8 @@ sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
   if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
-  // Closing any descriptor of a file releases all of the process's locks on it, also those of
-  // SQLite. So this descriptor may be closed only after the database is closed.
+  // When a process closes a descriptor of a file, it loses all its locks on the file, also those
+  // of SQLite. So `lock_` is closed only after SQLite has closed the database.
   ::close(lock_);
 }
 

@@ -30,8 +30,8 @@ namespace {
 
 enum table : std::size_t { runs, spans, batches, stages, counters, aggregated, blocked };
 
-/// The process and thread that recorded a row. The texts point into run_processes, which must
-/// outlive this object.
+/// The process and thread that recorded a row. The texts in the cells belong to an object of
+/// run_processes, which must outlive this object.
 struct recorded_by {
   cell host, rank, pid, tid, thread;
 };
@@ -132,8 +132,8 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  /// Returns the epoch's number as the consumer of the batch counts it, so that an epoch has the
-  /// same number in all ranks.
+  /// Returns the number of the epoch that contains a batch. The consumer of the batch counts the
+  /// epochs, so an epoch has the same number in all ranks.
   cell epoch_of(const batch* b) const {
     if (b == nullptr) return {};
     return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));

@@ -16,8 +16,8 @@ struct mcp_options {
 
 /// Reads JSON-RPC 2.0 messages from `in`, one per line, and answers each request on `out`, until
 /// `in` ends or `out` cannot be written. Reads only options.dir, opens no connection, and writes
-/// only temporary files. Answers invalid messages with an error. Throws input_error if there is no
-/// such folder.
+/// only temporary files. Answers invalid messages with an error. Throws input_error if options.dir
+/// does not exist.
 int run_mcp(const mcp_options& options, const command_runner& run_command, std::istream& in,
             std::ostream& out);
 

@@ -23,7 +23,8 @@ class drawn_durations {
 
   bool draws_all() const noexcept { return all_from_ns_ == 0; }
 
-  /// Returns whether to draw an operation. Call it once for each operation of a log, in order.
+  /// Returns whether to draw an operation. The caller must call this once for each operation of a
+  /// log, always in the same order, because short operations are counted to draw every n-th one.
   bool draws(std::int64_t duration_ns) noexcept {
     if (duration_ns >= all_from_ns_) return true;
     return duration_ns >= from_ns_ && seen_++ % every_ == 0;
@@ -47,8 +48,9 @@ class longest_drawn {
     ++all_;
   }
 
-  /// Like from_ns(), but uses the limit `most` fully: if from_ns() selects fewer than `most`
-  /// intervals, some of the next shorter ones are drawn too.
+  /// Decides which intervals are drawn: the longest, at most `most` of them. If from_ns() would
+  /// select fewer than `most`, some of the slightly shorter intervals are drawn too. If some
+  /// intervals are not drawn, adds an explanation to `note`.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;

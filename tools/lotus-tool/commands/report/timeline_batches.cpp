@@ -14,8 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-/// The page's number for the kind "arrived out of order". The kinds in batch_kinds have smaller
-/// numbers.
+/// The number that the report's page uses for a record of the kind "batch arrived out of order".
+/// The kinds in batch_kinds have smaller numbers.
 constexpr int marker_on_page = 3;
 
 struct drawn_batches {

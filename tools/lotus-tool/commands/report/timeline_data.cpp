@@ -177,7 +177,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
   const std::size_t drawn_files = std::min(files.size(), limits.threads);
-  // Threads whose times off the CPU were written. All logs of a thread have the same number.
+  // Numbers of the threads whose times off the CPU were already written. All logs of a thread have
+  // the thread's number.
   std::set<std::uint64_t> with_off_cpu;
   json.begin_object().member("span_ns",
                              run.first_ns < run.last_ns ? run.last_ns - run.first_ns : 0);

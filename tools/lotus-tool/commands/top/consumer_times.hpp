@@ -16,8 +16,8 @@ struct consumer_times {
   std::optional<double> wait_share;
 };
 
-/// Returns the times of all batches received since `begin_ns`, even if they were preprocessed
-/// earlier.
+/// Returns when the consumer received batches, and how much it waited, since `begin_ns`. Batches
+/// that were preprocessed before `begin_ns` but received later count too.
 consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns);
 
 /// Removes the records of waits and steps of batches whose preprocessing is not among the run's

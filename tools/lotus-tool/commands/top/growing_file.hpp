@@ -44,8 +44,8 @@ class growing_file {
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether `fd`, which was opened by the path that follow() passed to `read`, is the same file.
-  /// It may be a newer file that was given this path just before it was opened.
+  /// Whether the descriptor `fd`, which `read` has opened with the path that follow() passed to it,
+  /// refers to the file that follow() meant. Another file may have got this path just before.
   bool is_open_as(int fd) const noexcept;
 
   /// Returns how many bytes of the file were read.

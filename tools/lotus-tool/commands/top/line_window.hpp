@@ -29,7 +29,7 @@ class line_window {
   /// @param lines  complete lines, including their line ends.
   void add(std::string lines);
 
-  /// Drops the lines that ended before `begin_ns`.
+  /// Drops the lines whose records ended before `begin_ns`.
   void trim(std::int64_t begin_ns);
 
   std::string text() const;

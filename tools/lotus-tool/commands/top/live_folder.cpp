@@ -214,9 +214,9 @@ void live_folder::add_ring_contents(const kept_ring& from, ring_look look) {
   }
 }
 
-/// Whether this log must not be read now, because its process changed it while its ring was read.
-/// The ring file may be in the parent folder of the log, because each loader has a subfolder for
-/// its logs.
+/// Whether a log must not be read in this update, because the recording process changed the log
+/// while live_folder read the ring of the process. The ring file may be in the parent folder of the
+/// log, because each loader has a subfolder for its logs.
 bool live_folder::is_held(const log_file& log) const {
   const fs::path folder = fs::path(log.path).parent_path();
   return !held_.empty() && (held_.count({folder.string(), log.number}) != 0 ||

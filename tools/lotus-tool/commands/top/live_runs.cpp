@@ -70,8 +70,9 @@ struct live_verdict {
   std::optional<verdict> is;
 };
 
-/// Returns no verdict if the result may be wrong because the run's beginning is missing: a long
-/// start-up, or batch numbers that contradict each other. The text contains no rates or shares,
+/// Returns the verdict of a diagnosis of the last seconds, and a sentence about it. Returns no
+/// verdict if the diagnosis finds a long start-up or batch numbers that contradict each other: the
+/// reason may be that the run's beginning is missing. The sentence contains no rates or shares,
 /// because the screen shows newer ones next to it.
 live_verdict verdict_of(judgement& judged) {
   if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};

@@ -68,8 +68,8 @@ class live_runs {
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }
-  /// Returns the CPU time that the last look() spent on computing a verdict. Verdicts have a limit
-  /// of CPU time of their own, so most calls compute none.
+  /// Returns the CPU time that the last look() spent on computing a verdict. The CPU time for
+  /// verdicts is limited, so most calls of look() compute no verdict.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
   /// Whether aggregated calls were seen in only one update, so that it is unknown when they
   /// happened.

@@ -302,7 +302,8 @@ std::string rates(const live_figures& now) {
   return text;
 }
 
-/// Returns the verdict if the window contains enough batches, with the verdict's age if it is old.
+/// Returns the verdict, with its age if it is old; if the window contains too few batches, returns
+/// a text that says so.
 std::string verdict_of(const live_run& run) {
   if (run.now.batches < min_batches) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";

@@ -57,7 +57,8 @@ terminal::terminal() {
   tcgetattr(STDIN_FILENO, &before_);
   ended = stopped = 0;
   resized = 0;
-  // The signals are blocked except while wait() waits, so that they cannot interrupt other code.
+  // Block the signals that this class handles. Only wait() lets them arrive, while it waits, so
+  // they cannot interrupt other code.
   sigset_t ours;
   sigemptyset(&ours);
   for (const int signal : signals) sigaddset(&ours, signal);

@@ -21,7 +21,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Longer lines are cut, so that a program that never ends its line does not fill the memory.
+/// Maximum number of bytes of a line that are kept, so that a program that never ends its line does
+/// not fill the memory.
 constexpr std::size_t max_line = 4096;
 
 }  // namespace

@@ -31,7 +31,7 @@ class program_output {
   int to_write() const noexcept { return write_; }
   /// Starts the thread that empties the pipe. Call it after the program was forked.
   void begin();
-  /// Reads what is left and ends the thread.
+  /// Reads what is left in the pipe and ends the thread.
   void end();
 
   /// Returns the rates that the program has printed so far.

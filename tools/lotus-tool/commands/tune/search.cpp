@@ -20,7 +20,7 @@ constexpr double as_good = 0.98;  ///< minimum share of the best throughput that
 
 constexpr double worth_deciding = 1.05;  ///< gain above which it matters which one is better
 
-/// If |log(measured ÷ predicted)| is larger, the prediction was wrong.
+/// A predicted throughput was wrong if |log(measured ÷ predicted)| is larger than this.
 constexpr double far_off = 0.2;
 
 /// Returns the index of the first value that is at least twice as large as the one at `at`, or else
@@ -278,8 +278,8 @@ std::optional<next_run> search::predicted_step() const {
   return *found;
 }
 
-/// Whether the best configuration was also measured with another value of a knob, and was about as
-/// good with it.
+/// Whether the best configuration was also measured with another value of a setting (knob), and was
+/// about as good with it.
 /// @param value  index of the other value.
 bool search::is_as_good(std::size_t knob, std::size_t value) const {
   configuration other = best()->at;
@@ -289,9 +289,9 @@ bool search::is_as_good(std::size_t knob, std::size_t value) const {
   });
 }
 
-/// Returns the next run that doubles the values of several knobs together, because some knobs, such
-/// as threads and the length of a queue, have an effect only together. Further doublings follow as
-/// long as each one raises the throughput.
+/// Returns the next run that doubles the values of several settings together, because some
+/// settings, such as threads and the length of a queue, have an effect only together. Further
+/// doublings follow as long as each one raises the throughput.
 std::optional<next_run> search::joint_step() const {
   if (best() == nullptr || reaches_target(*best())) return std::nullopt;
   configuration at = space_.start();
@@ -314,8 +314,8 @@ std::optional<next_run> search::joint_step() const {
   }
 }
 
-/// Returns the next value to try for a knob while the others keep the best values; nullopt if there
-/// is none.
+/// Returns the next value to try for a setting (knob) while the other settings keep the values of
+/// the best configuration; nullopt if there is no value left to try.
 /// @param between  whether to try values between the best one and one that was worse.
 std::optional<std::size_t> search::step_along(std::size_t knob, bool between) const {
   const measured_configuration& now = *best();
@@ -352,8 +352,9 @@ std::optional<std::size_t> search::step_along(std::size_t knob, bool between) co
   return std::nullopt;
 }
 
-/// Returns the factor by which the newest step along a knob raised the throughput, or 1 if the gain
-/// is not significant; nullopt if no two configurations that ran differ in this knob alone.
+/// Returns the factor by which the newest change of a setting (knob) raised the throughput, or 1 if
+/// the gain is not significant; nullopt if no two configurations that ran differ in this setting
+/// alone.
 std::optional<double> search::newest_gain(std::size_t knob) const {
   for (auto newer = measured_.rbegin(); newer != measured_.rend(); ++newer) {
     const measured_configuration* before = nullptr;
@@ -371,8 +372,9 @@ std::optional<double> search::newest_gain(std::size_t knob) const {
   return std::nullopt;
 }
 
-/// Returns the knobs in the order in which they are tried: first the one whose last step gained
-/// most, then those not tried yet, at the end those whose last step gained nothing.
+/// Returns the settings (knobs) in the order in which the search tries them: first the one whose
+/// newest change gained most, then those not tried yet, at the end those whose newest change gained
+/// nothing.
 std::vector<std::size_t> search::promising_knobs() const {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t k = 0; k < space_.knobs().size(); ++k) {

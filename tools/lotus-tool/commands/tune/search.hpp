@@ -50,11 +50,11 @@ struct next_run {
 ///
 /// The first run has the start values. As long as runs can be simulated, the next one is the
 /// configuration with the highest predicted throughput, unless the predicted gain is below 3 %.
-/// Knobs whose effect cannot be simulated are searched one at a time, and so are all knobs after
-/// two wrong predictions: the value is doubled as long as that gains 2 %, otherwise halved; then
-/// values in between are tried. A run that is much slower than predicted is repeated if another
-/// program may have disturbed it. Remaining runs confirm a cheaper configuration, and repeat the
-/// two best if it is unclear which is better.
+/// Settings (knobs) whose effect cannot be simulated are searched one at a time, and so are all
+/// settings after two wrong predictions: the value is doubled as long as that gains 2 %, otherwise
+/// halved; then values in between are tried. A run that is much slower than predicted is repeated
+/// if another program may have disturbed it. The runs that are then left confirm a cheaper
+/// configuration, and repeat the two best configurations if it is unclear which is better.
 class search {
  public:
   struct limits {

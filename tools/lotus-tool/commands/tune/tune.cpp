@@ -56,8 +56,8 @@ std::string seconds_text(double seconds) {
   return human_time(1e9 * seconds);
 }
 
-/// Whether a longer run is not needed: the interval is within 3 % and results from at least `many`
-/// values.
+/// Whether a throughput is so exact that the run can end: at least `many` values were measured, and
+/// the confidence interval is at most 6 % wide.
 bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
   constexpr double near = 0.03;
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;

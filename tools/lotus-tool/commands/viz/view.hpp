@@ -76,7 +76,9 @@ class view {
   }
   /// Whether operations of this name are drawn. If so, found_names() returns true from now on.
   bool has_name(std::uint32_t name, const name_table& names);
-  /// Whether to draw an interval of a log's thread that has no name and no batch.
+  /// Whether to draw an interval that is neither an operation nor a record of a batch, such as a
+  /// time off the CPU.
+  /// @param file  index of the log of the interval's thread.
   bool has_interval(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
     return has_time(start_ns, end_ns) && is_in_chosen_batch(file, start_ns, end_ns);
   }

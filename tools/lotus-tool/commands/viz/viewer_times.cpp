@@ -14,7 +14,7 @@ namespace {
 /// Returns the double that a reader gets from the text of put_us(ns), which is the nearest one.
 double as_read(std::int64_t ns) {
   constexpr std::int64_t exact = std::int64_t{1} << 53U;
-  // In this range, only the division rounds.
+  // An integer in this range is exact as a double, so only the division rounds.
   if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;
   std::array<char, 24> digits{};
   double us = 0;

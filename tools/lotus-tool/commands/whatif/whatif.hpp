@@ -25,8 +25,9 @@ struct whatif_options {
   bool quiet = false;
 };
 
-/// Prints the predicted effect of the change in `options`. If there is none, prints the effects of
-/// several single changes, the best one first, or how to reach the target, if there is a target.
+/// Prints how to reach the target in `options` or, without a target, the predicted effect of the
+/// change in `options`. Without both, prints the effects of several single changes, the best one
+/// first.
 /// Returns the exit status; throws input_error and usage_error.
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 

@@ -51,8 +51,8 @@ constexpr std::array kinds{
     same_name(collector_id::perf, "perf", 1000, rates::any, true, &probe_runner::run_perf),
     same_name(collector_id::callgrind, "valgrind", 0, rates::only_usual, false,
               &probe_runner::run_callgrind),
-    // The rate is that of VTune's user-mode sampling. VTune's kernel driver may sample faster, but
-    // is not always installed.
+    // 100 Hz is the rate of VTune's user-mode sampling. VTune's kernel driver may sample faster,
+    // but the driver is not always installed.
     collector_kind{collector_id::itt, "vtune", "vtune", 100, rates::whole_ms, true,
                    &probe_runner::run_vtune},
     same_name(collector_id::uprof, "AMDuProfCLI", 1000, rates::only_usual, true,

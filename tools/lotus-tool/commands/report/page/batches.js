@@ -1,4 +1,5 @@
-// Draws the table of the batches that the consumer waited for longest, and follows links of the first screen.
+// Draws the table of the batches that the consumer waited for longest. Also scrolls to the place on the page that a link
+// on the first screen refers to.
 "use strict";
 
 const batchesListed = 12;

@@ -137,7 +137,8 @@ function afterPicture(act) {
   setTimeout(once, 500);
 }
 
-/** Draws everything again in the colors for paper, which is always light, or for the screen. */
+/** Draws the page again: if `is` is true, with colors for paper, which is always light; otherwise with those for the
+ * screen. */
 function onPaper(is) {
   document.documentElement.classList.toggle("printed", is);
   recolour();

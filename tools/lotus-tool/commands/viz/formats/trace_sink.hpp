@@ -29,10 +29,10 @@ struct event_text {
   std::string_view text;
 };
 
-/// A slice that is not an operation or an operation with arguments, or a point in time if `instant`
-/// is true. All slices of one kind have the same name, because viewers add up slices by name;
-/// numbers are given as arguments. Times are ns since the Unix epoch. The texts are valid only
-/// during the call.
+/// Describes what trace_sink::slice() draws: an operation with arguments, an interval that is no
+/// operation or, if `instant` is true, a point in time. All slices of one kind have the same name,
+/// because viewers add up slices by name; numbers are given as arguments. Times are ns since the
+/// Unix epoch. The texts are valid only during the call of slice().
 struct slice_event {
   track where;
   std::string_view category;  ///< one of trace_sink::categories

@@ -1,4 +1,4 @@
-// Finds the operations that are highlighted: those that the user searched for, or all with the selected name.
+// Finds the slices to highlight: the operations that the user searched for, or all operations with the selected name.
 "use strict";
 
 class Emphasis {

@@ -142,8 +142,8 @@ class Painter {
     c.fillText(text, x + 3, row.y + 10);
   }
 
-  /** Draws a line in steps. If a pixel column has several values, draws their mean over time, in a band from the lowest
-   * to the highest value. */
+  /** Draws the values of a counter as a line with steps. If a pixel column has several values, draws their mean over
+   * time, in a band from the lowest to the highest value. */
   counter(row) {
     const { c, view } = this;
     const height = heightOf(row) - 4;
@@ -198,8 +198,8 @@ class Painter {
     }
   }
 
-  /** Draws an arrow from the end of each span of a batch or item to its next span. Draws the arrows of the selected
-   * batch, or all arrows if only a few are visible. */
+  /** Draws the arrows of the selected batch, or all arrows if only a few are visible. An arrow leads from the end of a
+   * span of a batch or item to the next span of the same batch or item. */
   arrows() {
     const { c, view } = this;
     const middle = (number) => {

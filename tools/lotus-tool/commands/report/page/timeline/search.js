@@ -60,7 +60,8 @@ class TimelineSearch {
       }])];
   }
 
-  /** Whether Enter should go to the next result: not if the user has selected something else since the search. */
+  /** Whether the Enter key goes to the next result: there are results, and the timeline's selection is empty or was made
+   * by the search. */
   get isActive() {
     return this.results.length > 0 && (!this.timeline.selection || this.timeline.selection === this.own);
   }

@@ -1,4 +1,5 @@
-// Moves the selection from slice to slice: to neighbors, to the slice that contains it, and to slices inside it.
+// Moves the selection in the timeline from the selected slice to another one: to a neighbor, to the slice that contains
+// the selected one, or to a slice inside the selected one.
 "use strict";
 
 function rowsToStepIn(lane) {
@@ -50,8 +51,8 @@ function nearestTo(timeline, lane, row, t) {
   return canStepOn(timeline, hit) ? hit : stepAlong(timeline, hit, 1) || stepAlong(timeline, hit, -1);
 }
 
-/** Returns the slice to step to: up (by = -1) the one that contains this slice, or else one in the lane above; down
- * (by = 1) the first one inside, or else one in the lane below. */
+/** Returns the slice above (by = -1) or below (by = 1) a slice. Above is the slice that contains the given one, or else
+ * one in the lane above. Below is the first slice inside the given one, or else one in the lane below. */
 function stepAcross(timeline, { lane, row, i }, by) {
   const [from, to] = [row.start[i], row.end[i]];
   const own = rowsToStepIn(lane);
