@@ -155,16 +155,17 @@ class what_if {
   /// Returns how much the predicted gain depends on the batches that happened to be in the run: the
   /// standard deviation of the logarithm of the gain over random samples of these batches.
   double drawn_sd(const pipeline_change& change) const;
-  /// A random sample of the run's batches, with a speed law that the run also allows. All changes
-  /// are simulated with the same samples.
+  /// A random sample of the run's batches, with a speed law that is varied at random, because its
+  /// estimate is not exact. All changes are simulated with the same samples.
   struct drawn_run {
     drawn_units units;
     speed_law law;
     double before_per_s = 0;  ///< simulated throughput without a change
   };
-  /// Draws the random samples that drawn_ contains.
+  /// Draws the random samples of the run and stores them in drawn_.
   void draw_runs() const;
-  /// Simulates a change of a random sample. Returns the throughput in batches per second.
+  /// Simulates a random sample of the run with a change. Returns the throughput in batches per
+  /// second.
   double drawn_per_s(const pipeline_change& change, const speed_law& law,
                      const drawn_units& units) const;
 
